@@ -1,0 +1,101 @@
+# Everything runs from .venv, which the targets build and refresh themselves: on a fresh machine
+# Python >= 3.11 and make are enough. Choose another interpreter with `make PYTHON=/path/to/python ...`.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+ARGS ?=
+# Two workers: the tests start databases and receivers of their own, and small machines have two cores.
+PYTEST_WORKERS ?= 2
+
+.PHONY: help install install-dev install-infra demo up test check format bench lock clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed-local ## what one machine needs to run hooksaga, in .venv
+
+install-dev: $(VENV)/.installed-dev ## and what the tests and checks need
+
+install-infra: $(VENV)/.installed-infra ## and what deploying to AWS needs
+
+demo: install ## start everything, deliver sample events to good and bad receivers, show the result
+	$(BIN)/hooksaga demo $(ARGS)
+
+up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
+	$(BIN)/hooksaga up $(ARGS)
+
+bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
+	$(BIN)/hooksaga bench $(ARGS)
+
+test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+
+check: install-dev ## formatting, lint, types, and which floor imports which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: install-dev ## format the code and repair what lint can repair
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: install-dev ## choose newer versions and write them to constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
+	    --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet -o constraints.txt
+
+clean: ## remove .venv and caches; the data in .hooksaga stays
+	rm -rf $(VENV) build dist cdk.out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps below make a second run do nothing, and a changed list of packages install again.
+
+$(VENV)/.created:
+	@python=; \
+	for candidate in $(PYTHON) python3.13 python3.12 python3.11 python3 python; do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	        python=$$candidate; break; \
+	    fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "hooksaga needs Python 3.11 or newer; found only: $$(python3 --version 2>&1 || echo none)." >&2; \
+	    echo "Install one, or name one: make PYTHON=/path/to/python3.12 ..." >&2; \
+	    exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(VENV) || { \
+	    echo "Could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; \
+	    exit 1; \
+	}
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv \
+	    || echo "uv is not available here; pip does its work, more slowly."
+	@touch $@
+
+# $(call install,EXTRAS)
+define install
+	@if [ -x $(BIN)/uv ]; then \
+	    $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(1)]'; \
+	else \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'; \
+	fi
+	@touch $@
+endef
+
+$(VENV)/.installed-local: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local)
+
+$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local$(,)dev)
+	@touch $(VENV)/.installed-local
+
+$(VENV)/.installed-infra: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local$(,)dev$(,)infra)
+	@touch $(VENV)/.installed-local $(VENV)/.installed-dev
+
+# A comma in an argument of $(call) has to hide in a variable.
+, := ,

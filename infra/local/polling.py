@@ -1,0 +1,192 @@
+"""Polling mode: every stage as a loop in one process, woken at once by the stage before, polling otherwise.
+
+Several processes may run on one database: what one has locked the others skip. A wake is a hint; whoever misses it
+finds the work by SQL at the next poll.
+"""
+
+import asyncio
+import os
+import random
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from infra.local.delivery_lane import DeliveryLane, ResultWriter
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.adapters.http_sender import HttpSender
+from shared.adapters.secret_box import SecretBox
+from shared.core.errors import DatabaseUnavailable
+from shared.runtime import telemetry
+from shared.runtime.settings import Settings
+from shared.stages import clean_leases, orchestrate, route_events
+from shared.stages.deliver import Lane
+
+POLL_SECONDS = 1.0
+RETRY_SHARE = 4
+"""One POST place in this many belongs to retries, the others to first attempts."""
+
+Step = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """One event per loop: set by whoever has made work for it."""
+
+    route: asyncio.Event = field(default_factory=asyncio.Event)
+    start: asyncio.Event = field(default_factory=asyncio.Event)
+    apply: asyncio.Event = field(default_factory=asyncio.Event)
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    retry: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def new_worker_id() -> str:
+    """A name that no other worker has, not even one with the same process id on a host of the same name."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+class PollingWorker:
+    """All loops of one process. `run` goes on until `stop` is called, then lets what is in flight end."""
+
+    def __init__(
+        self, settings: Settings, address: DatabaseAddress, sender: HttpSender, box: SecretBox
+    ) -> None:
+        self.wakes = Wakes()
+        self.worker_id = new_worker_id()
+        self._settings = settings
+        self._stopping = asyncio.Event()
+        self._router = Session(address, Role.ROUTER)
+        self._starter = Session(address, Role.ORCHESTRATOR)
+        self._applier = Session(address, Role.ORCHESTRATOR)
+        self._cleaner = Session(address, Role.LEASE_CLEANER)
+        self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
+        retry_places = max(1, settings.concurrency // RETRY_SHARE)
+        places = {Lane.FIRST: settings.concurrency - retry_places, Lane.RETRY: retry_places}
+        wakes = {Lane.FIRST: self.wakes.first, Lane.RETRY: self.wakes.retry}
+        self._lanes = {
+            lane: DeliveryLane(
+                lane,
+                count,
+                Session(address, Role.DELIVERY),
+                self._writer,
+                settings,
+                sender,
+                box,
+                self.worker_id,
+                wakes[lane],
+            )
+            for lane, count in places.items()
+        }
+
+    async def run(self) -> None:
+        """Run until stopped. A fault of one loop is logged, and that loop tries again; the others go on."""
+        lanes = self._lanes
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._loop("router", self._route, self.wakes.route))
+            group.create_task(self._loop("orchestrator", self._start, self.wakes.start))
+            group.create_task(self._loop("orchestrator", self._apply, self.wakes.apply))
+            group.create_task(
+                self._loop("lease_cleaner", self._clean, asyncio.Event(), self._lease_poll_seconds)
+            )
+            group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, self.wakes.first))
+            group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, self.wakes.retry))
+            writing = group.create_task(self._writer.run())
+            await self._stopping.wait()
+            for event in (
+                self.wakes.route,
+                self.wakes.start,
+                self.wakes.apply,
+                self.wakes.first,
+                self.wakes.retry,
+            ):
+                event.set()
+            await asyncio.gather(*(lane.drain() for lane in lanes.values()))
+            self._writer.stop()
+            await writing
+        await self._close()
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
+        self._stopping.set()
+        for lane in self._lanes.values():
+            lane.stop()
+
+    @property
+    def _lease_poll_seconds(self) -> float:
+        return min(15.0, self._settings.lease_seconds / 4)
+
+    async def _loop(
+        self, name: str, step: Step, wake: asyncio.Event, poll_seconds: float = POLL_SECONDS
+    ) -> None:
+        """Repeat a step while it finds work, else wait for a wake or the next poll."""
+        failures = 0
+        while not self._stopping.is_set():
+            wake.clear()
+            try:
+                found_work = await step()
+                failures = 0
+            except DatabaseUnavailable as error:
+                failures += 1
+                telemetry.logger.warning("database unavailable", extra={"loop": name, "error": str(error)})
+            except Exception:  # a fault of ours: said with its trace, and the loop lives on
+                failures += 1
+                telemetry.logger.exception("loop failed", extra={"loop": name})
+            if failures:
+                await self._rest(self._stopping, min(5.0, 0.1 * 2**failures))
+            elif not found_work:
+                await self._rest(wake, poll_seconds)
+
+    @staticmethod
+    async def _rest(event: asyncio.Event, seconds: float) -> None:
+        """Until the event, or the time, give or take a tenth, so that processes do not poll in step."""
+        try:
+            async with asyncio.timeout(seconds * random.uniform(0.9, 1.1)):  # noqa: S311 - no secret
+                await event.wait()
+        except TimeoutError:
+            return
+
+    async def _route(self) -> bool:
+        routed = await self._router.run(route_events.route_events)
+        if routed.saga_ids:
+            self.wakes.start.set()
+        if routed.event_ids:
+            telemetry.log_routed(routed)
+        return bool(routed.event_ids)
+
+    async def _start(self) -> bool:
+        policy = self._settings.retry_policy
+        first = await self._starter.run(
+            lambda connection: orchestrate.start_first_attempts(connection, policy)
+        )
+        if first:
+            self.wakes.first.set()
+        retries = await self._starter.run(
+            lambda connection: orchestrate.start_due_retries(connection, policy)
+        )
+        if retries:
+            self.wakes.retry.set()
+        telemetry.log_moves([*first, *retries])
+        return bool(first or retries)
+
+    async def _apply(self) -> bool:
+        policy = self._settings.retry_policy
+        moves = await self._applier.run(lambda connection: orchestrate.apply_results(connection, policy))
+        telemetry.log_moves(moves)
+        return bool(moves)
+
+    async def _clean(self) -> bool:
+        resets = await self._cleaner.run(
+            lambda connection: clean_leases.clean_leases(connection, max_claims=self._settings.max_claims)
+        )
+        telemetry.log_resets(resets)
+        if resets:
+            for event in (self.wakes.first, self.wakes.retry, self.wakes.apply):
+                event.set()
+        return len(resets) == clean_leases.BATCH
+
+    async def _close(self) -> None:
+        for session in (self._router, self._starter, self._applier, self._cleaner):
+            await session.close()
+        for lane in self._lanes.values():
+            await lane.close()
+        await self._writer.close()

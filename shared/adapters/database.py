@@ -1,0 +1,248 @@
+"""PostgreSQL through psycopg: one connection per session, each logged in as the role of one function.
+
+Lock order, everywhere: sagas before jobs, rows of one table by id. What another worker holds is skipped, not
+waited for. No transaction is open while anything but the database is waited for.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import class_row
+
+from shared.core.errors import DatabaseUnavailable, RowRefused
+
+Connection = AsyncConnection[Any]
+Params = Mapping[str, Any]
+T = TypeVar("T")
+R = TypeVar("R")
+
+RERUNS = 4
+"""How often a unit that lost a deadlock or a serialization race is run, in all."""
+
+IDLE_CHECK_SECONDS = 30
+"""A connection unused for this long is asked for a sign of life first: it may have slept through a freeze."""
+
+
+class Role(StrEnum):
+    """The database roles of spec §5. OWNER is the user that the database URL names."""
+
+    INGEST = "event_ingest_writer"
+    ROUTER = "router_worker"
+    ORCHESTRATOR = "saga_orchestrator"
+    DELIVERY = "job_worker"
+    LEASE_CLEANER = "lease_cleaner"
+    SUBSCRIPTIONS = "subscription_admin"
+    ADMIN = "dead_letter_operator"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where the database is. prepare: use server-side prepared statements; off behind a transaction pooler."""
+
+    url: str
+    prepare: bool = False
+    connect_timeout_seconds: int = 5
+    unit_timeout_seconds: float = 40
+
+
+def role_password(owner_password: str, role: Role) -> str:
+    """A password for the role that tells nothing of the owner's: HMAC-SHA256 of the role's name under it."""
+    digest = hmac.new(owner_password.encode(), f"hooksaga:{role}".encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+def role_conninfo(address: DatabaseAddress, role: Role) -> str:
+    """libpq connection string that logs in as the role, with dead peers noticed within about 15 s."""
+    given = conninfo_to_dict(address.url)
+    login: dict[str, Any] = {}
+    if role is not Role.OWNER and given.get("user") != role:
+        login["user"] = role.value
+        if given.get("password"):
+            login["password"] = role_password(str(given["password"]), role)
+    return make_conninfo(
+        address.url,
+        **login,
+        application_name=f"hooksaga {role}",
+        connect_timeout=address.connect_timeout_seconds,
+        keepalives_idle=5,
+        keepalives_interval=3,
+        keepalives_count=3,
+        tcp_user_timeout=15_000,
+    )
+
+
+class Session:
+    """One connection for one role, opened on first use, replaced when it breaks, used by one unit at a time."""
+
+    def __init__(self, address: DatabaseAddress, role: Role) -> None:
+        self._address = address
+        self._role = role
+        self._connection: Connection | None = None
+        self._last_used = 0.0
+        self._lock = asyncio.Lock()
+
+    async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run a unit of work that is safe to repeat, and give back its answer.
+
+        A deadlock or serialization failure re-runs the whole unit a few times. Raises DatabaseUnavailable when
+        the database is away, read-only, full or too slow, and RowRefused when it does not take a value.
+        """
+        async with self._lock:
+            for left in reversed(range(RERUNS)):
+                try:
+                    return await self._run_once(unit)
+                except (errors.DeadlockDetected, errors.SerializationFailure) as error:
+                    if not left:
+                        raise DatabaseUnavailable(f"lost the race {RERUNS} times: {error}") from error
+            raise AssertionError("unreachable: the last run returns or raises")
+
+    async def _run_once(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(self._address.unit_timeout_seconds):
+                connection = await self._ready_connection()
+                answer = await unit(connection)
+        except TimeoutError as error:
+            await self.close()
+            raise DatabaseUnavailable("the database did not answer in time") from error
+        except (errors.DeadlockDetected, errors.SerializationFailure):
+            raise
+        except psycopg.Error as error:
+            await self._close_if_useless(error)
+            raise _translated(error) from error
+        except BaseException:
+            await self._close_if_open_transaction()
+            raise
+        self._last_used = time.monotonic()
+        return answer
+
+    async def _ready_connection(self) -> Connection:
+        if self._connection is not None and not self._connection.closed:
+            if time.monotonic() - self._last_used < IDLE_CHECK_SECONDS or await self._is_alive(self._connection):
+                return self._connection
+            await self.close()
+        self._connection = await psycopg.AsyncConnection.connect(
+            role_conninfo(self._address, self._role),
+            autocommit=True,
+            prepare_threshold=2 if self._address.prepare else None,
+        )
+        self._last_used = time.monotonic()
+        return self._connection
+
+    async def _is_alive(self, connection: Connection) -> bool:
+        try:
+            async with asyncio.timeout(self._address.connect_timeout_seconds):
+                await connection.execute("SELECT 1")
+        except (psycopg.Error, TimeoutError):
+            return False
+        return True
+
+    async def _close_if_useless(self, error: psycopg.Error) -> None:
+        """A server that has become read-only or is going down answers pings well: let go of it by its errors."""
+        if error.sqlstate is None or error.sqlstate.startswith(_CLOSING_STATES):
+            await self.close()
+        else:
+            await self._close_if_open_transaction()
+
+    async def _close_if_open_transaction(self) -> None:
+        connection = self._connection
+        if connection is not None and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the connection, if there is one. The next unit opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+class Sessions:
+    """A few sessions of one role for callers that come at the same time. A caller waits when all are in use."""
+
+    def __init__(self, address: DatabaseAddress, role: Role, size: int) -> None:
+        self._all = [Session(address, role) for _ in range(size)]
+        self._free: asyncio.LifoQueue[Session] = asyncio.LifoQueue()
+        for session in self._all:
+            self._free.put_nowait(session)
+
+    async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
+        """As Session.run, on a session that nobody uses."""
+        session = await self._free.get()
+        try:
+            return await session.run(unit)
+        finally:
+            self._free.put_nowait(session)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in self._all:
+            await session.close()
+
+
+@asynccontextmanager
+async def transaction(connection: Connection) -> AsyncIterator[None]:
+    """One transaction; committed at the end, rolled back when anything is raised inside.
+
+    Raises RowRefused for a value that the database does not take.
+    """
+    async with refusals():
+        async with connection.transaction():
+            yield
+
+
+@asynccontextmanager
+async def refusals() -> AsyncIterator[None]:
+    """Turns the database's refusal of a value into RowRefused, so that a stage can try the rows one by one."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if (error.sqlstate or "").startswith(_ROW_STATES):
+            raise RowRefused(str(error)) from error
+        raise
+
+
+async def fetch_rows(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> list[R]:
+    """Every row of the answer as an object of the class, whose fields are named as the columns are."""
+    async with connection.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
+
+async def fetch_row(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> R | None:
+    """The first row of the answer, or None."""
+    async with connection.cursor(row_factory=class_row(row)) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchone()
+
+
+async def fetch_dicts(connection: Connection, query: LiteralString, params: Params) -> list[dict[str, Any]]:
+    """Every row of the answer by column name, for answers whose columns are not known beforehand."""
+    return await fetch_rows(connection, query, params, dict[str, Any])
+
+
+_CLOSING_STATES = ("08", "57P", "25006", "53", "XX", "28", "3D")
+
+_ROW_STATES = ("22", "23", "HS", "54")
+
+
+def _translated(error: psycopg.Error) -> Exception:
+    """The one table from psycopg's errors to ours."""
+    state = error.sqlstate or ""
+    if state.startswith(_ROW_STATES):
+        return RowRefused(str(error))
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or state.startswith(_CLOSING_STATES):
+        return DatabaseUnavailable(str(error).strip() or "the connection broke")
+    if state.startswith(("57", "55", "25", "40")):
+        return DatabaseUnavailable(str(error))
+    return error

@@ -1,0 +1,111 @@
+"""Names to addresses that a delivery may go to.
+
+The one place where a name is looked up. What comes back has been vetted, and is what the connection is made
+to: nothing looks the name up again.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from shared.core.address_policy import AddressPolicy
+
+# A host name to its addresses as text, or socket.gaierror. It may block: it runs in a thread.
+Lookup = Callable[[str], Sequence[str]]
+
+# getaddrinfo cannot be interrupted, so a name whose servers are silent holds a thread until it gives up. The
+# pool of the event loop has as few as five: a handful of such names would hold back all the others.
+LOOKUP_THREADS = 64
+
+_NO_SUCH_NAME = frozenset(
+    getattr(socket, name)
+    for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
+    if hasattr(socket, name)  # the last two are missing on some systems
+)
+
+
+# None of the three is an OSError, so the HTTP client hands them on as they are.
+class AddressBlocked(Exception):
+    """The policy permits none of the addresses that the name, or the literal host, stands for."""
+
+
+class NameNotFound(Exception):
+    """DNS says that the name does not exist, or has no address."""
+
+
+class ResolveFailed(Exception):
+    """DNS gave no answer this time: SERVFAIL, a timeout, no server within reach."""
+
+
+class VettedResolver(AbstractResolver):
+    """Looks a name up once, in a thread of its own pool, and drops the addresses that policy refuses.
+
+    Names of the localhost family stand for 127.0.0.1 without a look-up (RFC 6761 §6.3).
+    """
+
+    def __init__(self, policy: AddressPolicy, lookup: Lookup | None = None) -> None:
+        self._policy = policy
+        self._lookup = lookup or system_lookup
+        self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="dns")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """All permitted addresses of either family, never none.
+
+        Raises AddressBlocked, NameNotFound or ResolveFailed.
+        """
+        addresses = await self._addresses(host)
+        if not addresses:
+            raise NameNotFound(host)
+        vetted = [address for address in addresses if self._policy.permits(address)]
+        if not vetted:
+            raise AddressBlocked(host)
+        return [_result(host, address, port) for address in vetted]
+
+    async def close(self) -> None:
+        """Look-ups that are under way end by themselves; nothing waits for them."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _addresses(self, host: str) -> Sequence[str]:
+        if host == "localhost" or host.endswith(".localhost"):
+            return ("127.0.0.1",)
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, self._lookup, host)
+        except socket.gaierror as fault:
+            raise _translated(fault, host) from fault
+        except UnicodeError as fault:  # a label that cannot be a name, such as one of 64 characters
+            raise NameNotFound(host) from fault
+        except OSError as fault:
+            raise ResolveFailed(host) from fault
+
+
+def system_lookup(host: str) -> list[str]:
+    """What the system's resolver says, in its order, each once; IPv6 only where this machine has it."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    return list(dict.fromkeys(_with_zone(sockaddr) for _, _, _, _, sockaddr in found))
+
+
+def _with_zone(sockaddr: tuple[object, ...]) -> str:
+    address = str(sockaddr[0])
+    has_zone = len(sockaddr) == 4 and sockaddr[3] != 0 and "%" not in address
+    return f"{address}%{sockaddr[3]}" if has_zone else address
+
+
+def _translated(fault: socket.gaierror, host: str) -> Exception:
+    return NameNotFound(host) if fault.errno in _NO_SUCH_NAME else ResolveFailed(host)
+
+
+def _result(host: str, address: str, port: int) -> ResolveResult:
+    return ResolveResult(
+        hostname=host,
+        host=address,
+        port=port,
+        family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+        proto=0,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )

@@ -1,0 +1,45 @@
+"""Encryption of subscription secrets at rest, with Fernet of the `cryptography` package (AES-128-CBC and HMAC).
+
+Several keys make a rotation: the first encrypts, all of them decrypt.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+
+class UnreadableSecret(Exception):
+    """No key opens this ciphertext: it is damaged, or its key is gone. The message never holds it."""
+
+
+class SecretBox:
+    """Seals and opens secrets. Raises ValueError for a key that is not 32 bytes of URL-safe base64."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        if not keys:
+            raise ValueError("at least one key is needed")
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
+        self._open_cached = lru_cache(maxsize=10_000)(self._open)
+
+    def seal(self, secret: str) -> str:
+        """Ciphertext under the first key, as ASCII text."""
+        return self._fernet.encrypt(secret.encode()).decode("ascii")
+
+    def open(self, sealed: str) -> str:
+        """The secret. Remembered, because every delivery of a subscription opens the same one.
+
+        Raises UnreadableSecret.
+        """
+        return self._open_cached(sealed)
+
+    def _open(self, sealed: str) -> str:
+        try:
+            return self._fernet.decrypt(sealed.encode()).decode()
+        except (InvalidToken, UnicodeError):
+            raise UnreadableSecret("a subscription's secret cannot be decrypted with the configured keys") from None
+
+
+def generate_key() -> str:
+    """A new random key for a SecretBox."""
+    return Fernet.generate_key().decode("ascii")

@@ -1,0 +1,47 @@
+"""What can go wrong, by whose fault.
+
+HooksagaError
+├── InvalidInput          the caller's: a field and the rule that it breaks
+├── NotFound              the caller's: no such row, or not the caller's to see
+├── Conflict              the caller's: well formed, but refused in the present state
+├── DatabaseUnavailable   ours: away, read-only, full or too slow; nothing is known to be written, try later
+└── RowRefused            ours: the database does not take this value; its neighbours are not at fault
+"""
+
+
+class HooksagaError(Exception):
+    """Root of all errors that hooksaga raises on purpose."""
+
+
+class InvalidInput(HooksagaError):
+    """`field` names what is wrong (empty for the body as a whole), `code` is stable, the message states the rule."""
+
+    def __init__(self, code: str, message: str, *, field: str = "", status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
+        self.status = status
+
+
+class NotFound(HooksagaError):
+    """`code` is stable; the message names the kind of thing, never whether another tenant has it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Conflict(HooksagaError):
+    """`code` is stable; the message says what state refuses the request."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class DatabaseUnavailable(HooksagaError):
+    """The unit of work did not end, or its end is unknown. Every unit is safe to repeat."""
+
+
+class RowRefused(HooksagaError):
+    """A constraint, a guard or a type refused a value. Retrying the same value is no use."""

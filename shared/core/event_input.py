@@ -1,0 +1,131 @@
+"""Reads the body of an ingest request. The payload is taken as the bytes that came, never re-written (spec D16).
+
+Names repeated in the envelope: the last one counts, for every reader, because there is only this one. Names
+repeated inside a payload are the receiver's business and leave as they came.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from shared.core.errors import InvalidInput
+
+MAX_DEPTH = 64
+MAX_BATCH_ITEMS = 500
+
+EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
+_EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
+_PRINTABLE_ASCII = re.compile(r"[ -~]{1,255}")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class EventDraft:
+    """A checked event that is not stored yet. payload is JSON text, kept to the byte.
+
+    external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key.
+    """
+
+    event_type: str
+    payload: str
+    tenant_id: str = "default"
+    source: str = ""
+    external_id: str | None = None
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    event_type: str
+    payload: msgspec.Raw
+    tenant_id: str | None = None
+
+
+def read_event(body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], tenant_id: str | None) -> EventDraft:
+    """The event in a request body.
+
+    idempotency_keys: every value of the Idempotency-Key header. tenant_id: the only tenant the caller may write
+    for, None for all. Raises InvalidInput with the field and the rule.
+    """
+    check_json_text(body, max_bytes)
+    try:
+        envelope = msgspec.json.decode(body, type=_Envelope)
+    except msgspec.ValidationError as error:
+        raise _invalid_field(str(error)) from None
+    except msgspec.DecodeError as error:
+        raise InvalidInput("invalid_json", f"the body is not valid JSON: {error}") from None
+    return EventDraft(
+        event_type=check_event_type(envelope.event_type),
+        payload=bytes(envelope.payload).decode(),
+        tenant_id=check_tenant(envelope.tenant_id, tenant_id),
+        external_id=check_idempotency_key(idempotency_keys),
+    )
+
+
+def check_json_text(body: bytes, max_bytes: int) -> None:
+    """Raises InvalidInput for a body that is too large, not UTF-8, or nested too deeply to be read safely."""
+    if len(body) > max_bytes:
+        raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes, not {len(body)}", status=413)
+    if not body.strip():
+        raise InvalidInput("invalid_json", "the body is empty: a JSON object is expected")
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidInput("body_not_utf8", "the body must be UTF-8 without a byte-order mark")
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("body_not_utf8", f"the body is not UTF-8: byte {error.start} is wrong") from None
+    if _is_deeper_than(body, MAX_DEPTH):
+        raise InvalidInput("body_too_deep", f"the body may be nested {MAX_DEPTH} levels deep")
+
+
+def _is_deeper_than(body: bytes, limit: int) -> bool:
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(_STRING.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > limit:
+            return True
+    return False
+
+
+def check_event_type(value: str) -> str:
+    """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE."""
+    if not _EVENT_TYPE.fullmatch(value):
+        raise InvalidInput("invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422)
+    return value
+
+
+def check_tenant(asked: str | None, allowed: str | None) -> str:
+    """The tenant to write for. A caller bound to one tenant may leave it out, and may name no other."""
+    tenant = asked if asked is not None else (allowed or "default")
+    if not _EVENT_TYPE.fullmatch(tenant):
+        raise InvalidInput("invalid_tenant_id", f"tenant_id has {EVENT_TYPE_RULE}", field="tenant_id", status=422)
+    if allowed is not None and tenant != allowed:
+        raise InvalidInput(
+            "tenant_not_allowed", "this key may act for its own tenant only", field="tenant_id", status=403
+        )
+    return tenant
+
+
+def check_idempotency_key(values: Sequence[str]) -> str | None:
+    """The one key, or None without the header. Raises InvalidInput for an empty, repeated or unprintable one."""
+    if not values:
+        return None
+    if len(values) > 1:
+        raise _bad_key("Idempotency-Key is given more than once")
+    if not _PRINTABLE_ASCII.fullmatch(values[0]):
+        raise _bad_key("Idempotency-Key has 1 to 255 printable ASCII characters")
+    return values[0]
+
+
+def _bad_key(message: str) -> InvalidInput:
+    return InvalidInput("invalid_idempotency_key", message, field="Idempotency-Key", status=422)
+
+
+def _invalid_field(message: str) -> InvalidInput:
+    """msgspec says "… - at `$.name`", or names the field in backquotes."""
+    named = re.search(r"`\$\.?([^`]*)`$", message) or re.search(r"field `([^`]+)`", message)
+    rule = re.sub(r" - at `.*`$", "", message)
+    return InvalidInput("invalid_event", f"the event is not valid: {rule}", field=named[1] if named else "", status=422)

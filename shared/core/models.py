@@ -1,0 +1,87 @@
+"""What callers send, checked by pydantic, and what they get back."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+
+from shared.core.custom_headers import check_custom_headers
+from shared.core.event_input import EVENT_TYPE_RULE
+
+_NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
+
+EventType = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
+TenantId = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
+CallbackUrlText = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+def _no_control_characters(text: str) -> str:
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise ValueError("control characters are not allowed")
+    text.encode()  # a lone surrogate cannot be stored
+    return text
+
+
+Description = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
+Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers)]
+
+
+class StrictModel(BaseModel):
+    """Unknown fields are refused, and nothing is converted: "1" is not 1."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NewSubscription(StrictModel):
+    """The body of POST /v1/subscriptions. Limits left out take the system's defaults at each attempt."""
+
+    event_type: EventType
+    callback_url: CallbackUrlText
+    tenant_id: TenantId | None = None
+    description: Description = ""
+    active: bool = True
+    max_retry_limit: int | None = Field(default=None, ge=1, le=50)
+    base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
+    timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
+    headers: Headers = Field(default_factory=dict)
+
+
+class SubscriptionChange(StrictModel):
+    """The body of PATCH /v1/subscriptions/{id}: only the fields that are given change.
+
+    null resets a limit to the system's default, and drops a pending_callback_url; other fields take no null.
+    """
+
+    event_type: EventType | None = None
+    callback_url: CallbackUrlText | None = None
+    pending_callback_url: None = None
+    description: Description | None = None
+    active: bool | None = None
+    max_retry_limit: int | None = Field(default=None, ge=1, le=50)
+    base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
+    timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
+    headers: Headers | None = None
+
+    @field_validator("event_type", "callback_url", "description", "active", "headers")
+    @classmethod
+    def _not_null(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("null is not allowed; leave the field out to keep its value")
+        return value
+
+
+class RequeueFilter(StrictModel):
+    """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
+
+    subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
+    event_type: EventType | None = None
+    error_code: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    failed_after: AwareDatetime | None = Field(default=None, strict=False)
+    failed_before: AwareDatetime | None = Field(default=None, strict=False)
+    limit: int = Field(default=1000, ge=1, le=1000)
+    dry_run: bool = False
+
+
+def rfc3339(moment: datetime | None) -> str | None:
+    """UTC with a Z, to the microsecond."""
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

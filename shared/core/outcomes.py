@@ -1,0 +1,36 @@
+"""The words that say how an attempt ended.
+
+A failed job carries one of them in error_code; final_error_code of a saga and of a dead letter is the last
+of them. They are part of the API: alarms, filters and requeues by error code name them.
+"""
+
+from enum import StrEnum
+
+
+class ErrorCode(StrEnum):
+    """Every error word but `http_<status>`, which http_error() makes."""
+
+    TIMEOUT_CONNECT = "timeout_connect"
+    TIMEOUT_TOTAL = "timeout_total"
+    DNS_NXDOMAIN = "dns_nxdomain"
+    DNS_ERROR = "dns_error"
+    TLS_ERROR = "tls_error"
+    CONNECTION_REFUSED = "connection_refused"
+    CONNECTION_RESET = "connection_reset"
+    ADDRESS_BLOCKED = "address_blocked"
+    INVALID_URL = "invalid_url"
+    PROTOCOL_ERROR = "protocol_error"
+    LEASE_EXPIRED = "lease_expired"
+    SUBSCRIPTION_INACTIVE = "subscription_inactive"
+    CANCELED = "canceled"
+    INTERNAL_ERROR = "internal_error"
+
+
+def http_error(status: int) -> str:
+    """`http_503` for 503: the receiver answered, and not with success."""
+    return f"http_{status}"
+
+
+def is_success(status: int) -> bool:
+    """Only 200 to 299 is success; redirects are answers that failed."""
+    return 200 <= status <= 299

@@ -1,0 +1,60 @@
+"""What is kept of a receiver's answer: an excerpt of its body, and how long it asked us to wait."""
+
+import re
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+EXCERPT_BYTES = 16 * 1024
+MAX_RETRY_AFTER_SECONDS = 3600
+
+_SECONDS = re.compile(r"[0-9]{1,1000}")
+_DATE = re.compile(r"[ -~]{1,64}")
+
+
+def body_excerpt(body: bytes) -> tuple[str, bool]:
+    """The first 16 KiB as text, and whether something was cut off.
+
+    Undecodable bytes become U+FFFD, a character that the limit would split is left out. NUL is removed,
+    because PostgreSQL cannot hold it; other control characters stay.
+    """
+    truncated = len(body) > EXCERPT_BYTES
+    kept = _without_split_character(body[:EXCERPT_BYTES]) if truncated else body
+    return kept.decode("utf-8", "replace").replace("\0", ""), truncated
+
+
+def _without_split_character(body: bytes) -> bytes:
+    """Drops an incomplete last character; at most its lead byte and two more can be there."""
+    for back in range(1, min(4, len(body) + 1)):
+        lead = body[-back]
+        if lead < 0x80:
+            return body
+        if lead >= 0xC0:
+            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return body if back >= length else body[:-back]
+    return body
+
+
+def retry_after_seconds(value: str | None, now: float) -> int | None:
+    """Seconds to wait, from 1 to 3600, by a Retry-After in seconds or in any of the three HTTP date forms.
+
+    now is in unix seconds. None where there is nothing to wait for: no value, zero, a past date, or text
+    that is neither.
+    """
+    if value is None:
+        return None
+    text = value.strip(" \t")
+    seconds = int(text) if _SECONDS.fullmatch(text) else _seconds_until(text, now)
+    return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds > 0 else None
+
+
+def _seconds_until(text: str, now: float) -> int:
+    """0 for text that is no date."""
+    if not _DATE.fullmatch(text):
+        return 0
+    try:
+        date = parsedate_to_datetime(text)
+        # The asctime form names no zone; HTTP dates are in UTC.
+        moment = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return 0
+    return int(moment - now)

@@ -1,0 +1,123 @@
+"""All configuration, from the environment only, checked at start (spec §11)."""
+
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any
+
+from cryptography.fernet import Fernet
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from shared.core.address_policy import AddressPolicy
+from shared.core.saga import RetryPolicy
+
+PREFIX = "HOOKSAGA_"
+
+LEASE_MARGIN_SECONDS = 5
+"""A lease outlives the longest POST by at least this, so that its result can still be written."""
+
+MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
+
+
+class InvalidSettings(ValueError):
+    """One line per variable: its name, and the rule that it breaks."""
+
+
+class Settings(BaseSettings):
+    """Each field is the variable HOOKSAGA_<NAME>. Seconds may be fractions."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True)
+
+    database_url: SecretStr | None = None
+    prepared_statements: bool | None = None
+    data_dir: Path = Path(".hooksaga")
+    api_key: SecretStr | None = Field(default=None, min_length=16, max_length=200)
+
+    base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
+    max_delay_seconds: float = Field(default=3600, gt=0, le=86_400, allow_inf_nan=False)
+    max_retry_limit: int = Field(default=5, ge=1, le=50)
+    retry_jitter: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
+
+    http_timeout_seconds: float = Field(default=15, ge=0.05, le=30, allow_inf_nan=False)
+    http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
+    lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
+    max_claims: int = Field(default=5, ge=1, le=100)
+
+    egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
+    ca_file: Path | None = None
+    concurrency: int = Field(default=200, ge=2, le=10_000)
+    redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
+    payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
+    secrets_key: SecretStr | None = None
+
+    @field_validator("egress_allow", mode="before")
+    @classmethod
+    def _read_networks(cls, value: Any) -> Any:
+        return AddressPolicy.parse(value).allow if isinstance(value, str) else value
+
+    @field_validator("ca_file")
+    @classmethod
+    def _is_readable(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_file():
+            raise ValueError("there is no such file")
+        return value
+
+    @field_validator("secrets_key")
+    @classmethod
+    def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        for key in _split(value):
+            try:
+                Fernet(key)
+            except ValueError:
+                raise ValueError("each key is 32 bytes of URL-safe base64, several are separated by commas") from None
+        return value
+
+    @model_validator(mode="after")
+    def _times_are_in_order(self) -> "Settings":
+        longest = max(self.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
+        if self.http_connect_timeout_seconds > self.http_timeout_seconds:
+            raise ValueError("HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS")
+        if self.lease_seconds < longest + LEASE_MARGIN_SECONDS:
+            raise ValueError(
+                f"HOOKSAGA_LEASE_SECONDS must be at least {longest + LEASE_MARGIN_SECONDS:g}: the longest timeout that "
+                f"a subscription may have, and {LEASE_MARGIN_SECONDS} seconds to write its result"
+            )
+        return self
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """The limits of subscriptions that have none of their own."""
+        return RetryPolicy(
+            max_retry_limit=self.max_retry_limit,
+            base_delay_seconds=self.base_delay_seconds,
+            max_delay_seconds=self.max_delay_seconds,
+            jitter=self.retry_jitter,
+        )
+
+    @property
+    def address_policy(self) -> AddressPolicy:
+        """Where deliveries may go."""
+        return AddressPolicy(self.egress_allow)
+
+    @property
+    def secrets_keys(self) -> list[str]:
+        """The keys for subscription secrets, the one that encrypts first; empty when none is set."""
+        return _split(self.secrets_key)
+
+
+def read_settings(**overrides: Any) -> Settings:
+    """The settings of this environment. Raises InvalidSettings, whose message never holds a value."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        raise InvalidSettings("\n".join(_explain(problem) for problem in error.errors(include_input=False))) from None
+
+
+def _explain(problem: Any) -> str:
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    name = "_".join(str(part) for part in problem["loc"][:1])
+    return f"{PREFIX}{name.upper()}: {message}" if name else message
+
+
+def _split(value: SecretStr | None) -> list[str]:
+    return [part.strip() for part in value.get_secret_value().split(",") if part.strip()] if value else []

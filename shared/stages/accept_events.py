@@ -1,0 +1,105 @@
+"""Events in: one transaction per batch, one answer per event, in order (r04 §1, spec §8, §14)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from shared.adapters.database import Connection, fetch_rows, transaction
+from shared.adapters.queries import load_queries
+from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
+from shared.core.event_input import EventDraft
+from shared.stages.batches import run_isolating
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedEvent:
+    """`duplicate`: the key was known and the content the same; the other fields are the first event's."""
+
+    id: int
+    webhook_id: UUID
+    event_type: str
+    created_at: datetime
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _InsertedRow:
+    position: int
+    id: int
+    webhook_id: UUID
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownRow:
+    position: int
+    id: int
+    webhook_id: UUID
+    created_at: datetime
+    same_content: bool
+
+
+Answer = AcceptedEvent | HooksagaError
+
+
+async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
+    """Store the drafts and answer each one.
+
+    An answer is an AcceptedEvent, or the error that refused this draft alone: Conflict `idempotency_conflict`
+    for a known key with other content, InvalidInput `event_refused` for what the database does not take.
+    When this returns, all accepted events are committed; when it raises, a repeat with the same keys is safe.
+    """
+    if not drafts:
+        return []
+
+    async def store(batch: Sequence[EventDraft]) -> list[Answer]:
+        async with transaction(connection):
+            return await _store(connection, batch)
+
+    return await run_isolating(store, drafts, _refusal)
+
+
+def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
+    return InvalidInput("event_refused", "the database does not take this payload", field="payload")
+
+
+async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
+    queries = load_queries("accept_events")
+    inserted = await fetch_rows(connection, queries["insert_events"], _columns(drafts), _InsertedRow)
+    answers: dict[int, Answer] = {
+        row.position: AcceptedEvent(row.id, row.webhook_id, drafts[row.position - 1].event_type, row.created_at)
+        for row in inserted
+    }
+    missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
+    if missing:
+        answers |= await _answer_known(connection, drafts, missing)
+    return [answers[position] for position in range(1, len(drafts) + 1)]
+
+
+async def _answer_known(
+    connection: Connection, drafts: Sequence[EventDraft], positions: Sequence[int]
+) -> dict[int, Answer]:
+    known = await fetch_rows(
+        connection,
+        load_queries("accept_events")["find_events_by_key"],
+        {**_columns([drafts[position - 1] for position in positions]), "positions": list(positions)},
+        _KnownRow,
+    )
+    return {row.position: _answer_to_repeat(row, drafts[row.position - 1]) for row in known}
+
+
+def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:
+    if row.same_content:
+        return AcceptedEvent(row.id, row.webhook_id, draft.event_type, row.created_at, duplicate=True)
+    return Conflict("idempotency_conflict", "this idempotency key was used before with another event")
+
+
+def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | None]]:
+    return {
+        "tenant_ids": [draft.tenant_id for draft in drafts],
+        "event_types": [draft.event_type for draft in drafts],
+        "sources": [draft.source for draft in drafts],
+        "external_ids": [draft.external_id for draft in drafts],
+        "payloads": [draft.payload for draft in drafts],
+    }

@@ -1,0 +1,239 @@
+"""One job, one POST, one result (r02 §2.3). The worker never touches sagas, makes jobs or decides on retries.
+
+A claim is a transaction of its own, the POST happens outside of any, and the result is another transaction that
+counts only while the lease is still the reporter's: worker and claim must match (spec D8).
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, cast
+from uuid import UUID
+
+from shared.adapters.database import Connection, fetch_rows, refusals
+from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from shared.adapters.queries import load_queries
+from shared.adapters.secret_box import SecretBox, UnreadableSecret
+from shared.core.errors import RowRefused
+from shared.core.outcomes import ErrorCode
+from shared.core.saga import JobStatus
+from shared.core.signing import InvalidSecret, decode_secret, sign
+from shared.stages.batches import run_isolating
+
+VERSION = "0.1.0"
+USER_AGENT = f"hooksaga/{VERSION}"
+
+
+class Lane(StrEnum):
+    """First attempts and retries wait apart, as the two delivery queues of SQS mode do (spec §6)."""
+
+    FIRST = "delivery"
+    RETRY = "delivery-retry"
+
+
+_FIND = {Lane.FIRST: "find_first_attempts", Lane.RETRY: "find_retries"}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJobs:
+    """Ids of jobs of one subscription that waited a moment ago, oldest first."""
+
+    subscription_id: int
+    ids: list[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job that this worker holds until lease_until, with the configuration of this moment.
+
+    payload is JSON text to the byte; headers is a JSON object; secrets are sealed, the current one first.
+    """
+
+    id: int
+    saga_id: int
+    subscription_id: int
+    attempt_number: int
+    claim_count: int
+    lease_until: datetime
+    event_id: int
+    webhook_id: UUID
+    event_type: str
+    event_created_at: datetime
+    payload: str
+    callback_url: str
+    headers: str
+    timeout_seconds: float | None
+    deliverable: bool
+    secrets: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """How one claimed job ended."""
+
+    job: ClaimedJob
+    outcome: SendOutcome
+
+    @property
+    def status(self) -> JobStatus:
+        return JobStatus.COMPLETED if self.outcome.error_code is None else JobStatus.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedRow:
+    id: int
+    saga_id: int
+
+
+async def find_waiting_jobs(
+    connection: Connection,
+    lane: Lane,
+    *,
+    default_room: int,
+    busy: Mapping[int, int],
+    after_subscription: int = 0,
+    max_subscriptions: int = 100,
+) -> list[WaitingJobs]:
+    """Job ids that wait in a lane, for up to max_subscriptions subscriptions with an id above the given one.
+
+    busy maps subscription ids to the room that they have left; all others have default_room.
+    """
+    params = {
+        "after_subscription": after_subscription,
+        "max_subscriptions": max_subscriptions,
+        "default_room": default_room,
+        "busy_subscriptions": list(busy),
+        "busy_room": list(busy.values()),
+    }
+    return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
+
+
+async def claim_jobs(
+    connection: Connection, job_ids: Sequence[int], *, worker_id: str, lease_seconds: float
+) -> list[ClaimedJob]:
+    """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's."""
+    params = {"job_ids": list(job_ids), "worker_id": worker_id, "lease_seconds": lease_seconds}
+    return await fetch_rows(connection, load_queries("deliver")["claim_jobs"], params, ClaimedJob)
+
+
+async def attempt(sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeout_seconds: float) -> AttemptResult:
+    """POST one job, signed with every valid secret. Whatever is wrong with it ends as its result, with a code.
+
+    timeout_seconds is the default for subscriptions without their own.
+    """
+    if not job.deliverable:
+        return AttemptResult(job, _not_sent(ErrorCode.SUBSCRIPTION_INACTIVE))
+    try:
+        request = build_request(job, box, timeout_seconds=timeout_seconds, timestamp=int(time.time()))
+    except (UnreadableSecret, InvalidSecret, ValueError):
+        return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
+    return AttemptResult(job, await sender.send(request))
+
+
+def build_request(job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int) -> OutgoingRequest:
+    """The request of spec §7. The body is the stored payload, byte for byte; id and body are the same on every try.
+
+    Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are no JSON object or a
+    subscription without a secret.
+    """
+    body = job.payload.encode()
+    webhook_id = event_id_text(job.webhook_id)
+    keys = [decode_secret(box.open(sealed)) for sealed in job.secrets or []]
+    headers = {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(keys, webhook_id, timestamp, body),
+        "hooksaga-event-type": job.event_type,
+        "hooksaga-attempt": str(job.attempt_number),
+        **_own_headers(job.headers),
+    }
+    return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
+
+
+def event_id_text(webhook_id: UUID) -> str:
+    """`evt_` and 32 hex digits: the only form of an event's id outside the database."""
+    return f"evt_{webhook_id.hex}"
+
+
+def _own_headers(stored: str) -> dict[str, str]:
+    if stored == "{}":
+        return {}
+    headers: Any = json.loads(stored)
+    if not isinstance(headers, dict):
+        raise ValueError("stored headers are not an object")
+    return {str(name): str(value) for name, value in cast(dict[Any, Any], headers).items()}
+
+
+def _not_sent(error_code: ErrorCode) -> SendOutcome:
+    return SendOutcome(
+        response_status=None,
+        error_code=error_code,
+        response_body=None,
+        response_truncated=False,
+        retry_after_seconds=None,
+        resolved_ip=None,
+        duration_ms=0,
+    )
+
+
+async def record_results(
+    connection: Connection, results: Sequence[AttemptResult], *, worker_id: str
+) -> set[int]:
+    """Write results; the answer holds the job ids that were written.
+
+    A result that is missing in it came after its lease was lost, and is dropped. A result that the database
+    does not take is written as `internal_error` instead, alone.
+    """
+
+    async def write(batch: Sequence[AttemptResult]) -> list[int]:
+        params = {**_result_columns(batch), "worker_id": worker_id}
+        async with refusals():
+            rows = await fetch_rows(connection, load_queries("deliver")["record_results"], params, _RecordedRow)
+        return [row.id for row in rows]
+
+    unwritable: list[AttemptResult] = []
+
+    def set_aside(result: AttemptResult, _error: RowRefused) -> int:
+        unwritable.append(AttemptResult(result.job, _not_sent(ErrorCode.INTERNAL_ERROR)))
+        return 0
+
+    written = set(await run_isolating(write, results, set_aside))
+    if unwritable:
+        written |= set(await write(unwritable))
+    return written - {0}
+
+
+def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
+    outcomes = [result.outcome for result in results]
+    return {
+        "job_ids": [result.job.id for result in results],
+        "claim_counts": [result.job.claim_count for result in results],
+        "statuses": [result.status.value for result in results],
+        "response_statuses": [outcome.response_status for outcome in outcomes],
+        "error_codes": [outcome.error_code for outcome in outcomes],
+        "durations": [outcome.duration_ms for outcome in outcomes],
+        "response_bodies": [outcome.response_body for outcome in outcomes],
+        "truncated": [outcome.response_truncated for outcome in outcomes],
+        "retry_afters": [outcome.retry_after_seconds for outcome in outcomes],
+        "resolved_ips": [outcome.resolved_ip for outcome in outcomes],
+    }
+
+
+async def hand_back_jobs(connection: Connection, jobs: Sequence[ClaimedJob], *, worker_id: str) -> None:
+    """Give back claims whose POST was never begun, so that they need not wait for their lease to end."""
+    params = {
+        "job_ids": [job.id for job in jobs],
+        "claim_counts": [job.claim_count for job in jobs],
+        "worker_id": worker_id,
+    }
+    await fetch_rows(connection, load_queries("deliver")["hand_back_jobs"], params, _HandedBack)
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedBack:
+    id: int

@@ -1,0 +1,133 @@
+"""What happened: events with their sagas and attempts, dead letters, the backlog. Reads only."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from shared.adapters.database import Connection, fetch_row, fetch_rows
+from shared.adapters.queries import load_queries
+from shared.core.errors import NotFound
+from shared.stages.requeue import DeadLetterFilter, filter_params
+
+MAX_SAGAS_SHOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One job, as the attempt log shows it."""
+
+    id: int
+    saga_id: int
+    attempt_number: int
+    status: str
+    attempt_at: datetime
+    leased_at: datetime | None
+    finished_at: datetime | None
+    duration_ms: int | None
+    response_status: int | None
+    error_code: str | None
+    response_body: str | None
+    response_truncated: bool
+    worker_id: str | None
+    resolved_ip: str | None
+    retry_after_seconds: int | None
+    claim_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SagaView:
+    """One saga with its attempts, oldest first."""
+
+    id: int
+    subscription_id: int
+    status: str
+    attempt_count: int
+    next_attempt_at: datetime
+    final_error_code: str | None
+    requeued_from: int | None
+    created_at: datetime
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN. payload is JSON text to the byte."""
+
+    id: int
+    webhook_id: UUID
+    tenant_id: str
+    event_type: str
+    created_at: datetime
+    payload: str
+    sagas: list[SagaView] = field(default_factory=list[SagaView])
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterView:
+    """requeued_as is the saga that a requeue started; payload_snapshot is set when shown alone."""
+
+    id: int
+    saga_id: int
+    webhook_id: UUID
+    subscription_id: int
+    tenant_id: str
+    event_type: str
+    final_error_code: str | None
+    failed_at: datetime
+    requeued_as: int | None
+    payload_snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The backlog now. oldest_due_seconds is null when nothing waits."""
+
+    outbox: int
+    sagas_waiting: int
+    sagas_due: int
+    jobs_pending: int
+    jobs_leased: int
+    results_unapplied: int
+    dead_letters_24h: int
+    oldest_due_seconds: float | None
+    delivered_last_minute: int
+
+
+async def show_event(connection: Connection, webhook_id: UUID, *, tenant_id: str | None) -> EventView:
+    """Raises NotFound `event_not_found`, also for another tenant's."""
+    queries = load_queries("inspect")
+    params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
+    event = await fetch_row(connection, queries["show_event"], params, EventView)
+    if event is None:
+        raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
+    wanted = {"event_id": event.id, "limit": MAX_SAGAS_SHOWN}
+    event.sagas.extend(await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView))
+    by_id = {saga.id: saga for saga in event.sagas}
+    found = {"saga_ids": list(by_id)}
+    for attempt in await fetch_rows(connection, queries["attempts_of_sagas"], found, Attempt):
+        by_id[attempt.saga_id].attempts.append(attempt)
+    return event
+
+
+async def list_dead_letters(
+    connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
+) -> list[DeadLetterView]:
+    """Newest first, those with an id below before_id."""
+    params = {**filter_params(wanted), "before_id": before_id, "limit": limit}
+    return await fetch_rows(connection, load_queries("inspect")["list_dead_letters"], params, DeadLetterView)
+
+
+async def show_dead_letter(connection: Connection, dead_letter_id: int, *, tenant_id: str | None) -> DeadLetterView:
+    """With its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
+    params = {"id": dead_letter_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("inspect")["show_dead_letter"], params, DeadLetterView)
+    if row is None:
+        raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
+    return row
+
+
+async def read_stats(connection: Connection) -> Stats:
+    """Counts over open work only; each is served by an index."""
+    row = await fetch_row(connection, load_queries("inspect")["stats"], {}, Stats)
+    assert row is not None
+    return row

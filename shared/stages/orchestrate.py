@@ -1,0 +1,253 @@
+"""The only stage that moves sagas: it takes results, starts attempts, plans retries, makes dead letters (r01).
+
+Each function is one transaction: lock the sagas, decide in Python (shared/core/saga.py), apply in one statement.
+It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside the database.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
+from shared.adapters.queries import load_queries
+from shared.core.errors import Conflict, NotFound
+from shared.core.saga import (
+    Cancel,
+    Due,
+    IllegalMove,
+    JobFailed,
+    JobStatus,
+    JobSucceeded,
+    RetryPolicy,
+    Saga,
+    SagaStatus,
+    decide,
+)
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SagaMoved:
+    """One saga's move, as committed. job_id is the job that was made, or whose result was taken."""
+
+    saga_id: int
+    event_id: int
+    subscription_id: int
+    status: SagaStatus
+    attempt_count: int
+    next_attempt_at: datetime
+    final_error_code: str | None
+    job_id: int | None = None
+    dead_letter_id: int | None = None
+    worker_id: str | None = None
+    max_retry_limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _LockedSaga:
+    """A saga that this transaction holds, with its subscription's own limits (null: the defaults)."""
+
+    id: int
+    status: str
+    attempt_count: int
+    next_attempt_at: datetime
+    final_error_code: str | None
+    subscription_id: int
+    event_id: int
+    max_retry_limit: int | None
+    base_delay_seconds: float | None
+    now: datetime
+
+    def saga(self) -> Saga:
+        return Saga(
+            self.id,
+            SagaStatus(self.status),
+            self.attempt_count,
+            self.next_attempt_at,
+            self.final_error_code,
+        )
+
+    def policy(self, defaults: RetryPolicy) -> RetryPolicy:
+        return RetryPolicy(
+            max_retry_limit=self.max_retry_limit or defaults.max_retry_limit,
+            base_delay_seconds=self.base_delay_seconds or defaults.base_delay_seconds,
+            max_delay_seconds=defaults.max_delay_seconds,
+            jitter=defaults.jitter,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _WaitingSaga(_LockedSaga):
+    deliverable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _FinishedJob(_LockedSaga):
+    job_id: int
+    job_status: str
+    error_code: str | None
+    retry_after_seconds: int | None
+    worker_id: str | None
+
+    def trigger(self) -> JobSucceeded | JobFailed:
+        if self.job_status == JobStatus.COMPLETED:
+            return JobSucceeded()
+        return JobFailed(self.error_code or "internal_error", self.retry_after_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedRow:
+    saga_id: int
+    job_id: int | None = None
+    dead_letter_id: int | None = None
+
+
+async def apply_results(
+    connection: Connection,
+    defaults: RetryPolicy,
+    *,
+    job_ids: Sequence[int] | None = None,
+    limit: int = BATCH,
+) -> list[SagaMoved]:
+    """Take finished jobs' results, each exactly once: the named ones, or the oldest (r01 §8)."""
+    queries = load_queries("orchestrate")
+    async with transaction(connection):
+        if job_ids is None:
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs"], {"limit": limit}, _FinishedJob)
+        else:
+            named = {"job_ids": list(job_ids)}
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, _FinishedJob)
+        if not jobs:
+            return []
+        decided = [(job, decide(job.saga(), job.trigger(), job.policy(defaults), job.now)) for job in jobs]
+        moved = await fetch_rows(connection, queries["apply_results"], _result_columns(decided), _MovedRow)
+    dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
+    return [
+        _moved(job, saga, defaults, job.job_id, dead_letters[saga.id], job.worker_id)
+        for job, saga in decided
+        if saga.id in dead_letters
+    ]
+
+
+def _result_columns(decided: Sequence[tuple[_FinishedJob, Saga]]) -> dict[str, list[Any]]:
+    return {
+        "saga_ids": [saga.id for _, saga in decided],
+        "job_ids": [job.job_id for job, _ in decided],
+        "statuses": [saga.status.value for _, saga in decided],
+        "attempt_counts": [saga.attempt_count for _, saga in decided],
+        "next_attempts": [saga.next_attempt_at for _, saga in decided],
+        "error_codes": [saga.final_error_code for _, saga in decided],
+    }
+
+
+async def start_first_attempts(
+    connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
+) -> list[SagaMoved]:
+    """Make the first job of the oldest Pending sagas (r01 §7.2)."""
+    return await _start(connection, defaults, "lock_pending_sagas", {"limit": limit})
+
+
+async def start_due_retries(
+    connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
+) -> list[SagaMoved]:
+    """Make the next job of the PendingRetry sagas whose wait is over (r01 §6.1, §7.2)."""
+    return await _start(connection, defaults, "lock_due_retries", {"limit": limit})
+
+
+async def start_attempts_of(
+    connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
+) -> list[SagaMoved]:
+    """The same for the named sagas; those that are not waiting or not due yet are left as they are."""
+    return await _start(connection, defaults, "lock_sagas_by_id", {"saga_ids": list(saga_ids)})
+
+
+async def _start(
+    connection: Connection, defaults: RetryPolicy, query: str, params: dict[str, Any]
+) -> list[SagaMoved]:
+    async with transaction(connection):
+        waiting = await fetch_rows(connection, _query(query), params, _WaitingSaga)
+        return await _move_waiting(connection, defaults, waiting, lambda row: Due(row.deliverable))
+
+
+def _query(name: str) -> LiteralString:
+    return load_queries("orchestrate")[name]
+
+
+async def cancel_saga(
+    connection: Connection, defaults: RetryPolicy, saga_id: int, *, tenant_id: str | None = None
+) -> SagaMoved:
+    """End a waiting saga as DeadLettered with `canceled` (spec D12). Canceling it again gives the same answer.
+
+    Raises NotFound `saga_not_found`, or Conflict `saga_not_waiting` for a saga that is in progress or has ended.
+    """
+    async with transaction(connection):
+        rows = await fetch_rows(connection, _query("lock_sagas_by_id"), {"saga_ids": [saga_id]}, _WaitingSaga)
+        if not rows:
+            raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+        moved = await _move_waiting(connection, defaults, rows, lambda _: Cancel())
+    if not moved:
+        raise Conflict("saga_not_waiting", f"saga {saga_id} is {rows[0].status}: only a waiting saga is canceled")
+    return moved[0]
+
+
+async def _move_waiting(
+    connection: Connection,
+    defaults: RetryPolicy,
+    waiting: Sequence[_WaitingSaga],
+    trigger: Callable[[_WaitingSaga], Due | Cancel],
+) -> list[SagaMoved]:
+    decided: list[tuple[_WaitingSaga, Saga]] = []
+    for row in waiting:
+        try:
+            decided.append((row, decide(row.saga(), trigger(row), row.policy(defaults), row.now)))
+        except IllegalMove:
+            continue  # named by a late or foreign message: not waiting, or not due
+    if not decided:
+        return []
+    columns = {
+        "saga_ids": [saga.id for _, saga in decided],
+        "statuses": [saga.status.value for _, saga in decided],
+        "error_codes": [saga.final_error_code for _, saga in decided],
+    }
+    rows = {row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, _MovedRow)}
+    return [
+        _moved(row, saga, defaults, rows[saga.id].job_id, rows[saga.id].dead_letter_id)
+        for row, saga in decided
+        if saga.id in rows
+    ]
+
+
+def _moved(
+    row: _LockedSaga,
+    saga: Saga,
+    defaults: RetryPolicy,
+    job_id: int | None,
+    dead_letter_id: int | None,
+    worker_id: str | None = None,
+) -> SagaMoved:
+    return SagaMoved(
+        saga_id=saga.id,
+        event_id=row.event_id,
+        subscription_id=row.subscription_id,
+        status=saga.status,
+        attempt_count=saga.attempt_count,
+        next_attempt_at=saga.next_attempt_at,
+        final_error_code=saga.final_error_code,
+        job_id=job_id,
+        dead_letter_id=dead_letter_id,
+        worker_id=worker_id,
+        max_retry_limit=row.policy(defaults).max_retry_limit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    seconds: float | None
+
+
+async def seconds_until_next_retry(connection: Connection) -> float | None:
+    """How long until the next waiting saga is due, negative when one is overdue; None when none waits."""
+    row = await fetch_row(connection, _query("next_retry_delay"), {}, _Delay)
+    return row.seconds if row else None

@@ -1,0 +1,100 @@
+"""Dead letters back to life: always as a brand-new saga, never by touching the old one (r02 §3.3, §3.4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.adapters.database import Connection, fetch_rows
+from shared.adapters.queries import load_queries
+from shared.core.errors import Conflict, NotFound
+
+MAX_MATCHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """saga_id is None only where reason says why no saga was made. created: by this call, not by an earlier one."""
+
+    dead_letter_id: int
+    saga_id: int | None
+    created: bool
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter:
+    """Every field that is set must match. failed_after is inclusive, failed_before is not."""
+
+    tenant_id: str | None = None
+    subscription_id: int | None = None
+    event_type: str | None = None
+    error_code: str | None = None
+    failed_after: datetime | None = None
+    failed_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequeuedMatches:
+    """What a requeue by filter did: matched = requeued + skipped, unless it was a dry run."""
+
+    matched: int
+    requeued: list[Requeued]
+    skipped: int
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence[int]) -> list[Requeued]:
+    """Start a new saga for each dead letter, once: repeating the call gives the same sagas. Unknown ids give nothing."""
+    return await fetch_rows(
+        connection,
+        load_queries("requeue")["requeue_dead_letters"],
+        {"dead_letter_ids": list(dead_letter_ids)},
+        Requeued,
+    )
+
+
+async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
+    """Requeue one dead letter.
+
+    Raises NotFound `dead_letter_not_found`, or Conflict `subscription_inactive` (spec D13).
+    """
+    answers = await requeue_dead_letters(connection, [dead_letter_id])
+    if not answers:
+        raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
+    if answers[0].saga_id is None:
+        raise Conflict("subscription_inactive", "its subscription is not active and verified")
+    return answers[0]
+
+
+async def requeue_matching(
+    connection: Connection, wanted: DeadLetterFilter, *, limit: int = MAX_MATCHED, dry_run: bool = False
+) -> RequeuedMatches:
+    """Requeue the oldest dead letters that match and were not requeued before, up to limit."""
+    matches = await fetch_rows(
+        connection,
+        load_queries("requeue")["match_dead_letters"],
+        {**filter_params(wanted), "after_id": 0, "limit": limit},
+        _IdRow,
+    )
+    if dry_run:
+        return RequeuedMatches(len(matches), [], 0, dry_run=True)
+    answers = await requeue_dead_letters(connection, [match.id for match in matches])
+    requeued = [answer for answer in answers if answer.created]
+    return RequeuedMatches(len(matches), requeued, len(matches) - len(requeued), dry_run=False)
+
+
+def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
+    """The filter as query parameters."""
+    return {
+        "tenant_id": wanted.tenant_id,
+        "subscription_id": wanted.subscription_id,
+        "event_type": wanted.event_type,
+        "error_code": wanted.error_code,
+        "failed_after": wanted.failed_after,
+        "failed_before": wanted.failed_before,
+    }

@@ -1,0 +1,135 @@
+"""Who gets what, where: configuration only, without side effects (r04 §2)."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from shared.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
+from shared.adapters.queries import load_queries
+from shared.core.address_policy import AddressPolicy
+from shared.core.callback_url import InvalidCallbackUrl, parse_callback_url
+from shared.core.errors import InvalidInput, NotFound
+from shared.core.models import NewSubscription, SubscriptionChange
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A row of subscriptions. Null limits mean the system's defaults, whatever they are at each attempt."""
+
+    id: int
+    tenant_id: str
+    event_type: str
+    callback_url: str
+    pending_callback_url: str | None
+    description: str
+    active: bool
+    verified: bool
+    eligible_since: datetime | None
+    max_retry_limit: int | None
+    base_delay_seconds: float | None
+    timeout_seconds: float | None
+    headers: dict[str, str]
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+def normal_callback_url(url: str, policy: AddressPolicy) -> str:
+    """The one form that is stored and called. Raises InvalidInput `invalid_callback_url` with the rule."""
+    try:
+        return parse_callback_url(url, policy).url
+    except InvalidCallbackUrl as error:
+        raise InvalidInput("invalid_callback_url", str(error), field="callback_url", status=422) from None
+
+
+async def create_subscription(
+    connection: Connection, new: NewSubscription, *, tenant_id: str, callback_url: str, sealed_secret: str
+) -> Subscription:
+    """Store the subscription, not verified yet, and its sealed secret, both or neither."""
+    params = {
+        **new.model_dump(exclude={"headers", "tenant_id", "callback_url"}),
+        "tenant_id": tenant_id,
+        "callback_url": callback_url,
+        "headers": json.dumps(new.headers),
+        "secret": sealed_secret,
+    }
+    async with refusals():
+        row = await fetch_row(connection, load_queries("subscriptions")["create_subscription"], params, Subscription)
+    assert row is not None
+    return row
+
+
+async def list_subscriptions(
+    connection: Connection,
+    *,
+    tenant_id: str | None,
+    event_type: str | None = None,
+    before_id: int | None = None,
+    limit: int = 50,
+) -> list[Subscription]:
+    """Newest first, those with an id below before_id. tenant_id None: of all tenants."""
+    params = {"tenant_id": tenant_id, "event_type": event_type, "before_id": before_id, "limit": limit}
+    return await fetch_rows(connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription)
+
+
+async def show_subscription(connection: Connection, subscription_id: int, *, tenant_id: str | None) -> Subscription:
+    """Raises NotFound `subscription_not_found`, also for another tenant's."""
+    return await _one(connection, "show_subscription", subscription_id, tenant_id)
+
+
+async def _one(connection: Connection, query: str, subscription_id: int, tenant_id: str | None) -> Subscription:
+    params = {"id": subscription_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("subscriptions")[query], params, Subscription)
+    if row is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    return row
+
+
+async def change_subscription(
+    connection: Connection,
+    subscription_id: int,
+    change: SubscriptionChange,
+    *,
+    tenant_id: str | None,
+    policy: AddressPolicy,
+) -> Subscription:
+    """Apply the fields that are given. A new callback_url of a verified subscription waits until it is verified
+    itself (spec D19).
+
+    Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url`.
+    """
+    fields = change.model_dump(exclude_unset=True)
+    if "callback_url" in fields:
+        fields["callback_url"] = normal_callback_url(fields["callback_url"], policy)
+    async with transaction(connection):
+        present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
+        params = {**asdict(present), **_with_pending_url(present, fields)}
+        params["headers"] = json.dumps(params["headers"])
+        row = await fetch_row(connection, load_queries("subscriptions")["update_subscription"], params, Subscription)
+    assert row is not None
+    return row
+
+
+def _with_pending_url(present: Subscription, fields: dict[str, Any]) -> dict[str, Any]:
+    wanted = fields.get("callback_url", present.callback_url)
+    if "callback_url" not in fields or not present.verified:
+        return fields
+    waiting = None if wanted == present.callback_url else wanted
+    return {**fields, "callback_url": present.callback_url, "pending_callback_url": waiting}
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+async def deactivate_subscription(connection: Connection, subscription_id: int, *, tenant_id: str | None) -> None:
+    """Stop it for good and hide it from lists; its history stays (spec D21). Repeating it changes nothing.
+
+    Raises NotFound `subscription_not_found`.
+    """
+    params = {"id": subscription_id, "tenant_id": tenant_id}
+    query = load_queries("subscriptions")["deactivate_subscription"]
+    if await fetch_row(connection, query, params, _IdRow) is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")

@@ -1,0 +1,36 @@
+-- Each function logs in as its own role (r02 §4, r04 §4). Roles belong to the whole cluster, so they
+-- may be there already, from another database or from a migration that runs beside this one.
+-- Timeouts are set on the roles, not on sessions: behind a connection proxy sessions are shared.
+DO $$
+DECLARE
+    function_role text;
+BEGIN
+    FOREACH function_role IN ARRAY ARRAY[
+        'event_ingest_writer', 'router_worker', 'saga_orchestrator', 'job_worker',
+        'lease_cleaner', 'subscription_admin', 'dead_letter_operator'
+    ] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = function_role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I LOGIN', function_role);
+                EXECUTE format('ALTER ROLE %I SET statement_timeout = %L', function_role, '30s');
+                EXECUTE format('ALTER ROLE %I SET lock_timeout = %L', function_role, '10s');
+                EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = %L', function_role, '30s');
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                RAISE NOTICE 'role % was created beside this migration', function_role;
+            END;
+        END IF;
+    END LOOP;
+    -- Owns the retention function and is the only one who may delete sagas and jobs. Nobody logs in as it.
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'retention_operator') THEN
+        BEGIN
+            CREATE ROLE retention_operator NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            RAISE NOTICE 'role retention_operator was created beside this migration';
+        END;
+    END IF;
+END
+$$;
+
+-- Nothing is open to everybody; each grant is given by name in a later file.
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

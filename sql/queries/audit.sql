@@ -1,0 +1,74 @@
+-- Each block is one promise of section "What must always hold"; a row is a breach of it.
+
+-- name: event_neither_waiting_nor_routed
+-- A routed event has left the outbox; every eligible subscription of then has its saga. What can be told from
+-- the rows today: an event outside the outbox that a subscription, unchanged since, should have got.
+SELECT e.id AS event_id, s.id AS subscription_id
+  FROM events e
+  JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+   AND s.active AND s.verified AND s.deleted_at IS NULL
+   AND s.eligible_since <= e.created_at AND s.updated_at <= e.created_at
+ WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
+   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = e.id AND g.subscription_id = s.id)
+ LIMIT %(limit)s;
+
+-- name: pair_with_two_first_sagas
+SELECT event_id, subscription_id, count(*) AS sagas FROM webhook_delivery_sagas
+ WHERE requeued_from IS NULL GROUP BY event_id, subscription_id HAVING count(*) > 1 LIMIT %(limit)s;
+
+-- name: saga_with_wrong_active_jobs
+-- InProgress: exactly one job that is active or not applied yet. Any other state: none.
+SELECT s.id AS saga_id, s.status::text, count(j.id) AS open_jobs
+  FROM webhook_delivery_sagas s
+  LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id
+   AND (j.status IN ('Pending', 'Leased') OR j.applied_at IS NULL)
+ GROUP BY s.id
+HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
+ LIMIT %(limit)s;
+
+-- name: attempt_count_is_not_the_applied_jobs
+SELECT s.id AS saga_id, s.attempt_count, count(j.id) AS applied_jobs
+  FROM webhook_delivery_sagas s
+  LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id AND j.applied_at IS NOT NULL
+ GROUP BY s.id HAVING s.attempt_count <> count(j.id) LIMIT %(limit)s;
+
+-- name: attempt_count_over_any_limit
+SELECT id AS saga_id, attempt_count FROM webhook_delivery_sagas WHERE attempt_count > 50 LIMIT %(limit)s;
+
+-- name: dead_saga_without_its_dead_letter
+SELECT s.id AS saga_id FROM webhook_delivery_sagas s
+ WHERE s.status = 'DeadLettered'
+   AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.saga_id = s.id) LIMIT %(limit)s;
+
+-- name: dead_letter_untrue
+-- Its saga is dead, and it tells the pair and the payload byte for byte.
+SELECT d.id AS dead_letter_id, d.saga_id
+  FROM dead_letters d
+  JOIN webhook_delivery_sagas s ON s.id = d.saga_id
+  JOIN events e ON e.id = d.event_id
+ WHERE s.status <> 'DeadLettered' OR s.event_id <> d.event_id OR s.subscription_id <> d.subscription_id
+    OR e.payload::text <> d.payload_snapshot::text
+ LIMIT %(limit)s;
+
+-- name: completed_saga_without_one_last_completed_job
+SELECT s.id AS saga_id
+  FROM webhook_delivery_sagas s
+ WHERE s.status = 'Completed'
+   AND (SELECT array_agg(j.status::text ORDER BY j.id DESC) FROM webhook_delivery_jobs j WHERE j.saga_id = s.id)
+       IS DISTINCT FROM
+       (SELECT array_agg(CASE WHEN n = 1 THEN 'Completed' ELSE 'Failed' END ORDER BY n)
+          FROM generate_series(1, s.attempt_count) AS n)
+ LIMIT %(limit)s;
+
+-- name: saga_waits_too_long
+SELECT id AS saga_id, status::text, next_attempt_at FROM webhook_delivery_sagas
+ WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at < now() - interval '3 minutes' LIMIT %(limit)s;
+
+-- name: lease_over_too_long
+SELECT id AS job_id, lease_until FROM webhook_delivery_jobs
+ WHERE status = 'Leased' AND lease_until < now() - interval '3 minutes' LIMIT %(limit)s;
+
+-- name: requeued_saga_with_another_pair
+SELECT s.id AS saga_id, s.requeued_from
+  FROM webhook_delivery_sagas s JOIN dead_letters d ON d.id = s.requeued_from
+ WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;

@@ -1,0 +1,113 @@
+-- name: find_first_attempts
+-- Polling mode: the oldest waiting first attempts of each subscription, as many as it has room for. The
+-- recursive part steps from one waiting subscription to the next on the index, so a million jobs of one
+-- endpoint cost no more than one. Nothing is locked: an id found here is a hint, as a queue message is.
+WITH RECURSIVE waiting (subscription_id, n) AS (
+    (SELECT subscription_id, 1 FROM webhook_delivery_jobs
+      WHERE status = 'Pending' AND attempt_number = 1 AND subscription_id > %(after_subscription)s
+      ORDER BY subscription_id LIMIT 1)
+    UNION ALL
+    SELECT following.subscription_id, w.n + 1
+      FROM waiting w CROSS JOIN LATERAL (
+          SELECT j.subscription_id FROM webhook_delivery_jobs j
+           WHERE j.status = 'Pending' AND j.attempt_number = 1 AND j.subscription_id > w.subscription_id
+           ORDER BY j.subscription_id LIMIT 1) AS following
+     WHERE w.n < %(max_subscriptions)s
+), room AS MATERIALIZED (
+    SELECT waiting.subscription_id, coalesce(busy.room, %(default_room)s) AS room
+      FROM waiting
+      LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
+             USING (subscription_id)
+)
+SELECT room.subscription_id, oldest.ids
+  FROM room CROSS JOIN LATERAL (
+      SELECT array_agg(id) AS ids FROM (
+          SELECT j.id FROM webhook_delivery_jobs j
+           WHERE j.status = 'Pending' AND j.attempt_number = 1 AND j.subscription_id = room.subscription_id
+           ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
+
+-- name: find_retries
+-- The same for retries, which have a lane of their own: a storm of them never delays first attempts.
+WITH RECURSIVE waiting (subscription_id, n) AS (
+    (SELECT subscription_id, 1 FROM webhook_delivery_jobs
+      WHERE status = 'Pending' AND attempt_number > 1 AND subscription_id > %(after_subscription)s
+      ORDER BY subscription_id LIMIT 1)
+    UNION ALL
+    SELECT following.subscription_id, w.n + 1
+      FROM waiting w CROSS JOIN LATERAL (
+          SELECT j.subscription_id FROM webhook_delivery_jobs j
+           WHERE j.status = 'Pending' AND j.attempt_number > 1 AND j.subscription_id > w.subscription_id
+           ORDER BY j.subscription_id LIMIT 1) AS following
+     WHERE w.n < %(max_subscriptions)s
+), room AS MATERIALIZED (
+    SELECT waiting.subscription_id, coalesce(busy.room, %(default_room)s) AS room
+      FROM waiting
+      LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
+             USING (subscription_id)
+)
+SELECT room.subscription_id, oldest.ids
+  FROM room CROSS JOIN LATERAL (
+      SELECT array_agg(id) AS ids FROM (
+          SELECT j.id FROM webhook_delivery_jobs j
+           WHERE j.status = 'Pending' AND j.attempt_number > 1 AND j.subscription_id = room.subscription_id
+           ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
+
+-- name: claim_jobs
+-- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody
+-- else's (r02 §2.3). Configuration is read here, so a change of address, secret or timeout counts from the
+-- next attempt on.
+WITH picked AS MATERIALIZED (
+    SELECT id FROM webhook_delivery_jobs
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status = 'Pending'
+     ORDER BY id FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE webhook_delivery_jobs j
+       SET status = 'Leased', worker_id = %(worker_id)s, claim_count = claim_count + 1,
+           leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
+      FROM picked WHERE j.id = picked.id AND j.status = 'Pending'
+    RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.lease_until
+)
+SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.lease_until,
+       e.id AS event_id, e.webhook_id, e.event_type, e.created_at AS event_created_at, e.payload::text AS payload,
+       s.callback_url, s.headers::text AS headers, s.timeout_seconds,
+       s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,
+       (SELECT array_agg(k.secret ORDER BY k.id DESC) FROM subscription_secrets k
+         WHERE k.subscription_id = c.subscription_id
+           AND (k.expires_at IS NULL OR k.expires_at > now())) AS secrets
+  FROM claimed c
+  JOIN webhook_delivery_sagas g ON g.id = c.saga_id
+  JOIN events e ON e.id = g.event_id
+  JOIN subscriptions s ON s.id = c.subscription_id
+ ORDER BY c.id;
+
+-- name: record_results
+-- Writes results, only where the lease is still the reporter's own: worker and claim must match. A result
+-- that matches no row came too late and is dropped (spec D8).
+WITH result AS MATERIALIZED (
+    SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[], %(statuses)s::job_status[],
+                         %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
+                         %(response_bodies)s::text[], %(truncated)s::boolean[], %(retry_afters)s::int[],
+                         %(resolved_ips)s::inet[])
+        AS t (job_id, claim_count, status, response_status, error_code, duration_ms, response_body,
+              response_truncated, retry_after_seconds, resolved_ip)
+), held AS MATERIALIZED (
+    SELECT j.id FROM webhook_delivery_jobs j JOIN result r ON r.job_id = j.id
+     WHERE j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+     ORDER BY j.id FOR UPDATE OF j
+)
+UPDATE webhook_delivery_jobs j
+   SET status = r.status, lease_until = NULL, finished_at = clock_timestamp(), response_status = r.response_status,
+       error_code = r.error_code, duration_ms = r.duration_ms, response_body = r.response_body,
+       response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
+       resolved_ip = r.resolved_ip
+  FROM held JOIN result r ON r.job_id = held.id
+ WHERE j.id = held.id AND j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+RETURNING j.id, j.saga_id;
+
+-- name: hand_back_jobs
+-- Gives claims back that were never begun, at shutdown: the job waits again at once, not after its lease.
+UPDATE webhook_delivery_jobs j
+   SET status = 'Pending', lease_until = NULL
+  FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count)
+ WHERE j.id = t.job_id AND j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
+RETURNING j.id;

@@ -1,0 +1,55 @@
+-- name: show_event
+SELECT id, webhook_id, tenant_id, event_type, created_at, payload::text AS payload FROM events
+ WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
+
+-- name: sagas_of_event
+SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from, created_at
+  FROM webhook_delivery_sagas WHERE event_id = %(event_id)s ORDER BY id LIMIT %(limit)s;
+
+-- name: attempts_of_sagas
+SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
+       error_code, response_body, response_truncated, worker_id, host(resolved_ip) AS resolved_ip,
+       retry_after_seconds, claim_count
+  FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id;
+
+-- name: list_dead_letters
+SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
+       d.failed_at, s.id AS requeued_as
+  FROM dead_letters d
+  JOIN events e ON e.id = d.event_id
+  LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+ WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
+   AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
+   AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
+   AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
+   AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
+   AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
+   AND (%(before_id)s::bigint IS NULL OR d.id < %(before_id)s)
+ ORDER BY d.id DESC LIMIT %(limit)s;
+
+-- name: show_dead_letter
+SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
+       d.failed_at, s.id AS requeued_as, d.payload_snapshot::text AS payload_snapshot
+  FROM dead_letters d
+  JOIN events e ON e.id = d.event_id
+  LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+ WHERE d.id = %(id)s AND (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s);
+
+-- name: stats
+-- Each count reads a partial index that holds open work only.
+SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
+       (SELECT count(*) FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')) AS sagas_waiting,
+       (SELECT count(*) FROM webhook_delivery_sagas
+         WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()) AS sagas_due,
+       (SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Pending') AS jobs_pending,
+       (SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Leased') AS jobs_leased,
+       (SELECT count(*) FROM webhook_delivery_jobs
+         WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')) AS results_unapplied,
+       (SELECT count(*) FROM dead_letters WHERE failed_at > now() - interval '24 hours') AS dead_letters_24h,
+       (SELECT extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8
+          FROM (SELECT min(next_attempt_at) AS oldest FROM webhook_delivery_sagas WHERE status = 'Pending'
+                UNION ALL
+                SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS ages
+       ) AS oldest_due_seconds,
+       (SELECT count(*) FROM webhook_delivery_jobs
+         WHERE status = 'Completed' AND finished_at > now() - interval '1 minute') AS delivered_last_minute;

@@ -1,0 +1,114 @@
+-- name: lock_finished_jobs
+-- Results that no saga has taken, with their sagas locked. Sagas first, and never waiting: a saga that
+-- another orchestrator holds is left to it. The status check is repeated on the locked row.
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
+       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now
+  FROM webhook_delivery_jobs j
+  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
+  JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
+ ORDER BY j.id LIMIT %(limit)s
+   FOR UPDATE OF s SKIP LOCKED;
+
+-- name: lock_finished_jobs_by_id
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
+       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now
+  FROM webhook_delivery_jobs j
+  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
+  JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
+   FOR UPDATE OF s SKIP LOCKED;
+
+-- name: lock_pending_sagas
+-- Sagas that wait for their first job.
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
+       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE s.status = 'Pending' AND s.next_attempt_at <= now()
+ ORDER BY s.next_attempt_at LIMIT %(limit)s
+   FOR UPDATE OF s SKIP LOCKED;
+
+-- name: lock_due_retries
+-- Sagas whose wait is over (r01 §10.1: by (status, next_attempt_at)).
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
+       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE s.status = 'PendingRetry' AND s.next_attempt_at <= now()
+ ORDER BY s.next_attempt_at LIMIT %(limit)s
+   FOR UPDATE OF s SKIP LOCKED;
+
+-- name: lock_sagas_by_id
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
+       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE s.id = ANY (%(saga_ids)s::bigint[])
+ ORDER BY s.id
+   FOR UPDATE OF s;
+
+-- name: apply_results
+-- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8).
+WITH decision AS MATERIALIZED (
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
+                         %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[])
+        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code)
+), applied AS (
+    UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
+      FROM decision d WHERE j.id = d.job_id AND j.applied_at IS NULL
+    RETURNING j.id, j.saga_id
+), moved AS (
+    UPDATE webhook_delivery_sagas s
+       SET status = d.status, attempt_count = d.attempt_count, next_attempt_at = d.next_attempt_at,
+           final_error_code = d.final_error_code, updated_at = clock_timestamp()
+      FROM decision d JOIN applied a ON a.id = d.job_id
+     WHERE s.id = d.saga_id AND s.status = 'InProgress'
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code
+), dead AS (
+    INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
+                              failed_at, payload_snapshot)
+    SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
+           clock_timestamp(), e.payload
+      FROM moved m JOIN events e ON e.id = m.event_id
+     WHERE m.status = 'DeadLettered'
+    RETURNING id, saga_id
+)
+SELECT moved.id AS saga_id, dead.id AS dead_letter_id
+  FROM moved LEFT JOIN dead ON dead.saga_id = moved.id;
+
+-- name: start_attempts
+-- Moves waiting sagas on: InProgress ones get their job, DeadLettered ones their dead letter. attempt_at is
+-- the next_attempt_at that caused the job, so a second job for one attempt collides (spec D9).
+WITH decision AS MATERIALIZED (
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[])
+        AS t (saga_id, status, final_error_code)
+), moved AS (
+    UPDATE webhook_delivery_sagas s
+       SET status = d.status, final_error_code = d.final_error_code, updated_at = clock_timestamp()
+      FROM decision d
+     WHERE s.id = d.saga_id AND s.status IN ('Pending', 'PendingRetry')
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code
+), jobs AS (
+    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)
+    SELECT id, subscription_id, attempt_count + 1, next_attempt_at
+      FROM moved WHERE status = 'InProgress' ORDER BY id
+    RETURNING id, saga_id
+), dead AS (
+    INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
+                              failed_at, payload_snapshot)
+    SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
+           clock_timestamp(), e.payload
+      FROM moved m JOIN events e ON e.id = m.event_id
+     WHERE m.status = 'DeadLettered'
+    RETURNING id, saga_id
+)
+SELECT moved.id AS saga_id, jobs.id AS job_id, dead.id AS dead_letter_id
+  FROM moved LEFT JOIN jobs ON jobs.saga_id = moved.id LEFT JOIN dead ON dead.saga_id = moved.id;
+
+-- name: next_retry_delay
+-- Seconds until the next waiting saga is due; null when none waits.
+SELECT extract(epoch FROM min(next_attempt_at) - now())::float8 AS seconds
+  FROM webhook_delivery_sagas WHERE status = 'PendingRetry';

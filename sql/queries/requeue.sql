@@ -1,0 +1,15 @@
+-- name: requeue_dead_letters
+SELECT dead_letter_id, saga_id, created, reason FROM requeue_dead_letter(%(dead_letter_ids)s::bigint[]);
+
+-- name: match_dead_letters
+-- The dead letters that a filter means, oldest first; those already requeued are left out.
+SELECT d.id FROM dead_letters d
+ WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
+   AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
+   AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
+   AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
+   AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
+   AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
+   AND d.id > %(after_id)s
+   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id)
+ ORDER BY d.id LIMIT %(limit)s;

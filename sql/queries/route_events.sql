@@ -1,0 +1,35 @@
+-- name: route_outbox
+-- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
+-- nothing (r04 §3). Repeating it makes no second saga. The batch ends where its fan-out would pass
+-- max_sagas, so that events with very many subscriptions still fit in one transaction each.
+WITH taken AS MATERIALIZED (
+    SELECT event_id FROM routing_outbox
+     WHERE %(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[])
+     ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
+), candidate AS MATERIALIZED (
+    SELECT e.id, e.tenant_id, e.event_type, e.created_at FROM taken JOIN events e ON e.id = taken.event_id
+), fan_out AS MATERIALIZED (
+    SELECT kind.tenant_id, kind.event_type, (
+               SELECT count(*) FROM subscriptions s
+                WHERE s.tenant_id = kind.tenant_id AND s.event_type = kind.event_type
+                  AND s.active AND s.verified AND s.deleted_at IS NULL
+           ) AS size
+      FROM (SELECT DISTINCT tenant_id, event_type FROM candidate) AS kind
+), chosen AS MATERIALIZED (
+    SELECT id, tenant_id, event_type, created_at
+      FROM (SELECT c.*, sum(f.size) OVER (ORDER BY c.id) - f.size AS sagas_before
+              FROM candidate c JOIN fan_out f USING (tenant_id, event_type)) AS counted
+     WHERE sagas_before <= %(max_sagas)s
+), started AS (
+    INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
+    SELECT c.id, s.id
+      FROM chosen c
+      JOIN subscriptions s ON s.tenant_id = c.tenant_id AND s.event_type = c.event_type
+       AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= c.created_at
+     ORDER BY c.id, s.id
+    ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING
+    RETURNING id
+), done AS (
+    DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id RETURNING o.event_id
+)
+SELECT (SELECT array_agg(event_id) FROM done) AS event_ids, (SELECT array_agg(id) FROM started) AS saga_ids;

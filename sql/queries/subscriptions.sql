@@ -1,0 +1,54 @@
+-- name: create_subscription
+-- The subscription and its secret in one statement: neither is ever seen without the other.
+WITH created AS (
+    INSERT INTO subscriptions (tenant_id, event_type, callback_url, description, active, max_retry_limit,
+                               base_delay_seconds, timeout_seconds, headers)
+    VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
+            %(base_delay_seconds)s, %(timeout_seconds)s, %(headers)s::jsonb)
+    RETURNING *
+), kept AS (
+    INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, %(secret)s FROM created
+)
+SELECT * FROM created;
+
+-- name: list_subscriptions
+SELECT * FROM subscriptions
+ WHERE deleted_at IS NULL
+   AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
+   AND (%(event_type)s::text IS NULL OR event_type = %(event_type)s)
+   AND (%(before_id)s::bigint IS NULL OR id < %(before_id)s)
+ ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: show_subscription
+SELECT * FROM subscriptions
+ WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
+
+-- name: lock_subscription
+SELECT * FROM subscriptions
+ WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
+   FOR UPDATE;
+
+-- name: update_subscription
+UPDATE subscriptions
+   SET event_type = %(event_type)s, callback_url = %(callback_url)s,
+       pending_callback_url = %(pending_callback_url)s, description = %(description)s, active = %(active)s,
+       max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
+       timeout_seconds = %(timeout_seconds)s, headers = %(headers)s::jsonb
+ WHERE id = %(id)s
+RETURNING *;
+
+-- name: deactivate_subscription
+UPDATE subscriptions SET active = false, deleted_at = coalesce(deleted_at, clock_timestamp())
+ WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
+RETURNING id;
+
+-- name: current_secrets
+SELECT secret FROM subscription_secrets
+ WHERE subscription_id = %(id)s AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC;
+
+-- name: mark_verified
+-- Only the address that answered the challenge becomes verified: had it been changed meanwhile, no row is hit.
+UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, verified = true
+ WHERE id = %(id)s AND deleted_at IS NULL
+   AND coalesce(pending_callback_url, callback_url) = %(url)s
+RETURNING *;

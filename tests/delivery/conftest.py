@@ -1,0 +1,45 @@
+"""A certificate authority that the senders of these tests trust, and those senders."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from shared.adapters.http_sender import HttpSender
+from shared.core.address_policy import AddressPolicy
+from tests.delivery.hostile_receiver import Authority
+
+LOOPBACK = AddressPolicy.parse("127.0.0.0/8")
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority") / "ca.pem")
+
+
+@pytest.fixture
+async def make_sender(authority: Authority) -> AsyncIterator[Callable[..., HttpSender]]:
+    """Takes the arguments of HttpSender; by default loopback is allowed and the authority is trusted.
+
+    The test fails when the event loop had to report an exception that nobody handled.
+    """
+    reports: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, report: reports.append(report))
+    made: list[HttpSender] = []
+
+    def make(policy: AddressPolicy = LOOPBACK, **options: Any) -> HttpSender:
+        made.append(HttpSender(policy, **{"ca_file": str(authority.ca_file), **options}))
+        return made[-1]
+
+    yield make
+    for sender in made:
+        await sender.close()
+    gc.collect()  # an exception that was never retrieved is reported when its future is collected
+    assert reports == []
+
+
+@pytest.fixture
+def sender(make_sender: Callable[..., HttpSender]) -> HttpSender:
+    return make_sender()

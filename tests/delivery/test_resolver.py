@@ -1,0 +1,159 @@
+"""Names to vetted addresses."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from shared.adapters.resolver import (
+    LOOKUP_THREADS,
+    AddressBlocked,
+    Lookup,
+    NameNotFound,
+    ResolveFailed,
+    VettedResolver,
+    system_lookup,
+)
+from shared.core.address_policy import AddressPolicy
+
+pytestmark = pytest.mark.timeout(10)
+
+STRICT = AddressPolicy()
+PUBLIC = "93.184.215.14"
+
+
+@asynccontextmanager
+async def resolver(lookup: Lookup, policy: AddressPolicy = STRICT) -> AsyncIterator[VettedResolver]:
+    made = VettedResolver(policy, lookup)
+    yield made
+    await made.close()
+
+
+def answering(*addresses: str) -> Lookup:
+    return lambda _host: addresses
+
+
+def failing(fault: Exception) -> Lookup:
+    def lookup(_host: str) -> Sequence[str]:
+        raise fault
+
+    return lookup
+
+
+async def addresses_of(
+    lookup: Lookup, policy: AddressPolicy = STRICT, host: str = "hook.example.com"
+) -> list[str]:
+    async with resolver(lookup, policy) as vetted:
+        return [found["host"] for found in await vetted.resolve(host, 443)]
+
+
+async def test_every_permitted_address_comes_back_in_order() -> None:
+    async with resolver(answering(PUBLIC, "2606:4700::1")) as vetted:
+        found = await vetted.resolve("hook.example.com", 8443)
+    assert [(item["host"], item["port"], item["family"]) for item in found] == [
+        (PUBLIC, 8443, socket.AF_INET),
+        ("2606:4700::1", 8443, socket.AF_INET6),
+    ]
+    assert all(item["hostname"] == "hook.example.com" for item in found)
+
+
+async def test_refused_addresses_are_dropped() -> None:
+    assert await addresses_of(answering("10.0.0.1", PUBLIC, "::1", "169.254.169.254")) == [PUBLIC]
+
+
+REFUSED = [
+    *(
+        "127.0.0.1",
+        "0.0.0.0",
+        "192.168.1.10",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "fd00:ec2::254",
+    ),
+    *("2002:7f00:1::", "2001:0::1", "64:ff9b:1::7f00:1", "fe80::1%2", "no address"),
+]
+
+
+@pytest.mark.parametrize("address", REFUSED)
+async def test_a_name_with_refused_addresses_only_is_blocked(address: str) -> None:
+    with pytest.raises(AddressBlocked):
+        await addresses_of(answering(address, "10.0.0.1"))
+
+
+async def test_allowed_addresses_pass() -> None:
+    assert await addresses_of(answering("127.0.0.1"), AddressPolicy.parse("127.0.0.0/8")) == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "dead.localhost"])
+async def test_the_localhost_family_needs_no_look_up(host: str) -> None:
+    broken = failing(AssertionError("looked up"))
+    assert await addresses_of(broken, AddressPolicy.parse("127.0.0.0/8"), host) == ["127.0.0.1"]
+    with pytest.raises(AddressBlocked):
+        await addresses_of(broken, STRICT, host)
+
+
+@pytest.mark.parametrize(
+    ("fault", "raised"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "no such name"), NameNotFound),
+        (socket.gaierror(socket.EAI_NODATA, "no address"), NameNotFound),
+        (UnicodeError("label too long"), NameNotFound),
+        (socket.gaierror(socket.EAI_AGAIN, "SERVFAIL or a timeout"), ResolveFailed),
+        (socket.gaierror(socket.EAI_FAIL, "refused"), ResolveFailed),
+        (OSError(24, "too many open files"), ResolveFailed),
+    ],
+)
+async def test_faults_of_dns_tell_a_missing_name_from_a_passing_trouble(
+    fault: Exception, raised: type[Exception]
+) -> None:
+    with pytest.raises(raised):
+        await addresses_of(failing(fault))
+
+
+async def test_an_empty_answer_is_a_missing_name() -> None:
+    with pytest.raises(NameNotFound):
+        await addresses_of(answering())
+
+
+async def test_slow_names_do_not_hold_back_the_others() -> None:
+    """All threads but one hang; the quick name is answered all the same."""
+    released = threading.Event()
+
+    def lookup(host: str) -> Sequence[str]:
+        if host.startswith("slow"):
+            released.wait(8)
+        return (PUBLIC,)
+
+    async with resolver(lookup) as vetted:
+        slow = [
+            asyncio.ensure_future(vetted.resolve(f"slow{i}.example.com")) for i in range(LOOKUP_THREADS - 1)
+        ]
+        async with asyncio.timeout(3):
+            await vetted.resolve("quick.example.com")
+        assert not any(task.done() for task in slow)
+        released.set()
+        await asyncio.gather(*slow)
+
+
+async def test_closing_does_not_wait_for_a_look_up() -> None:
+    released = threading.Event()
+
+    def lookup(_host: str) -> Sequence[str]:
+        released.wait(8)
+        return (PUBLIC,)
+
+    vetted = VettedResolver(STRICT, lookup)
+    pending = asyncio.ensure_future(vetted.resolve("slow.example.com"))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1):
+        await vetted.close()
+    released.set()
+    assert len(await pending) == 1
+
+
+def test_the_system_knows_the_loopback_address() -> None:
+    assert system_lookup("127.0.0.1") == ["127.0.0.1"]
+    assert all(isinstance(address, str) for address in system_lookup("localhost"))

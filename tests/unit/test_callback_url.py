@@ -1,0 +1,203 @@
+"""The text rules of callback URLs, against the table of known tricks beside this file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.core.address_policy import AddressPolicy
+from shared.core.callback_url import CallbackUrl, InvalidCallbackUrl, UrlRule, parse_callback_url
+
+STRICT = AddressPolicy()
+DEMO = AddressPolicy.parse("127.0.0.0/8")
+ROWS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in Path(__file__).with_name("callback_urls.jsonl").read_text("utf-8").splitlines()
+]
+
+
+def _name(row: dict[str, Any]) -> str:
+    return ascii(row["url"])
+
+
+def refusal(url: str, policy: AddressPolicy = STRICT) -> InvalidCallbackUrl:
+    with pytest.raises(InvalidCallbackUrl) as raised:
+        parse_callback_url(url, policy)
+    return raised.value
+
+
+def test_the_table_is_whole() -> None:
+    assert len(ROWS) == 175
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row["when"] == "text" and row["want"] == "refuse"], ids=_name
+)
+def test_refused_by_its_text(row: dict[str, Any]) -> None:
+    refusal(row["url"])
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["want"] == "accept"], ids=_name)
+def test_accepted_and_in_normal_form(row: dict[str, Any]) -> None:
+    parsed = parse_callback_url(row["url"], STRICT)
+    assert parse_callback_url(parsed.url, STRICT) == parsed
+    for address in row["dns"]:
+        assert STRICT.permits(address)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["when"] == "resolve"], ids=_name)
+def test_the_rest_is_decided_by_what_the_name_stands_for(row: dict[str, Any]) -> None:
+    parse_callback_url(row["url"], STRICT)
+    assert all(STRICT.permits(address) for address in row["dns"]) == (row["want"] == "accept")
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("HTTPS://EXAMPLE.COM", "https://example.com/"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("https://example.com:00443/", "https://example.com/"),
+        ("https://example.com:/a", "https://example.com/a"),
+        ("https://example.com:8443", "https://example.com:8443/"),
+        ("https://example.com./a", "https://example.com/a"),
+        ("https://example.com?x=1", "https://example.com/?x=1"),
+        ("https://example.com/?", "https://example.com/"),
+        ("https://example.com/??", "https://example.com/??"),
+        ("https://example.com/A%2fb%2F..%zz/../x", "https://example.com/A%2fb%2F..%zz/../x"),
+        ("https://example.com/a?b=c?d&e=%00+%20", "https://example.com/a?b=c?d&e=%00+%20"),
+        ('https://example.com/{a}|^`"<>', 'https://example.com/{a}|^`"<>'),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example/"),
+        ("https://B\u00dcCHER.example/", "https://xn--bcher-kva.example/"),
+        ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+        ("https://fa\u00df.example.com/", "https://xn--fa-hia.example.com/"),
+        ("https://\u24d4\u24e7\u24d0\u24dc\u24df\u24db\u24d4.\u24d2\u24de\u24dc/", "https://example.com/"),
+        ("https://example\u3002com/", "https://example.com/"),
+        ("https://8.8.8.8.:8443/", "https://8.8.8.8:8443/"),
+        ("https://[2606:4700:0:0::0001]/x", "https://[2606:4700::1]/x"),
+        ("https://r3---sn-x.example.com/", "https://r3---sn-x.example.com/"),
+    ],
+)
+def test_normal_forms(url: str, normal: str) -> None:
+    assert parse_callback_url(url, STRICT).url == normal
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("https://example.com/" + "a" * 481, UrlRule.LENGTH),
+        ("https://example.com/" + "a" * 100_000, UrlRule.LENGTH),
+        (" https://example.com/", UrlRule.CHARACTERS),
+        ("https://example.com/\n", UrlRule.CHARACTERS),
+        ("https://example.com/a b", UrlRule.CHARACTERS),
+        ("https://example.com/caf\u00e9", UrlRule.CHARACTERS),
+        ("https://example.com/?q=\u2713", UrlRule.CHARACTERS),
+        ("https://example.com/\x7f", UrlRule.CHARACTERS),
+        ("https://exam\u200bple.com/", UrlRule.CHARACTERS),
+        ("https://exam\u00adple.com/", UrlRule.CHARACTERS),
+        ("https://\u202eexample.com/", UrlRule.CHARACTERS),
+        ("https://example.com/\ud800", UrlRule.CHARACTERS),
+        ("http://example.com/", UrlRule.SCHEME),
+        ("https:example.com", UrlRule.SCHEME),
+        ("wss://example.com/", UrlRule.SCHEME),
+        ("https://example.com/#", UrlRule.FRAGMENT),
+        ("https://@example.com/", UrlRule.USERINFO),
+        ("https://a:b@example.com/", UrlRule.USERINFO),
+        ("https:///hook", UrlRule.HOST),
+        ("https://./", UrlRule.HOST),
+        ("https://example..com/", UrlRule.HOST),
+        ("https://.example.com/", UrlRule.HOST),
+        ("https://example.com../", UrlRule.HOST),
+        ("https://-a.example.com/", UrlRule.HOST),
+        ("https://a-.example.com/", UrlRule.HOST),
+        ("https://a_b.example.com/", UrlRule.HOST),
+        ("https://a%62.example.com/", UrlRule.HOST),
+        ("https://" + "a" * 64 + ".example.com/", UrlRule.HOST),
+        ("https://" + ".".join(["a" * 60] * 5) + "/", UrlRule.HOST),
+        ("https://\u0301.example.com/", UrlRule.HOST),
+        ("https://xn--a.example.com/", UrlRule.HOST),
+        ("https://xn--bcher-kvA1.example.com/", UrlRule.HOST),
+        ("https://127.1/", UrlRule.HOST),
+        ("https://0x7f000001/", UrlRule.HOST),
+        ("https://8.8.8.08/", UrlRule.HOST),
+        ("https://example.0x1/", UrlRule.HOST),
+        ("https://[::1", UrlRule.HOST),
+        ("https://[2606:4700::1]x/", UrlRule.HOST),
+        ("https://[]/", UrlRule.HOST),
+        ("https://::1/", UrlRule.HOST),
+        ("https://intranet/", UrlRule.LOCAL_NAME),
+        ("https://a.home.arpa/", UrlRule.LOCAL_NAME),
+        ("https://abc.onion/", UrlRule.LOCAL_NAME),
+        ("https://a.localhost/", UrlRule.LOCAL_NAME),
+        ("https://127.0.0.1/", UrlRule.ADDRESS),
+        ("https://\uff11\uff12\uff17.0.0.1/", UrlRule.ADDRESS),
+        ("https://[::1]/", UrlRule.ADDRESS),
+        ("https://[::ffff:8.8.8.8]/", UrlRule.ADDRESS),
+        ("https://example.com:0/", UrlRule.PORT),
+        ("https://example.com:65536/", UrlRule.PORT),
+        ("https://example.com:-1/", UrlRule.PORT),
+        ("https://example.com:+443/", UrlRule.PORT),
+        ("https://example.com:443443/", UrlRule.PORT),
+        ("https://example.com:22/", UrlRule.PORT),
+        ("https://example.com:11211/", UrlRule.PORT),
+    ],
+)
+def test_the_refusal_names_the_rule(url: str, rule: UrlRule) -> None:
+    assert refusal(url).rule == rule
+
+
+def test_500_characters_is_the_limit() -> None:
+    url = "https://example.com/".ljust(500, "a")
+    assert parse_callback_url(url, STRICT).url == url
+    assert refusal(url + "a").rule == UrlRule.LENGTH
+
+
+def test_the_limit_counts_the_normal_form() -> None:
+    tail = "/".ljust(500 - len("https://example.com"), "a")
+    assert len(parse_callback_url("https://example.com:443" + tail, STRICT).url) == 500
+    assert refusal("https://b\u00fccher.example.com" + tail).rule == UrlRule.LENGTH
+
+
+def test_the_demo_may_use_this_machine() -> None:
+    for host in ("127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST.", "dead.localhost"):
+        parse_callback_url(f"https://{host}:8443/hook", DEMO)
+    for host in ("[::1]", "[::ffff:127.0.0.1]", "10.0.0.1", "localhost.localdomain", "intranet", "a.local"):
+        refusal(f"https://{host}:8443/hook", DEMO)
+
+
+def test_logs_get_the_origin_and_no_more() -> None:
+    named = parse_callback_url("https://Example.com/secret?token=1", STRICT)
+    assert named == CallbackUrl("https://example.com/secret?token=1", "example.com", 443)
+    assert named.origin == "https://example.com:443"
+    assert parse_callback_url("https://[2606:4700::1]:8443/x", STRICT).origin == "https://[2606:4700::1]:8443"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["want"] == "refuse"], ids=_name)
+def test_messages_are_for_people_and_hold_no_part_of_the_url(row: dict[str, Any]) -> None:
+    if row["when"] == "text":
+        message = str(refusal(row["url"]))
+        assert " " in message
+        assert not any(part in message for part in ("127.0.0.1", "example.com", "169.254", "latest"))
+
+
+@given(st.text())
+def test_any_text_is_accepted_or_refused(text: str) -> None:
+    for url in (text, "https://" + text, "https://example.com/" + text, f"https://example.com:{text}/"):
+        try:
+            parsed = parse_callback_url(url, STRICT)
+        except InvalidCallbackUrl:
+            continue
+        assert parsed.url.isascii()
+        assert parse_callback_url(parsed.url, STRICT) == parsed
+
+
+@given(st.from_regex(r"https://[0-9a-fxA-F.:\[\]%]{1,30}/", fullmatch=True))
+def test_hosts_made_of_digits_are_plain_addresses_or_refused(url: str) -> None:
+    try:
+        parsed = parse_callback_url(url, STRICT)
+    except InvalidCallbackUrl:
+        return
+    last = parsed.host.rpartition(".")[2]
+    assert not last.isdigit() or STRICT.permits(parsed.host)

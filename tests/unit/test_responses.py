@@ -1,0 +1,94 @@
+"""What is kept of an answer."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
+
+# Sun, 06 Nov 1994 08:49:37 GMT is 784111777.
+NOW = 784111777 - 120.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120),
+        (" 10 ", 10),
+        ("1", 1),
+        ("3600", 3600),
+        ("3601", 3600),
+        ("86400", 3600),
+        ("99999999999999999999", 3600),
+        ("9" * 500, 3600),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 120),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 120),
+        ("Sun Nov  6 08:49:37 1994", 120),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3600),
+    ],
+)
+def test_a_wait_is_read_and_capped(value: str, seconds: int) -> None:
+    assert retry_after_seconds(value, NOW) == seconds
+
+
+NO_WAIT = [
+    *(
+        "",
+        " ",
+        "0",
+        "-1",
+        "+5",
+        "1.5",
+        "soon",
+        "10, 20",
+        "1e3",
+        "0x10",
+        "\u0661\u0662",
+        "NaN",
+        "\udcff",
+        "1\0",
+    ),
+    *("Sun, 06 Nov 1994 08:47:37 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 10000 23:59:59 GMT"),
+    *("Mon, 99 Foo 2020 99:99:99 GMT", "9" * 6000, "(" * 5000, "1994-11-06"),
+]
+
+
+@pytest.mark.parametrize("value", [None, *NO_WAIT])
+def test_nothing_to_wait_for(value: str | None) -> None:
+    assert retry_after_seconds(value, NOW) is None
+
+
+@given(st.text(), st.floats(min_value=0, max_value=4e9))
+def test_any_value_gives_a_wait_within_the_cap_or_none(value: str, now: float) -> None:
+    seconds = retry_after_seconds(value, now)
+    assert seconds is None or 1 <= seconds <= 3600
+
+
+@pytest.mark.parametrize("character", ["a", "\u00e9", "\u20ac", "\U0001f600"])
+@pytest.mark.parametrize("shift", [0, 1, 2, 3])
+def test_no_character_is_split(character: str, shift: int) -> None:
+    text = "x" * shift + character * EXCERPT_BYTES + "x"
+    excerpt, truncated = body_excerpt(text.encode())
+    assert truncated
+    assert text.startswith(excerpt)
+    assert EXCERPT_BYTES - 4 < len(excerpt.encode()) <= EXCERPT_BYTES
+
+
+@pytest.mark.parametrize(("extra", "truncated"), [(-1, False), (0, False), (1, True)])
+def test_the_limit_is_exact(extra: int, truncated: bool) -> None:
+    excerpt, cut = body_excerpt(b"a" * (EXCERPT_BYTES + extra))
+    assert cut is truncated
+    assert len(excerpt) == min(EXCERPT_BYTES, EXCERPT_BYTES + extra)
+
+
+def test_undecodable_bytes_are_replaced_and_nul_is_removed() -> None:
+    assert body_excerpt(b"a\0b\xff\r\n\x1b[31m\x7f") == ("ab\ufffd\r\n\x1b[31m\x7f", False)
+    assert body_excerpt(b"caf\xc3") == ("caf\ufffd", False)
+    assert body_excerpt(b"") == ("", False)
+
+
+@given(st.binary(max_size=40), st.integers(min_value=0, max_value=8))
+def test_every_body_becomes_text_that_can_be_stored(tail: bytes, shift: int) -> None:
+    excerpt, _ = body_excerpt(b"a" * (EXCERPT_BYTES - shift) + tail)
+    assert "\0" not in excerpt
+    excerpt.encode("utf-8")
