@@ -157,7 +157,9 @@ class DeliveryLane:
         subscription that got a place, so that a short round never favours low ids."""
         chosen: list[int] = []
         for turn in itertools.count():
-            in_turn = [(row.subscription_id, row.ids[turn]) for row in waiting if row.ids and turn < len(row.ids)]
+            in_turn = [
+                (row.subscription_id, row.ids[turn]) for row in waiting if row.ids and turn < len(row.ids)
+            ]
             for subscription_id, job_id in in_turn[: free - len(chosen)]:
                 chosen.append(job_id)
                 self._after_subscription = subscription_id

@@ -129,7 +129,9 @@ class Session:
 
     async def _ready_connection(self) -> Connection:
         if self._connection is not None and not self._connection.closed:
-            if time.monotonic() - self._last_used < IDLE_CHECK_SECONDS or await self._is_alive(self._connection):
+            if time.monotonic() - self._last_used < IDLE_CHECK_SECONDS or await self._is_alive(
+                self._connection
+            ):
                 return self._connection
             await self.close()
         self._connection = await psycopg.AsyncConnection.connect(
@@ -241,7 +243,9 @@ def _translated(error: psycopg.Error) -> Exception:
     state = error.sqlstate or ""
     if state.startswith(_ROW_STATES):
         return RowRefused(str(error))
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or state.startswith(_CLOSING_STATES):
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or state.startswith(
+        _CLOSING_STATES
+    ):
         return DatabaseUnavailable(str(error).strip() or "the connection broke")
     if state.startswith(("57", "55", "25", "40")):
         return DatabaseUnavailable(str(error))

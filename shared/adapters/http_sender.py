@@ -135,14 +135,12 @@ class HttpSender:
         target = self._target(request.url)
         _check_headers(request.headers)
         session = self._session or self._open_session()
-        response = await session.post(
-            target, headers=request.headers, data=request.body, allow_redirects=False
-        )
+        answer = await session.post(target, headers=request.headers, data=request.body, allow_redirects=False)
         try:
-            attempt.take_head(response)
-            await attempt.read_body(response.content)
+            attempt.take_head(answer)
+            await attempt.read_body(answer.content)
         finally:
-            response.close()
+            answer.close()
 
     def _open_session(self) -> aiohttp.ClientSession:
         connector = HeadFirstConnector(
@@ -234,12 +232,12 @@ class _Attempt:
             duration_ms=duration_ms,
         )
 
-    def _error_word(self) -> ErrorCode:
+    def _error_word(self) -> str:
         word = _error_word(self.fault)
         # Nothing was dialled, so the look-up had used up the time for connecting.
         if word is ErrorCode.TIMEOUT_CONNECT and self.peer.address is None:
-            return ErrorCode.DNS_ERROR
-        return word
+            word = ErrorCode.DNS_ERROR
+        return word.value
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:

@@ -37,7 +37,9 @@ class SecretBox:
         try:
             return self._fernet.decrypt(sealed.encode()).decode()
         except (InvalidToken, UnicodeError):
-            raise UnreadableSecret("a subscription's secret cannot be decrypted with the configured keys") from None
+            raise UnreadableSecret(
+                "a subscription's secret cannot be decrypted with the configured keys"
+            ) from None
 
 
 def generate_key() -> str:

@@ -42,7 +42,9 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     tenant_id: str | None = None
 
 
-def read_event(body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], tenant_id: str | None) -> EventDraft:
+def read_event(
+    body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], tenant_id: str | None
+) -> EventDraft:
     """The event in a request body.
 
     idempotency_keys: every value of the Idempotency-Key header. tenant_id: the only tenant the caller may write
@@ -66,7 +68,9 @@ def read_event(body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], 
 def check_json_text(body: bytes, max_bytes: int) -> None:
     """Raises InvalidInput for a body that is too large, not UTF-8, or nested too deeply to be read safely."""
     if len(body) > max_bytes:
-        raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes, not {len(body)}", status=413)
+        raise InvalidInput(
+            "body_too_large", f"the body may have {max_bytes} bytes, not {len(body)}", status=413
+        )
     if not body.strip():
         raise InvalidInput("invalid_json", "the body is empty: a JSON object is expected")
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
@@ -93,7 +97,9 @@ def _is_deeper_than(body: bytes, limit: int) -> bool:
 def check_event_type(value: str) -> str:
     """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE."""
     if not _EVENT_TYPE.fullmatch(value):
-        raise InvalidInput("invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422)
+        raise InvalidInput(
+            "invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422
+        )
     return value
 
 
@@ -101,7 +107,9 @@ def check_tenant(asked: str | None, allowed: str | None) -> str:
     """The tenant to write for. A caller bound to one tenant may leave it out, and may name no other."""
     tenant = asked if asked is not None else (allowed or "default")
     if not _EVENT_TYPE.fullmatch(tenant):
-        raise InvalidInput("invalid_tenant_id", f"tenant_id has {EVENT_TYPE_RULE}", field="tenant_id", status=422)
+        raise InvalidInput(
+            "invalid_tenant_id", f"tenant_id has {EVENT_TYPE_RULE}", field="tenant_id", status=422
+        )
     if allowed is not None and tenant != allowed:
         raise InvalidInput(
             "tenant_not_allowed", "this key may act for its own tenant only", field="tenant_id", status=403
@@ -128,4 +136,6 @@ def _invalid_field(message: str) -> InvalidInput:
     """msgspec says "… - at `$.name`", or names the field in backquotes."""
     named = re.search(r"`\$\.?([^`]*)`$", message) or re.search(r"field `([^`]+)`", message)
     rule = re.sub(r" - at `.*`$", "", message)
-    return InvalidInput("invalid_event", f"the event is not valid: {rule}", field=named[1] if named else "", status=422)
+    return InvalidInput(
+        "invalid_event", f"the event is not valid: {rule}", field=named[1] if named else "", status=422
+    )

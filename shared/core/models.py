@@ -84,4 +84,8 @@ class RequeueFilter(StrictModel):
 
 def rfc3339(moment: datetime | None) -> str | None:
     """UTC with a Z, to the microsecond."""
-    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return (
+        None
+        if moment is None
+        else moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    )

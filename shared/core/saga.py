@@ -146,9 +146,7 @@ def _after_failure(
 ) -> Saga:
     attempts = saga.attempt_count + 1
     if attempts >= policy.max_retry_limit:
-        return _move(
-            saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code
-        )
+        return _move(saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code)
     wait = retry_delay_seconds(
         saga.id,
         attempts,

@@ -69,14 +69,18 @@ class Settings(BaseSettings):
             try:
                 Fernet(key)
             except ValueError:
-                raise ValueError("each key is 32 bytes of URL-safe base64, several are separated by commas") from None
+                raise ValueError(
+                    "each key is 32 bytes of URL-safe base64, several are separated by commas"
+                ) from None
         return value
 
     @model_validator(mode="after")
     def _times_are_in_order(self) -> "Settings":
         longest = max(self.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
         if self.http_connect_timeout_seconds > self.http_timeout_seconds:
-            raise ValueError("HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS")
+            raise ValueError(
+                "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS"
+            )
         if self.lease_seconds < longest + LEASE_MARGIN_SECONDS:
             raise ValueError(
                 f"HOOKSAGA_LEASE_SECONDS must be at least {longest + LEASE_MARGIN_SECONDS:g}: the longest timeout that "
@@ -110,7 +114,9 @@ def read_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        raise InvalidSettings("\n".join(_explain(problem) for problem in error.errors(include_input=False))) from None
+        raise InvalidSettings(
+            "\n".join(_explain(problem) for problem in error.errors(include_input=False))
+        ) from None
 
 
 def _explain(problem: Any) -> str:

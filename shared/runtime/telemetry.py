@@ -27,9 +27,7 @@ logger = Logger(
 
 def log_routed(routed: Routed) -> None:
     """One line per batch; the sagas have their own lines when they move."""
-    logger.info(
-        "events routed", extra={"events": len(routed.event_ids), "sagas": len(routed.saga_ids)}
-    )
+    logger.info("events routed", extra={"events": len(routed.event_ids), "sagas": len(routed.saga_ids)})
 
 
 def log_attempts(results: Iterable[AttemptResult], written: set[int], worker_id: str) -> None:

@@ -68,7 +68,9 @@ async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[A
     queries = load_queries("accept_events")
     inserted = await fetch_rows(connection, queries["insert_events"], _columns(drafts), _InsertedRow)
     answers: dict[int, Answer] = {
-        row.position: AcceptedEvent(row.id, row.webhook_id, drafts[row.position - 1].event_type, row.created_at)
+        row.position: AcceptedEvent(
+            row.id, row.webhook_id, drafts[row.position - 1].event_type, row.created_at
+        )
         for row in inserted
     }
     missing = [position for position in range(1, len(drafts) + 1) if position not in answers]

@@ -59,11 +59,18 @@ def hash_api_key(key: str) -> bytes:
 
 async def check_api_keys(connection: Connection, hashes: Sequence[bytes]) -> list[ApiKey]:
     """The valid keys among the hashes. The look-up is by hash, so its time tells nothing of any key."""
-    return await fetch_rows(connection, load_queries("api_keys")["check_api_keys"], {"hashes": list(hashes)}, ApiKey)
+    return await fetch_rows(
+        connection, load_queries("api_keys")["check_api_keys"], {"hashes": list(hashes)}, ApiKey
+    )
 
 
 async def create_api_key(
-    connection: Connection, key: str, *, name: str, tenant_id: str | None = None, scopes: Sequence[str] = ALL_SCOPES
+    connection: Connection,
+    key: str,
+    *,
+    name: str,
+    tenant_id: str | None = None,
+    scopes: Sequence[str] = ALL_SCOPES,
 ) -> int:
     """Make the key valid and give its id back. A key that is known already keeps its rights."""
     params = {

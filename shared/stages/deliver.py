@@ -119,7 +119,9 @@ async def claim_jobs(
     return await fetch_rows(connection, load_queries("deliver")["claim_jobs"], params, ClaimedJob)
 
 
-async def attempt(sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeout_seconds: float) -> AttemptResult:
+async def attempt(
+    sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeout_seconds: float
+) -> AttemptResult:
     """POST one job, signed with every valid secret. Whatever is wrong with it ends as its result, with a code.
 
     timeout_seconds is the default for subscriptions without their own.
@@ -133,7 +135,9 @@ async def attempt(sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeou
     return AttemptResult(job, await sender.send(request))
 
 
-def build_request(job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int) -> OutgoingRequest:
+def build_request(
+    job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int
+) -> OutgoingRequest:
     """The request of spec §7. The body is the stored payload, byte for byte; id and body are the same on every try.
 
     Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are no JSON object or a
@@ -193,7 +197,9 @@ async def record_results(
     async def write(batch: Sequence[AttemptResult]) -> list[int]:
         params = {**_result_columns(batch), "worker_id": worker_id}
         async with refusals():
-            rows = await fetch_rows(connection, load_queries("deliver")["record_results"], params, _RecordedRow)
+            rows = await fetch_rows(
+                connection, load_queries("deliver")["record_results"], params, _RecordedRow
+            )
         return [row.id for row in rows]
 
     unwritable: list[AttemptResult] = []

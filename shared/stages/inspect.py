@@ -117,7 +117,9 @@ async def list_dead_letters(
     return await fetch_rows(connection, load_queries("inspect")["list_dead_letters"], params, DeadLetterView)
 
 
-async def show_dead_letter(connection: Connection, dead_letter_id: int, *, tenant_id: str | None) -> DeadLetterView:
+async def show_dead_letter(
+    connection: Connection, dead_letter_id: int, *, tenant_id: str | None
+) -> DeadLetterView:
     """With its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
     params = {"id": dead_letter_id, "tenant_id": tenant_id}
     row = await fetch_row(connection, load_queries("inspect")["show_dead_letter"], params, DeadLetterView)
@@ -131,3 +133,13 @@ async def read_stats(connection: Connection) -> Stats:
     row = await fetch_row(connection, load_queries("inspect")["stats"], {}, Stats)
     assert row is not None
     return row
+
+
+@dataclass(frozen=True, slots=True)
+class _Alive:
+    alive: bool
+
+
+async def check_alive(connection: Connection) -> None:
+    """Returns when the database answers; Session turns everything else into DatabaseUnavailable."""
+    await fetch_row(connection, load_queries("inspect")["check_alive"], {}, _Alive)

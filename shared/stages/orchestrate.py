@@ -188,7 +188,9 @@ async def cancel_saga(
             raise NotFound("saga_not_found", f"there is no saga {saga_id}")
         moved = await _move_waiting(connection, defaults, rows, lambda _: Cancel())
     if not moved:
-        raise Conflict("saga_not_waiting", f"saga {saga_id} is {rows[0].status}: only a waiting saga is canceled")
+        raise Conflict(
+            "saga_not_waiting", f"saga {saga_id} is {rows[0].status}: only a waiting saga is canceled"
+        )
     return moved[0]
 
 
@@ -211,7 +213,9 @@ async def _move_waiting(
         "statuses": [saga.status.value for _, saga in decided],
         "error_codes": [saga.final_error_code for _, saga in decided],
     }
-    rows = {row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, _MovedRow)}
+    rows = {
+        row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, _MovedRow)
+    }
     return [
         _moved(row, saga, defaults, rows[saga.id].job_id, rows[saga.id].dead_letter_id)
         for row, saga in decided

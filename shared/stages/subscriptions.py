@@ -55,7 +55,9 @@ async def create_subscription(
         "secret": sealed_secret,
     }
     async with refusals():
-        row = await fetch_row(connection, load_queries("subscriptions")["create_subscription"], params, Subscription)
+        row = await fetch_row(
+            connection, load_queries("subscriptions")["create_subscription"], params, Subscription
+        )
     assert row is not None
     return row
 
@@ -70,15 +72,21 @@ async def list_subscriptions(
 ) -> list[Subscription]:
     """Newest first, those with an id below before_id. tenant_id None: of all tenants."""
     params = {"tenant_id": tenant_id, "event_type": event_type, "before_id": before_id, "limit": limit}
-    return await fetch_rows(connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription)
+    return await fetch_rows(
+        connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription
+    )
 
 
-async def show_subscription(connection: Connection, subscription_id: int, *, tenant_id: str | None) -> Subscription:
+async def show_subscription(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> Subscription:
     """Raises NotFound `subscription_not_found`, also for another tenant's."""
     return await _one(connection, "show_subscription", subscription_id, tenant_id)
 
 
-async def _one(connection: Connection, query: str, subscription_id: int, tenant_id: str | None) -> Subscription:
+async def _one(
+    connection: Connection, query: str, subscription_id: int, tenant_id: str | None
+) -> Subscription:
     params = {"id": subscription_id, "tenant_id": tenant_id}
     row = await fetch_row(connection, load_queries("subscriptions")[query], params, Subscription)
     if row is None:
@@ -106,7 +114,9 @@ async def change_subscription(
         present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
         params = {**asdict(present), **_with_pending_url(present, fields)}
         params["headers"] = json.dumps(params["headers"])
-        row = await fetch_row(connection, load_queries("subscriptions")["update_subscription"], params, Subscription)
+        row = await fetch_row(
+            connection, load_queries("subscriptions")["update_subscription"], params, Subscription
+        )
     assert row is not None
     return row
 
@@ -124,7 +134,9 @@ class _IdRow:
     id: int
 
 
-async def deactivate_subscription(connection: Connection, subscription_id: int, *, tenant_id: str | None) -> None:
+async def deactivate_subscription(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> None:
     """Stop it for good and hide it from lists; its history stays (spec D21). Repeating it changes nothing.
 
     Raises NotFound `subscription_not_found`.

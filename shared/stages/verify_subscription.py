@@ -75,7 +75,9 @@ async def mark_verified(connection: Connection, subscription_id: int, url: str) 
     query = load_queries("subscriptions")["mark_verified"]
     row = await fetch_row(connection, query, {"id": subscription_id, "url": url}, Subscription)
     if row is None:
-        raise Conflict("callback_url_changed", "the callback URL was changed during verification; verify it again")
+        raise Conflict(
+            "callback_url_changed", "the callback URL was changed during verification; verify it again"
+        )
     return row
 
 

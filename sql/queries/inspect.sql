@@ -53,3 +53,6 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        ) AS oldest_due_seconds,
        (SELECT count(*) FROM webhook_delivery_jobs
          WHERE status = 'Completed' AND finished_at > now() - interval '1 minute') AS delivered_last_minute;
+
+-- name: check_alive
+SELECT true AS alive;

@@ -61,7 +61,7 @@ async def test_a_complete_head_decides(sender: HttpSender, authority: Authority,
         outcome = await post(sender, receiving.url())
     assert (outcome.response_status, outcome.error_code) == (200 if name[:3] != "204" else 204, None)
     assert (outcome.response_body, outcome.response_truncated) == (body, truncated)
-    assert outcome.duration_ms < 1000
+    assert outcome.duration_ms < 2500
 
 
 async def test_a_head_in_many_pieces_is_the_same_head(sender: HttpSender, authority: Authority) -> None:
@@ -99,7 +99,7 @@ async def test_what_is_no_answer_ends_at_once(sender: HttpSender, authority: Aut
         outcome = await post(sender, receiving.url())
         assert (outcome.error_code, outcome.response_status) == ("protocol_error", None)
         assert (outcome.response_body, outcome.resolved_ip) == (None, "127.0.0.1")
-        assert outcome.duration_ms < 1500
+        assert outcome.duration_ms < 2500
         await receiving.until(lambda seen: seen.open_connections == 0)
         assert receiving.exchanges[0].sent < KERNEL_BUFFERS
 
@@ -131,7 +131,7 @@ async def test_an_endless_body_is_left_not_drained(
     async with receiver(ENDLESS_BODIES[name], authority.tls()) as receiving:
         outcome = await post(sender, receiving.url())
         assert (outcome.response_status, outcome.error_code, outcome.response_truncated) == (200, None, True)
-        assert outcome.duration_ms < 1500
+        assert outcome.duration_ms < 2500
         await receiving.until(lambda seen: seen.open_connections == 0)
         assert receiving.exchanges[0].sent < KERNEL_BUFFERS
 
@@ -148,7 +148,7 @@ async def test_a_dribbled_body_ends_at_the_deadline_with_its_status(
     assert outcome.error_code == (None if status == 200 else "http_500")
     assert outcome.response_truncated
     assert set(outcome.response_body or "") == {"a"}
-    assert 290 <= outcome.duration_ms < 1000
+    assert 290 <= outcome.duration_ms < 2500
 
 
 async def test_a_second_answer_is_never_taken_for_the_next_one(

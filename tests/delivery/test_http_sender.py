@@ -242,7 +242,7 @@ async def test_the_outcome_names_the_peer_and_the_time(sender: HttpSender, autho
         for _ in range(2):  # once over a new connection, once over the kept one
             outcome = await post(sender, receiving.url(host="127.0.0.9"))
             assert outcome.resolved_ip == "127.0.0.9"
-            assert 100 <= outcome.duration_ms < 1000
+            assert 100 <= outcome.duration_ms < 2500
     assert receiving.connections == 1
 
 

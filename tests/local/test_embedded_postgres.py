@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -29,8 +30,17 @@ time.sleep(600)
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "data"
+def parent() -> Iterator[Path]:
+    """Not pytest's own folder: every pytest that starts closes that one to all but its user, and the
+    database of a root user runs as another.
+    """
+    with tempfile.TemporaryDirectory(prefix="hooksaga-test-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def data_dir(parent: Path) -> Iterator[Path]:
+    path = parent / "data"
     yield path
     EmbeddedPostgres(path).stop()
 
@@ -202,8 +212,8 @@ def test_an_initdb_that_was_killed_leaves_nothing_behind(server: EmbeddedPostgre
     assert not half.exists()
 
 
-def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
-    server = EmbeddedPostgres(tmp_path / ("long path, " * 10) / "data")
+def test_a_path_too_long_for_a_socket(parent: Path) -> None:
+    server = EmbeddedPostgres(parent / ("long path, " * 10) / "data")
     try:
         assert ask(server.start(), "SELECT 1") == 1
     finally:

@@ -1,0 +1,177 @@
+"""hooksaga on one machine: embedded PostgreSQL, the HTTP API on 127.0.0.1, and every stage as a polling loop."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from infra.local.polling import PollingWorker
+from infra.local.polling import Wakes as LoopWakes
+from infra.local.postgres import EmbeddedPostgres
+from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
+from shared.adapters.http_sender import HttpSender
+from shared.adapters.migrations import migrate
+from shared.adapters.queries import load_queries
+from shared.adapters.secret_box import SecretBox, generate_key
+from shared.runtime.app import build_app
+from shared.runtime.services import Services, build_services
+from shared.runtime.settings import Settings
+from shared.stages.api_keys import create_api_key, generate_api_key
+
+HOST = "127.0.0.1"
+LOCAL_KEY_NAME = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWakes:
+    """The API's wakes are the loops' own events."""
+
+    loops: LoopWakes
+
+    def events_accepted(self, event_ids: Sequence[int]) -> None:
+        self.loops.route.set()
+
+    def sagas_started(self, saga_ids: Sequence[int]) -> None:
+        self.loops.start.set()
+
+
+class _Server(uvicorn.Server):
+    """Signals are the business of the one who runs this server."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostgres | None]:
+    """The configured database, or the embedded one, started. Blocks.
+
+    Prepared statements are for a server that no pooler stands before, which is known only of the embedded one.
+    """
+    if settings.database_url is not None:
+        return DatabaseAddress(
+            settings.database_url.get_secret_value(), bool(settings.prepared_statements)
+        ), None
+    embedded = EmbeddedPostgres(settings.data_dir)
+    return DatabaseAddress(embedded.start(), settings.prepared_statements is not False), embedded
+
+
+def secret_box(settings: Settings) -> SecretBox:
+    """With the configured keys, or with one generated in the data folder at first use."""
+    return SecretBox(settings.secrets_keys or [kept_text(settings.data_dir / "secrets.key", generate_key)])
+
+
+def kept_text(path: Path, make: Callable[[], str]) -> str:
+    """The text of a file that only its owner can read; made on first use, by one of many processes."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.exists():
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(make())
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text(encoding="ascii").strip()
+
+
+class LocalSystem:
+    """Everything of one process. `start`, then `run` until it is cancelled or `stop` is called."""
+
+    def __init__(self, settings: Settings, *, port: int) -> None:
+        self._settings = settings
+        self._port = port
+        self.api_key = ""
+        self.api_key_is_new = False
+
+    async def start(self) -> str:
+        """Bring up the database, the schema, the key and the API, and give the API's URL.
+
+        Raises OSError when the port is taken.
+        """
+        listening = socket.create_server((HOST, self._port), backlog=2048)
+        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        await asyncio.to_thread(migrate, self.address)
+        await self._ensure_api_key()
+        ca_file = self._settings.ca_file
+        self.sender = HttpSender(
+            self._settings.address_policy,
+            connect_timeout_seconds=self._settings.http_connect_timeout_seconds,
+            ca_file=str(ca_file) if ca_file else None,
+        )
+        box = secret_box(self._settings)
+        self.worker = PollingWorker(self._settings, self.address, self.sender, box)
+        self.services: Services = build_services(
+            self._settings, self.address, self.sender, box, LocalWakes(self.worker.wakes)
+        )
+        self._server = _Server(_uvicorn_config(self.services))
+        self._serving = asyncio.create_task(self._server.serve([listening]))
+        self._working = asyncio.create_task(self.worker.run())
+        return f"http://{HOST}:{listening.getsockname()[1]}"
+
+    async def wait(self) -> None:
+        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""
+        done, _ = await asyncio.wait({self._serving, self._working}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+    async def stop(self, *, stop_database: bool = True) -> None:
+        """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it."""
+        self._server.should_exit = True
+        await self._serving
+        self.worker.stop()
+        await self._working
+        await self.services.close()
+        await self.sender.close()
+        if self._embedded and stop_database and not await self._database_is_shared():
+            await asyncio.to_thread(self._embedded.stop)
+
+    async def _ensure_api_key(self) -> None:
+        given = self._settings.api_key
+        path = self._settings.data_dir / "api_key"
+        self.api_key_is_new = given is None and not path.exists()
+        self.api_key = given.get_secret_value() if given else kept_text(path, generate_api_key)
+        session = Session(self.address, Role.ADMIN)
+        try:
+            await session.run(
+                lambda connection: create_api_key(connection, self.api_key, name=LOCAL_KEY_NAME)
+            )
+        finally:
+            await session.close()
+
+    async def _database_is_shared(self) -> bool:
+        session = Session(self.address, Role.OWNER)
+        try:
+            return await session.run(_others_are_connected)
+        finally:
+            await session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    connections: int
+
+
+async def _others_are_connected(connection: Connection) -> bool:
+    rows = await fetch_rows(connection, load_queries("local")["count_other_connections"], {}, _Others)
+    return rows[0].connections > 0
+
+
+def _uvicorn_config(services: Services) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_app(services),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        http="httptools",
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=20,
+    )

@@ -1,0 +1,277 @@
+"""The frame of the HTTP API: keys, bodies, cursors, and the one table from errors to answers (spec §8).
+
+Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A client's fault is never a 5xx.
+"""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ExceptionHandler
+
+from shared.core.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HooksagaError,
+    InvalidInput,
+    NotFound,
+    RowRefused,
+)
+from shared.core.event_input import check_json_text
+from shared.runtime.services import Services
+from shared.runtime.telemetry import logger
+from shared.stages.api_keys import hash_api_key
+
+PROBLEM_TYPE = "https://github.com/hooksaga/hooksaga/blob/main/docs/api/errors.md#"
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 250
+MAX_ID = 2**63 - 1
+RETRY_AFTER_SECONDS = "1"
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Unauthorized(HooksagaError):
+    """No key, or one that is not valid (any more). The answer does not say which."""
+
+
+class Forbidden(HooksagaError):
+    """The key is valid and lacks the scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose key it is. tenant_id None: it may act for every tenant."""
+
+    tenant_id: str | None
+
+
+def services_of(request: Request) -> Services:
+    """The services that the application was built with."""
+    services: Services = request.app.state.services
+    return services
+
+
+async def authorize(request: Request, *scopes: str) -> Caller:
+    """The caller behind the bearer key, which must have one of the scopes. Raises Unauthorized or Forbidden."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise Unauthorized("a key is needed: Authorization: Bearer hs_…")
+    found = await services_of(request).check_key.submit(hash_api_key(key.strip()))
+    if found is None:
+        raise Unauthorized("this key is not valid")
+    if not set(scopes) & set(found.scopes):
+        raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
+    return Caller(found.tenant_id)
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """The whole body. Raises InvalidInput when it is larger than max_bytes, compressed, or in another charset."""
+    if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
+    _check_content_type(request.headers.get("content-type", "application/json"))
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes", status=413)
+    return bytes(body)
+
+
+def _check_content_type(content_type: str) -> None:
+    media_type, _, parameters = content_type.partition(";")
+    if media_type.strip().lower() not in ("application/json", ""):
+        raise InvalidInput("unsupported_media_type", "the content type must be application/json", status=415)
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8"):
+            raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
+
+
+async def read_model(request: Request, model: type[Model], *, empty: bytes | None = None) -> Model:
+    """The body as a checked model. `empty` stands in for an empty body, where that is allowed."""
+    max_bytes = services_of(request).settings.payload_max_bytes
+    body = await read_body(request, max_bytes)
+    body = empty if empty is not None and not body.strip() else body
+    check_json_text(body, max_bytes)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise _invalid_field(error) from None
+
+
+def _invalid_field(error: ValidationError) -> InvalidInput:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "json_invalid":
+        return InvalidInput("invalid_json", f"the body is not valid JSON: {message}")
+    return InvalidInput("invalid_field", f"{field or 'the body'}: {message}", field=field, status=422)
+
+
+def path_id(request: Request, missing: NotFound) -> int:
+    """The integer id in the path. What is no id of ours names nothing: `missing` is raised."""
+    text = str(request.path_params["id"])
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= MAX_ID):
+        raise missing
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is asked for: `limit` rows with an id below `before_id`."""
+
+    limit: int
+    before_id: int | None
+
+
+def page_of(request: Request, *filters: str) -> Page:
+    """limit and cursor. Raises InvalidInput for a bad one, and for query parameters that are not known."""
+    for name in request.query_params:
+        if name not in ("limit", "cursor", *filters):
+            raise InvalidInput(
+                "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
+            )
+    limit = query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
+    cursor = request.query_params.get("cursor")
+    return Page(limit, None if cursor is None else _before_id(cursor))
+
+
+def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
+    """An integer query parameter within bounds, or None without it. Raises InvalidInput."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and least <= int(text) <= most):
+        raise InvalidInput(
+            "invalid_parameter", f"{name} is a whole number from {least} to {most}", field=name, status=422
+        )
+    return int(text)
+
+
+def _before_id(cursor: str) -> int:
+    try:
+        last = int.from_bytes(base64.b16decode(cursor), "big")
+    except ValueError:
+        last = 0
+    if not 0 < last <= MAX_ID or cursor != _cursor(last):
+        raise InvalidInput(
+            "invalid_cursor", "cursor is the `next` of a list's answer", field="cursor", status=422
+        )
+    return last
+
+
+def _cursor(last_id: int) -> str:
+    return base64.b16encode(last_id.to_bytes(8, "big")).decode()
+
+
+def list_response(items: list[dict[str, Any]], page: Page) -> Response:
+    """`{items, next}`; next is null on the last page."""
+    following = _cursor(items[-1]["id"]) if len(items) == page.limit else None
+    return json_response({"items": items, "next": following})
+
+
+def json_response(content: Mapping[str, Any], status: int = 200) -> Response:
+    """Compact UTF-8 JSON."""
+    return Response(dump_json(content), status, media_type="application/json")
+
+
+def dump_json(content: Any) -> str:
+    """JSON text; a lone surrogate, which UTF-8 cannot carry, is escaped."""
+    return json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+
+
+def problem(error: Exception, request_id: str) -> Response:
+    """The answer to an error. Unknown errors are logged with their trace and answered without any detail."""
+    status, code, headers = _status_of(error)
+    if status >= 500:
+        logger.error("request failed", exc_info=error, extra={"request_id": request_id, "code": code})
+    content: dict[str, Any] = {
+        "type": PROBLEM_TYPE + code,
+        "title": code.replace("_", " "),
+        "status": status,
+        "detail": _detail(error, status),
+        "code": code,
+        "request_id": request_id,
+    }
+    if isinstance(error, InvalidInput) and error.field:
+        content["field"] = error.field
+    return Response(dump_json(content), status, headers=headers, media_type="application/problem+json")
+
+
+def problem_content(error: HooksagaError) -> dict[str, Any]:
+    """The problem of one item within a batch's answer."""
+    status, code, _ = _status_of(error)
+    content = {"type": PROBLEM_TYPE + code, "status": status, "code": code, "detail": str(error)}
+    if isinstance(error, InvalidInput) and error.field:
+        content["field"] = error.field
+    return content
+
+
+def _status_of(error: Exception) -> tuple[int, str, dict[str, str]]:
+    """The one table from errors to statuses."""
+    match error:
+        case InvalidInput():
+            return error.status, error.code, {}
+        case NotFound():
+            return 404, error.code, {}
+        case Conflict():
+            return 409, error.code, {}
+        case Unauthorized():
+            return 401, "unauthorized", {"www-authenticate": "Bearer"}
+        case Forbidden():
+            return 403, "forbidden", {}
+        case RowRefused():
+            return 422, "value_refused", {}
+        case DatabaseUnavailable():
+            return 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}
+        case ClientDisconnect():
+            return 400, "body_incomplete", {}
+        case HTTPException(status_code=404):
+            return 404, "route_not_found", {}
+        case HTTPException(status_code=405):
+            return 405, "method_not_allowed", dict(error.headers or {})
+        case HTTPException():
+            return error.status_code, "bad_request", dict(error.headers or {})
+        case _:
+            return 500, "internal_error", {}
+
+
+def _detail(error: Exception, status: int) -> str:
+    match error:
+        case DatabaseUnavailable():
+            return "the database is away for the moment; nothing was accepted by this call; repeat it"
+        case RowRefused():
+            return "the database does not take one of the values"
+        case HTTPException():
+            return error.detail
+        case _ if status == 500:
+            return "the fault is ours; it was logged under this request_id"
+        case _:
+            return str(error)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """Exception handler of the application."""
+    return problem(error, request_id_of(request))
+
+
+def request_id_of(request: Request) -> str:
+    """One id per request, made by us: a client's own would end in our logs as it came."""
+    request_id: str = request.scope.setdefault("hooksaga.request_id", f"req_{secrets.token_hex(12)}")
+    return request_id
+
+
+EXCEPTION_HANDLERS: dict[Any, ExceptionHandler] = {
+    HooksagaError: answer_problem,
+    HTTPException: answer_problem,
+    ClientDisconnect: answer_problem,
+    Exception: answer_problem,
+}

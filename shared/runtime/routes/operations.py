@@ -1,0 +1,158 @@
+"""Dead letters, the backlog, and liveness."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shared.core.errors import InvalidInput, NotFound
+from shared.core.models import RequeueFilter, rfc3339
+from shared.runtime.http_api import (
+    MAX_ID,
+    Caller,
+    authorize,
+    dump_json,
+    json_response,
+    list_response,
+    page_of,
+    path_id,
+    query_integer,
+    read_model,
+    services_of,
+)
+from shared.stages import inspect, requeue
+from shared.stages.deliver import event_id_text
+from shared.stages.inspect import DeadLetterView
+from shared.stages.requeue import DeadLetterFilter
+
+_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_MOMENT: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
+
+
+async def list_dead_letters(request: Request) -> Response:
+    """Newest first, by any of the filters."""
+    caller = await _operator(request)
+    page = page_of(request, *_FILTERS)
+    wanted = DeadLetterFilter(
+        tenant_id=caller.tenant_id,
+        subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
+        event_type=_text(request, "event_type"),
+        error_code=_text(request, "error_code"),
+        failed_after=_moment(request, "failed_after"),
+        failed_before=_moment(request, "failed_before"),
+    )
+    rows = await services_of(request).admin.run(
+        lambda connection: inspect.list_dead_letters(
+            connection, wanted, before_id=page.before_id, limit=page.limit
+        )
+    )
+    return list_response([_dead_letter(row) for row in rows], page)
+
+
+async def show_dead_letter(request: Request) -> Response:
+    """One dead letter with its payload, to the byte."""
+    caller = await _operator(request)
+    row = await _read(request, caller)
+    head = dump_json(_dead_letter(row))
+    return Response(f'{head[:-1]},"payload_snapshot":{row.payload_snapshot}}}', media_type="application/json")
+
+
+async def requeue_dead_letter(request: Request) -> Response:
+    """201 with the new saga; repeated: 200 with the same one."""
+    caller = await _operator(request)
+    services = services_of(request)
+    row = await _read(request, caller)
+    answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, row.id))
+    if answer.created and answer.saga_id is not None:
+        services.wakes.sagas_started([answer.saga_id])
+    content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
+    return json_response(content, 201 if answer.created else 200)
+
+
+async def requeue_matching(request: Request) -> Response:
+    """`{matched, requeued, skipped, dry_run}` for the oldest dead letters that match and were not requeued yet."""
+    caller = await _operator(request)
+    services = services_of(request)
+    asked = await read_model(request, RequeueFilter, empty=b"{}")
+    wanted = DeadLetterFilter(tenant_id=caller.tenant_id, **asked.model_dump(exclude={"limit", "dry_run"}))
+    done = await services.admin.run(
+        lambda connection: requeue.requeue_matching(
+            connection, wanted, limit=asked.limit, dry_run=asked.dry_run
+        )
+    )
+    services.wakes.sagas_started([one.saga_id for one in done.requeued if one.saga_id is not None])
+    return json_response({**asdict(done), "requeued": len(done.requeued)})
+
+
+async def show_stats(request: Request) -> Response:
+    """The backlog of all tenants, so only for keys that are bound to none."""
+    caller = await _operator(request)
+    if caller.tenant_id is not None:
+        raise InvalidInput("tenant_not_allowed", "stats are for keys that are bound to no tenant", status=403)
+    stats = await services_of(request).admin.run(inspect.read_stats)
+    return json_response(asdict(stats))
+
+
+async def check_health(request: Request) -> Response:
+    """200 when the database answers, 503 otherwise. No key is needed, and nothing is told but that."""
+    await services_of(request).events.run(inspect.check_alive)
+    return json_response({"status": "ok"})
+
+
+async def _operator(request: Request) -> Caller:
+    return await authorize(request, "admin")
+
+
+async def _read(request: Request, caller: Caller) -> DeadLetterView:
+    dead_letter_id = path_id(request, NotFound("dead_letter_not_found", "there is no such dead letter"))
+    return await services_of(request).admin.run(
+        lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=caller.tenant_id)
+    )
+
+
+def _dead_letter(row: DeadLetterView) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "saga_id": row.saga_id,
+        "event_id": event_id_text(row.webhook_id),
+        "subscription_id": row.subscription_id,
+        "tenant_id": row.tenant_id,
+        "event_type": row.event_type,
+        "final_error_code": row.final_error_code,
+        "failed_at": rfc3339(row.failed_at),
+        "requeued_as": row.requeued_as,
+    }
+
+
+def _text(request: Request, name: str) -> str | None:
+    value = request.query_params.get(name)
+    if value is not None and not (0 < len(value) <= 100 and value.isprintable()):
+        raise InvalidInput(
+            "invalid_parameter", f"{name} has 1 to 100 printable characters", field=name, status=422
+        )
+    return value
+
+
+def _moment(request: Request, name: str) -> datetime | None:
+    value = request.query_params.get(name)
+    if value is None:
+        return None
+    try:
+        return _MOMENT.validate_python(value)
+    except ValidationError:
+        message = f"{name} is a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+        raise InvalidInput("invalid_parameter", message, field=name, status=422) from None
+
+
+ROUTES = [
+    Route("/v1/dead-letters", list_dead_letters, methods=["GET"]),
+    Route("/v1/dead-letters/requeue", requeue_matching, methods=["POST"]),
+    Route("/v1/dead-letters/{id}", show_dead_letter, methods=["GET"]),
+    Route("/v1/dead-letters/{id}/requeue", requeue_dead_letter, methods=["POST"]),
+    Route("/v1/stats", show_stats, methods=["GET"]),
+    Route("/healthz", check_health, methods=["GET"]),
+]

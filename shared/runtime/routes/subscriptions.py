@@ -1,0 +1,152 @@
+"""/v1/subscriptions: configuration, and the verification handshake."""
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shared.core.errors import NotFound
+from shared.core.event_input import check_tenant
+from shared.core.models import NewSubscription, SubscriptionChange, rfc3339
+from shared.core.signing import encode_secret
+from shared.runtime.http_api import (
+    Caller,
+    authorize,
+    json_response,
+    list_response,
+    page_of,
+    path_id,
+    read_model,
+    services_of,
+)
+from shared.stages import subscriptions, verify_subscription
+from shared.stages.subscriptions import Subscription
+
+SECRET_BYTES = 32
+
+
+async def create(request: Request) -> Response:
+    """201 with the subscription, not verified yet, and its secret: the only time that it is shown."""
+    caller = await _caller(request)
+    services = services_of(request)
+    new = await read_model(request, NewSubscription)
+    tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
+    callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
+    secret = encode_secret(os.urandom(SECRET_BYTES))
+    created = await services.subscriptions.run(
+        lambda connection: subscriptions.create_subscription(
+            connection,
+            new,
+            tenant_id=tenant_id,
+            callback_url=callback_url,
+            sealed_secret=services.box.seal(secret),
+        )
+    )
+    return json_response({**_shown(created), "secret": secret}, 201)
+
+
+async def list_all(request: Request) -> Response:
+    """Newest first."""
+    caller = await _caller(request)
+    page = page_of(request, "event_type")
+    rows = await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.list_subscriptions(
+            connection,
+            tenant_id=caller.tenant_id,
+            event_type=request.query_params.get("event_type"),
+            before_id=page.before_id,
+            limit=page.limit,
+        )
+    )
+    return list_response([_shown(row) for row in rows], page)
+
+
+async def show(request: Request) -> Response:
+    """One subscription."""
+    caller = await _caller(request)
+    return json_response(_shown(await _read(request, caller)))
+
+
+async def change(request: Request) -> Response:
+    """The subscription after the change."""
+    caller = await _caller(request)
+    services = services_of(request)
+    subscription_id = _id(request)
+    wanted = await read_model(request, SubscriptionChange)
+    changed = await services.subscriptions.run(
+        lambda connection: subscriptions.change_subscription(
+            connection,
+            subscription_id,
+            wanted,
+            tenant_id=caller.tenant_id,
+            policy=services.settings.address_policy,
+        )
+    )
+    return json_response(_shown(changed))
+
+
+async def delete(request: Request) -> Response:
+    """204; the subscription takes nothing from now on."""
+    caller = await _caller(request)
+    subscription_id = _id(request)
+    await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.deactivate_subscription(
+            connection, subscription_id, tenant_id=caller.tenant_id
+        )
+    )
+    return Response(status_code=204)
+
+
+async def verify(request: Request) -> Response:
+    """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
+    caller = await _caller(request)
+    services = services_of(request)
+    subscription = await _read(request, caller)
+    if subscription.verified and subscription.pending_callback_url is None:
+        return json_response(_shown(subscription))
+    sealed = await services.subscriptions.run(
+        lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
+    )
+    url = await verify_subscription.challenge(services.sender, services.box, subscription, sealed)
+    verified = await services.subscriptions.run(
+        lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
+    )
+    return json_response(_shown(verified))
+
+
+async def _caller(request: Request) -> Caller:
+    return await authorize(request, "subscriptions:write")
+
+
+async def _read(request: Request, caller: Caller) -> Subscription:
+    subscription_id = _id(request)
+    return await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.show_subscription(
+            connection, subscription_id, tenant_id=caller.tenant_id
+        )
+    )
+
+
+def _id(request: Request) -> int:
+    return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+
+
+def _shown(subscription: Subscription) -> dict[str, Any]:
+    fields = asdict(subscription)
+    del fields["deleted_at"]
+    for name in ("eligible_since", "created_at", "updated_at"):
+        fields[name] = rfc3339(fields[name])
+    return fields
+
+
+ROUTES = [
+    Route("/v1/subscriptions", create, methods=["POST"]),
+    Route("/v1/subscriptions", list_all, methods=["GET"]),
+    Route("/v1/subscriptions/{id}", show, methods=["GET"]),
+    Route("/v1/subscriptions/{id}", change, methods=["PATCH"]),
+    Route("/v1/subscriptions/{id}", delete, methods=["DELETE"]),
+    Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
+]

@@ -1,0 +1,79 @@
+"""What the routes work with: sessions per role, the sender, the keys, and the wakes after a commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.adapters.database import DatabaseAddress, Role, Sessions
+from shared.adapters.http_sender import HttpSender
+from shared.adapters.secret_box import SecretBox
+from shared.core.event_input import EventDraft
+from shared.runtime.coalescing import Coalescer
+from shared.runtime.settings import Settings
+from shared.stages.accept_events import AcceptedEvent, Answer, accept_events
+from shared.stages.api_keys import ApiKey, check_api_keys
+
+
+class Wakes(Protocol):
+    """Tells the next stage that there is work, after the commit. A lost call costs time, never an event."""
+
+    def events_accepted(self, event_ids: Sequence[int]) -> None: ...
+
+    def sagas_started(self, saga_ids: Sequence[int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Belongs to one event loop. Connections are opened on first use."""
+
+    settings: Settings
+    events: Sessions
+    subscriptions: Sessions
+    admin: Sessions
+    sender: HttpSender
+    box: SecretBox
+    wakes: Wakes
+    accept: Coalescer[EventDraft, Answer]
+    check_key: Coalescer[bytes, ApiKey | None]
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for sessions in (self.events, self.subscriptions, self.admin):
+            await sessions.close()
+
+
+def build_services(
+    settings: Settings,
+    address: DatabaseAddress,
+    sender: HttpSender,
+    box: SecretBox,
+    wakes: Wakes,
+    *,
+    sessions: int = 2,
+) -> Services:
+    """Services whose callers share statements: events that come together are committed together."""
+    events = Sessions(address, Role.INGEST, sessions)
+
+    async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
+        answers = await events.run(lambda connection: accept_events(connection, drafts))
+        new = [answer.id for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
+        if new:
+            wakes.events_accepted(new)
+        return answers
+
+    async def check_keys(hashes: Sequence[bytes]) -> list[ApiKey | None]:
+        valid = await events.run(lambda connection: check_api_keys(connection, list(set(hashes))))
+        by_hash = {key.hash: key for key in valid}
+        return [by_hash.get(one) for one in hashes]
+
+    return Services(
+        settings=settings,
+        events=events,
+        subscriptions=Sessions(address, Role.SUBSCRIPTIONS, sessions),
+        admin=Sessions(address, Role.ADMIN, sessions),
+        sender=sender,
+        box=box,
+        wakes=wakes,
+        accept=Coalescer(accept),
+        check_key=Coalescer(check_keys),
+    )

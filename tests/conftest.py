@@ -1,0 +1,131 @@
+"""A real PostgreSQL for every test that asks for one: a server per test process, a fresh database per test.
+
+`database_address` is all that most tests need. `owner` is a superuser's connection, `connect` and
+`session_of` log in as one of the roles, `seed` makes rows.
+"""
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from infra.local.postgres import EmbeddedPostgres
+from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
+from shared.adapters.migrations import migrate
+from tests.database.seed import Seed
+
+Connect = Callable[[Role], Awaitable[Connection]]
+SessionOf = Callable[[Role], Session]
+
+_FOLDERS = "hooksaga-tests-"
+_MEMORY = Path("/dev/shm")
+_ROOM_FOR_A_SERVER = 6 * 2**30
+_UNSAFE_BUT_FAST = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "autovacuum = off")
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def test_server() -> Iterator[str]:
+    """URL of a server whose database `hooksaga` is migrated and stays empty: the template of all others."""
+    _remove_servers_of_killed_tests()
+    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{os.getpid()}-", dir=_fastest_folder()))
+    server = EmbeddedPostgres(folder)
+    try:
+        url = server.start()
+        migrate(DatabaseAddress(url))
+        with psycopg.connect(url, autocommit=True) as connection:
+            for setting in _UNSAFE_BUT_FAST:
+                connection.execute(sql.SQL("ALTER SYSTEM SET {}").format(sql.SQL(setting)))
+            connection.execute("SELECT pg_reload_conf()")
+        yield url
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fastest_folder() -> Path:
+    """Memory, where there is plenty: a database is hundreds of files, and a disk makes them far slower."""
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_FOR_A_SERVER:
+        return _MEMORY
+    return Path(tempfile.gettempdir())
+
+
+def _remove_servers_of_killed_tests() -> None:
+    """A test process that is killed leaves its server running."""
+    for folder in _fastest_folder().glob(f"{_FOLDERS}*"):
+        if not psutil.pid_exists(int(folder.name.removeprefix(_FOLDERS).split("-")[0])):
+            EmbeddedPostgres(folder).stop()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def maintenance(test_server: str) -> Iterator[psycopg.Connection]:
+    """A superuser's connection beside all test databases, to make and drop them."""
+    with psycopg.connect(make_conninfo(test_server, dbname="postgres"), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def database_address(test_server: str, maintenance: psycopg.Connection) -> Iterator[DatabaseAddress]:
+    """A migrated, empty database of this test's own.
+
+    The one before is dropped now: right after its test PostgreSQL would wait 0.1 s for the last connection.
+    """
+    database = f"test_{(number := next(_numbers))}"
+    maintenance.execute(
+        sql.SQL("CREATE DATABASE {} TEMPLATE hooksaga STRATEGY file_copy").format(sql.Identifier(database))
+    )
+    yield DatabaseAddress(make_conninfo(test_server, dbname=database))
+    before = sql.Identifier(f"test_{number - 1}")
+    maintenance.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(before))
+
+
+@pytest.fixture
+async def connect(database_address: DatabaseAddress) -> AsyncIterator[Connect]:
+    """Opens an autocommit connection logged in as a role; Role.OWNER is a superuser."""
+    opened: list[Connection] = []
+
+    async def open_connection(role: Role) -> Connection:
+        conninfo = role_conninfo(database_address, role)
+        opened.append(
+            await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
+        )
+        return opened[-1]
+
+    yield open_connection
+    for connection in opened:
+        await connection.close()
+
+
+@pytest.fixture
+async def session_of(database_address: DatabaseAddress) -> AsyncIterator[SessionOf]:
+    """Makes a Session for a role, as the functions use it."""
+    made: list[Session] = []
+
+    def make(role: Role) -> Session:
+        made.append(Session(database_address, role))
+        return made[-1]
+
+    yield make
+    for session in made:
+        await session.close()
+
+
+@pytest.fixture
+async def owner(connect: Connect) -> Connection:
+    """The superuser who owns the tables."""
+    return await connect(Role.OWNER)
+
+
+@pytest.fixture
+async def seed(owner: Connection) -> Seed:
+    """Makes rows in any state."""
+    return Seed(owner)

@@ -1,0 +1,215 @@
+"""Brings rows into a wanted state the way they get there in real life: through the stages, as the owner.
+
+What the stages can never do, such as moving a row's time, is done behind the back of the guards by `rewrite`.
+"""
+
+import itertools
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString
+
+from psycopg.rows import dict_row
+
+from shared.adapters.database import Connection
+from shared.adapters.http_sender import SendOutcome
+from shared.adapters.secret_box import SecretBox, generate_key
+from shared.core.event_input import EventDraft
+from shared.core.models import NewSubscription
+from shared.core.saga import RetryPolicy, SagaStatus
+from shared.core.signing import encode_secret
+from shared.stages import deliver, orchestrate, subscriptions
+from shared.stages.accept_events import AcceptedEvent, accept_events
+from shared.stages.deliver import AttemptResult, ClaimedJob
+from shared.stages.route_events import route_events
+from shared.stages.verify_subscription import mark_verified
+
+Params = Sequence[Any] | Mapping[str, Any]
+
+POLICY = RetryPolicy()
+LAST_ATTEMPT = RetryPolicy(max_retry_limit=1)
+WORKER = "seed"
+
+
+def outcome(error_code: str | None = None, **changes: Any) -> SendOutcome:
+    """How a POST ended: with 200, or with the error code given."""
+    usual: dict[str, Any] = {
+        "response_status": 200 if error_code is None else 503,
+        "error_code": error_code,
+        "response_body": "",
+        "response_truncated": False,
+        "retry_after_seconds": None,
+        "resolved_ip": "127.0.0.1",
+        "duration_ms": 1,
+    }
+    return SendOutcome(**{**usual, **changes})
+
+
+class Seed:
+    """Makes rows through the connection that it is given, which is the owner's."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.secrets_key = generate_key()
+        self.box = SecretBox([self.secrets_key])
+        self.secrets: dict[int, str] = {}
+        self._numbers = itertools.count(1)
+
+    async def rows(self, query: LiteralString, params: Params = ()) -> list[dict[str, Any]]:
+        """Every row of the answer by column name."""
+        async with self.connection.cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(query, params)
+            return await cursor.fetchall()
+
+    async def row(self, query: LiteralString, params: Params = ()) -> dict[str, Any]:
+        """The one row of the answer."""
+        (row,) = await self.rows(query, params)
+        return row
+
+    async def value(self, query: LiteralString, params: Params = ()) -> Any:
+        """The one value of the answer."""
+        (value,) = (await self.row(query, params)).values()
+        return value
+
+    async def rewrite(self, statement: LiteralString, params: Params = ()) -> None:
+        """Run a statement with all triggers and foreign keys off, as nobody can in production."""
+        async with self.connection.transaction():
+            await self.connection.execute("SET LOCAL session_replication_role = replica")
+            await self.connection.execute(statement, params)
+
+    async def subscription(
+        self,
+        event_type: str | None = None,
+        callback_url: str | None = None,
+        *,
+        tenant_id: str = "default",
+        verified: bool = True,
+        **fields: Any,
+    ) -> int:
+        """An active subscription, by default of a type of its own. Its secret is in `secrets`."""
+        number = next(self._numbers)
+        url = callback_url or f"https://receiver-{number}.example/hook"
+        secret = encode_secret(secrets.token_bytes(32))
+        made = await subscriptions.create_subscription(
+            self.connection,
+            NewSubscription(event_type=event_type or f"type.{number}", callback_url=url, **fields),
+            tenant_id=tenant_id,
+            callback_url=url,
+            sealed_secret=self.box.seal(secret),
+        )
+        self.secrets[made.id] = secret
+        if verified:
+            await mark_verified(self.connection, made.id, url)
+        return made.id
+
+    async def accept(self, *drafts: EventDraft) -> list[AcceptedEvent]:
+        """Accept the drafts; none may be refused."""
+        answers = await accept_events(self.connection, drafts)
+        accepted = [answer for answer in answers if isinstance(answer, AcceptedEvent)]
+        assert len(accepted) == len(drafts), answers
+        return accepted
+
+    async def event(self, event_type: str, payload: str = '{"n": 1}', *, tenant_id: str = "default") -> int:
+        """The id of a new event that waits in the outbox."""
+        (accepted,) = await self.accept(EventDraft(event_type, payload, tenant_id))
+        return accepted.id
+
+    async def event_for(self, subscription_id: int, payload: str = '{"n": 1}') -> int:
+        """The id of a new event that the subscription takes."""
+        wanted = await self.row(
+            "SELECT event_type, tenant_id FROM subscriptions WHERE id = %s", [subscription_id]
+        )
+        return await self.event(wanted["event_type"], payload, tenant_id=wanted["tenant_id"])
+
+    async def saga(
+        self,
+        status: SagaStatus = SagaStatus.PENDING,
+        subscription_id: int | None = None,
+        payload: str = '{"n": 1}',
+    ) -> int:
+        """The id of a saga in that state. A subscription of its own, unless one is given.
+
+        PendingRetry and DeadLettered have one failed attempt with http_503.
+        """
+        subscription_id = subscription_id or await self.subscription()
+        event_id = await self.event_for(subscription_id, payload)
+        await route_events(self.connection, event_ids=[event_id])
+        saga_id: int = await self.value(
+            "SELECT id FROM webhook_delivery_sagas WHERE event_id = %s AND subscription_id = %s",
+            [event_id, subscription_id],
+        )
+        if status is not SagaStatus.PENDING:
+            job_id = await self.start(saga_id)
+            if status is not SagaStatus.IN_PROGRESS:
+                await self.finish(job_id, error_code=None if status is SagaStatus.COMPLETED else "http_503")
+                policy = LAST_ATTEMPT if status is SagaStatus.DEAD_LETTERED else POLICY
+                await orchestrate.apply_results(self.connection, policy, job_ids=[job_id])
+        assert await self.status_of(saga_id) == status
+        return saga_id
+
+    async def start(self, saga_id: int) -> int:
+        """Make the next attempt of a due saga, and give its job's id."""
+        (moved,) = await orchestrate.start_attempts_of(self.connection, POLICY, [saga_id])
+        assert moved.job_id is not None
+        return moved.job_id
+
+    async def job(self, subscription_id: int | None = None, payload: str = '{"n": 1}') -> int:
+        """The id of a job that waits for a worker."""
+        return await self.active_job(await self.saga(SagaStatus.IN_PROGRESS, subscription_id, payload))
+
+    async def active_job(self, saga_id: int) -> int:
+        """The id of the job under way."""
+        return await self.value(
+            "SELECT id FROM webhook_delivery_jobs WHERE saga_id = %s AND status IN ('Pending', 'Leased')",
+            [saga_id],
+        )
+
+    async def jobs(self, subscription_id: int, count: int) -> list[int]:
+        """Many jobs of one subscription that wait for a worker."""
+        wanted = await self.row(
+            "SELECT event_type, tenant_id FROM subscriptions WHERE id = %s", [subscription_id]
+        )
+        draft = EventDraft(wanted["event_type"], '{"n": 1}', wanted["tenant_id"])
+        await self.accept(*[draft] * count)
+        routed = await route_events(self.connection, max_events=count)
+        moved = await orchestrate.start_attempts_of(self.connection, POLICY, routed.saga_ids)
+        return [
+            saga.job_id
+            for saga in moved
+            if saga.subscription_id == subscription_id and saga.job_id is not None
+        ]
+
+    async def claim(
+        self, *job_ids: int, worker_id: str = WORKER, lease_seconds: float = 60
+    ) -> list[ClaimedJob]:
+        """Lease the jobs."""
+        return await deliver.claim_jobs(self.connection, job_ids, worker_id=worker_id, lease_seconds=seconds)
+
+    async def finish(self, job_id: int, error_code: str | None = None, **changes: Any) -> None:
+        """Claim the job and record how its POST ended; the saga does not know yet."""
+        (claimed,) = await self.claim(job_id)
+        result = AttemptResult(claimed, outcome(error_code, **changes))
+        assert await deliver.record_results(self.connection, [result], worker_id=WORKER) == {job_id}
+
+    async def dead_letter(self, subscription_id: int | None = None, payload: str = '{"n": 1}') -> int:
+        """The id of a dead letter."""
+        saga_id = await self.saga(SagaStatus.DEAD_LETTERED, subscription_id, payload)
+        return await self.value("SELECT id FROM dead_letters WHERE saga_id = %s", [saga_id])
+
+    async def make_due(self, saga_id: int) -> None:
+        """End the wait of a saga."""
+        await self.rewrite(
+            "UPDATE webhook_delivery_sagas SET next_attempt_at = now() - interval '1 second' WHERE id = %s",
+            [saga_id],
+        )
+
+    async def expire_lease(self, job_id: int) -> None:
+        """Let the lease of a job be over."""
+        await self.rewrite(
+            "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' WHERE id = %s",
+            [job_id],
+        )
+
+    async def status_of(self, saga_id: int) -> SagaStatus:
+        """The saga's state now."""
+        status = await self.value("SELECT status::text FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+        return SagaStatus(status)
