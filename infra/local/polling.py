@@ -122,13 +122,14 @@ class PollingWorker:
         failures = 0
         while not self._stopping.is_set():
             wake.clear()
+            found_work = False
             try:
                 found_work = await step()
                 failures = 0
             except DatabaseUnavailable as error:
                 failures += 1
                 telemetry.logger.warning("database unavailable", extra={"loop": name, "error": str(error)})
-            except Exception:  # a fault of ours: said with its trace, and the loop lives on
+            except Exception:  # noqa: BLE001 - a fault of ours is logged with its trace, and the loop lives on
                 failures += 1
                 telemetry.logger.exception("loop failed", extra={"loop": name})
             if failures:

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -193,18 +193,17 @@ class Sessions:
 
 
 @asynccontextmanager
-async def transaction(connection: Connection) -> AsyncIterator[None]:
+async def transaction(connection: Connection) -> AsyncGenerator[None]:
     """One transaction; committed at the end, rolled back when anything is raised inside.
 
     Raises RowRefused for a value that the database does not take.
     """
-    async with refusals():
-        async with connection.transaction():
-            yield
+    async with refusals(), connection.transaction():
+        yield
 
 
 @asynccontextmanager
-async def refusals() -> AsyncIterator[None]:
+async def refusals() -> AsyncGenerator[None]:
     """Turns the database's refusal of a value into RowRefused, so that a stage can try the rows one by one."""
     try:
         yield

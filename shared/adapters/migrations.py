@@ -4,7 +4,7 @@ yoyo marks its own lock with a row, which a killed process leaves behind. So an 
 goes with its connection, and its holder may clear a row that nobody owns any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from yoyo import get_backend, read_migrations
+from yoyo import get_backend, read_migrations  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from shared.adapters.database import DatabaseAddress, Role, role_password
 
@@ -35,7 +35,7 @@ def migrate(address: DatabaseAddress, directory: Path = MIGRATIONS_DIR) -> list[
 
 
 @contextmanager
-def _only_one(address: DatabaseAddress) -> Iterator[psycopg.Connection]:
+def _only_one(address: DatabaseAddress) -> Generator[psycopg.Connection]:
     with psycopg.connect(address.url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         yield connection

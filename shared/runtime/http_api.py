@@ -215,33 +215,30 @@ def problem_content(error: HooksagaError) -> dict[str, Any]:
     return content
 
 
+_STATUSES: tuple[tuple[type[Exception], int, str, dict[str, str]], ...] = (
+    (NotFound, 404, "", {}),
+    (Conflict, 409, "", {}),
+    (Unauthorized, 401, "unauthorized", {"www-authenticate": "Bearer"}),
+    (Forbidden, 403, "forbidden", {}),
+    (RowRefused, 422, "value_refused", {}),
+    (DatabaseUnavailable, 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
+    (ClientDisconnect, 400, "body_incomplete", {}),
+)
+"""From errors to status, code and headers. An empty code is the error's own."""
+
+_ROUTING_CODES = {404: "route_not_found", 405: "method_not_allowed"}
+
+
 def _status_of(error: Exception) -> tuple[int, str, dict[str, str]]:
-    """The one table from errors to statuses."""
-    match error:
-        case InvalidInput():
-            return error.status, error.code, {}
-        case NotFound():
-            return 404, error.code, {}
-        case Conflict():
-            return 409, error.code, {}
-        case Unauthorized():
-            return 401, "unauthorized", {"www-authenticate": "Bearer"}
-        case Forbidden():
-            return 403, "forbidden", {}
-        case RowRefused():
-            return 422, "value_refused", {}
-        case DatabaseUnavailable():
-            return 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}
-        case ClientDisconnect():
-            return 400, "body_incomplete", {}
-        case HTTPException(status_code=404):
-            return 404, "route_not_found", {}
-        case HTTPException(status_code=405):
-            return 405, "method_not_allowed", dict(error.headers or {})
-        case HTTPException():
-            return error.status_code, "bad_request", dict(error.headers or {})
-        case _:
-            return 500, "internal_error", {}
+    if isinstance(error, InvalidInput):
+        return error.status, error.code, {}
+    if isinstance(error, HTTPException):
+        code = _ROUTING_CODES.get(error.status_code, "bad_request")
+        return error.status_code, code, dict(error.headers or {})
+    for kind, status, code, headers in _STATUSES:
+        if isinstance(error, kind):
+            return status, code or str(getattr(error, "code", "")), headers
+    return 500, "internal_error", {}
 
 
 def _detail(error: Exception, status: int) -> str:

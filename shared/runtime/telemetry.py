@@ -32,7 +32,7 @@ def log_routed(routed: Routed) -> None:
 
 def log_attempts(results: Iterable[AttemptResult], written: set[int], worker_id: str) -> None:
     """One canonical line per attempt, with every decision in it. A result that came too late says `lease_lost`."""
-    if not logger.isEnabledFor(logging.INFO):
+    if logger.log_level > logging.INFO:
         return
     for result in results:
         _log_attempt(result, result.job.id in written, worker_id)
@@ -40,8 +40,8 @@ def log_attempts(results: Iterable[AttemptResult], written: set[int], worker_id:
 
 def _log_attempt(result: AttemptResult, recorded: bool, worker_id: str) -> None:
     job, outcome = result.job, result.outcome
-    logger.log(
-        logging.INFO if recorded and result.status is JobStatus.COMPLETED else logging.WARNING,
+    say = logger.info if recorded and result.status is JobStatus.COMPLETED else logger.warning
+    say(
         "attempt" if recorded else "lease_lost",
         extra={
             "job_id": job.id,
@@ -64,9 +64,8 @@ def _log_attempt(result: AttemptResult, recorded: bool, worker_id: str) -> None:
 def log_moves(moves: Iterable[SagaMoved]) -> None:
     """One line per saga transition; a new dead letter is a warning."""
     for move in moves:
-        dead = move.status is SagaStatus.DEAD_LETTERED
-        logger.log(
-            logging.WARNING if dead else logging.DEBUG,
+        say = logger.warning if move.status is SagaStatus.DEAD_LETTERED else logger.debug
+        say(
             "saga moved",
             extra={
                 "saga_id": move.saga_id,

@@ -49,7 +49,7 @@ class _IdRow:
 
 
 async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence[int]) -> list[Requeued]:
-    """Start a new saga for each dead letter, once: repeating the call gives the same sagas. Unknown ids give nothing."""
+    """Start a new saga for each dead letter, once: a repeat gives the same sagas. Unknown ids give nothing."""
     return await fetch_rows(
         connection,
         load_queries("requeue")["requeue_dead_letters"],
@@ -74,18 +74,27 @@ async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
 async def requeue_matching(
     connection: Connection, wanted: DeadLetterFilter, *, limit: int = MAX_MATCHED, dry_run: bool = False
 ) -> RequeuedMatches:
-    """Requeue the oldest dead letters that match and were not requeued before, up to limit."""
-    matches = await fetch_rows(
-        connection,
-        load_queries("requeue")["match_dead_letters"],
-        {**filter_params(wanted), "after_id": 0, "limit": limit},
-        _IdRow,
-    )
-    if dry_run:
-        return RequeuedMatches(len(matches), [], 0, dry_run=True)
-    answers = await requeue_dead_letters(connection, [match.id for match in matches])
-    requeued = [answer for answer in answers if answer.created]
-    return RequeuedMatches(len(matches), requeued, len(matches) - len(requeued), dry_run=False)
+    """Requeue the oldest dead letters that match and were not requeued before, until limit new sagas are made.
+
+    A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued.
+    """
+    matched, requeued, after_id = 0, list[Requeued](), 0
+    while len(requeued) < limit:
+        ids = await _match(connection, wanted, after_id=after_id, limit=limit - len(requeued))
+        if not ids:
+            break
+        matched, after_id = matched + len(ids), ids[-1]
+        if dry_run:
+            break
+        answers = await requeue_dead_letters(connection, ids)
+        requeued += [answer for answer in answers if answer.created]
+    return RequeuedMatches(matched, requeued, 0 if dry_run else matched - len(requeued), dry_run)
+
+
+async def _match(connection: Connection, wanted: DeadLetterFilter, *, after_id: int, limit: int) -> list[int]:
+    params = {**filter_params(wanted), "after_id": after_id, "limit": limit}
+    rows = await fetch_rows(connection, load_queries("requeue")["match_dead_letters"], params, _IdRow)
+    return [row.id for row in rows]
 
 
 def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
