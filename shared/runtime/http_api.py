@@ -29,7 +29,7 @@ from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
 
-PROBLEM_TYPE = "https://github.com/hooksaga/hooksaga/blob/main/docs/api/errors.md#"
+PROBLEM_TYPE = "urn:hooksaga:error:"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 MAX_ID = 2**63 - 1

@@ -1,0 +1,48 @@
+"""What the docs claim of the code is true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from infra.state_diagram import STATES_PAGE, states_page
+from shared.core.outcomes import ErrorCode
+from shared.runtime.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE_CALLS = re.compile(r"(?:InvalidInput|NotFound|Conflict|_failed|_bad_key)\(\s*\"([a-z_0-9]+)\"")
+TABLE_CODES = re.compile(r"\d{3}, \"([a-z_]+)\"|\d{3}: \"([a-z_]+)\"|, \"(bad_request)\"\)")
+
+
+def _sources() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "shared").rglob("*.py"))
+
+
+def test_the_state_diagram_is_the_table() -> None:
+    assert STATES_PAGE.read_text(encoding="utf-8") == states_page()
+
+
+def test_every_error_code_of_the_api_is_documented() -> None:
+    source = _sources()
+    codes = set(CODE_CALLS.findall(source)) | {next(filter(None, found)) for found in TABLE_CODES.findall(source)}
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_0-9]+)`", page))
+    assert {"invalid_json", "unauthorized", "route_not_found"} <= codes
+    assert codes - documented == set()
+
+
+def test_every_error_word_of_an_attempt_is_documented() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [word for word in ErrorCode if f"`{word}`" not in page] == []
+
+
+def test_every_setting_is_documented_with_its_name() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert [name for name in Settings.model_fields if f"`{PREFIX}{name.upper()}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=str)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
