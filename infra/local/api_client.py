@@ -1,17 +1,27 @@
 """The HTTP API from the command line: on this machine, or of a deployed stack."""
 
+import json as json_text
 from collections.abc import Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, cast
 
 import httpx
 
+CONNECT_SECONDS = 10.0
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
 
 class ApiError(Exception):
-    """The API refused, or could not be reached. The message is meant for the person at the terminal."""
+    """The API refused, or could not be reached. The message is meant for the person at the terminal.
 
-    def __init__(self, message: str, problem: Mapping[str, Any] | None = None) -> None:
+    `status` is 0 and `code` empty when there was no answer; `problem` is the problem document, if there was one.
+    """
+
+    def __init__(self, message: str, problem: Mapping[str, Any] | None = None, *, status: int = 0) -> None:
         super().__init__(message)
         self.problem = dict(problem or {})
+        self.status = status
+        self.code = str(self.problem.get("code", ""))
 
 
 class ApiClient:
@@ -21,11 +31,33 @@ class ApiClient:
         self._http = httpx.Client(
             base_url=url.rstrip("/"),
             headers={"authorization": f"Bearer {key}"},
-            timeout=timeout_seconds,
+            timeout=httpx.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
             trust_env=False,
         )
 
-    def call(
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        """The JSON answer, {} for none; takes what `fetch` takes. Raises ApiError with what the problem says."""
+        return self.read(self.fetch(method, path, **request))
+
+    def read(self, answer: bytes) -> dict[str, Any]:
+        """An answer of `fetch` as an object. Raises ApiError when it is none, as of some other server."""
+        try:
+            content: object = json_text.loads(answer or b"{}")
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise ApiError(f"what answers at {self._http.base_url} is not a hooksaga API; check --api-url")
+        return cast("dict[str, Any]", content)
+
+    def fetch(
         self,
         method: str,
         path: str,
@@ -34,33 +66,37 @@ class ApiClient:
         json: Any = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """The JSON answer, {} for none. Raises ApiError with what the problem says."""
+    ) -> bytes:
+        """The body of a 2xx answer to the byte. Parameters that are None are left out."""
         given = {name: value for name, value in (params or {}).items() if value is not None}
-        sent = (
-            {"content-type": "application/json", **(headers or {})}
-            if content is not None
-            else dict(headers or {})
-        )
+        sent = {"content-type": "application/json"} if content is not None else {}
+        sent.update({name.lower(): value for name, value in (headers or {}).items()})
         try:
             response = self._http.request(
                 method, path, content=content, json=json, params=given, headers=sent
             )
         except httpx.TransportError as error:
-            raise ApiError(
-                f"no answer from {self._http.base_url}: {error or type(error).__name__}"
-            ) from error
+            raise self._unreachable(error) from error
         if response.is_success:
-            return response.json() if response.content else {}
+            return response.content
         raise _refusal(response)
 
     def close(self) -> None:
         self._http.close()
 
+    def _unreachable(self, error: httpx.TransportError) -> ApiError:
+        reason = str(error) or type(error).__name__
+        is_local = self._http.base_url.host in LOCAL_HOSTS
+        hint = "is `hooksaga up` running? Another address: --api-url" if is_local else "check --api-url"
+        return ApiError(f"no answer from {self._http.base_url} ({reason}); {hint}, or HOOKSAGA_API_URL")
+
 
 def _refusal(response: httpx.Response) -> ApiError:
+    status = response.status_code
     try:
         problem: dict[str, Any] = response.json()
-        return ApiError(f"{problem['code']} ({response.status_code}): {problem['detail']}", problem)
+        field = f"{problem['field']}: " if "field" in problem else ""
+        message = f"{problem['code']} ({status}): {field}{problem['detail']}"
     except (ValueError, KeyError, TypeError):
-        return ApiError(f"the answer was {response.status_code} and no problem document")
+        return ApiError(f"the answer was {status} without a problem document; check --api-url", status=status)
+    return ApiError(message, problem, status=status)

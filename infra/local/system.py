@@ -33,10 +33,10 @@ class LocalWakes:
 
     loops: LoopWakes
 
-    def events_accepted(self, event_ids: Sequence[int]) -> None:
+    async def events_accepted(self, event_ids: Sequence[int]) -> None:
         self.loops.route.set()
 
-    def sagas_started(self, saga_ids: Sequence[int]) -> None:
+    async def sagas_started(self, saga_ids: Sequence[int]) -> None:
         self.loops.start.set()
 
 

@@ -49,12 +49,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where the database is. prepare: use server-side prepared statements; off behind a transaction pooler."""
+    """Where the database is. prepare: use server-side prepared statements; off behind a transaction pooler.
+
+    mint_password, when given, makes the password of a role at each new connection: tokens expire.
+    """
 
     url: str
     prepare: bool = False
     connect_timeout_seconds: int = 5
     unit_timeout_seconds: float = 40
+    mint_password: Callable[[str], str] | None = None
 
 
 def role_password(owner_password: str, role: Role) -> str:
@@ -69,7 +73,9 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
     login: dict[str, Any] = {}
     if role is not Role.OWNER and given.get("user") != role:
         login["user"] = role.value
-        if given.get("password"):
+        if address.mint_password:
+            login["password"] = address.mint_password(role.value)
+        elif given.get("password"):
             login["password"] = role_password(str(given["password"]), role)
     return make_conninfo(
         address.url,
@@ -162,6 +168,10 @@ class Session:
         if connection is not None and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             await self.close()
 
+    def check_before_next_use(self) -> None:
+        """Ask for a sign of life first, however short ago the last use seems: clocks stand still in a freeze."""
+        self._last_used = float("-inf")
+
     async def close(self) -> None:
         """Close the connection, if there is one. The next unit opens a new one."""
         connection, self._connection = self._connection, None
@@ -185,6 +195,11 @@ class Sessions:
             return await session.run(unit)
         finally:
             self._free.put_nowait(session)
+
+    def check_before_next_use(self) -> None:
+        """As Session.check_before_next_use, for all."""
+        for session in self._all:
+            session.check_before_next_use()
 
     async def close(self) -> None:
         """Close every connection."""

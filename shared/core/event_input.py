@@ -56,7 +56,7 @@ def read_event(
     except msgspec.ValidationError as error:
         raise _invalid_field(str(error)) from None
     except msgspec.DecodeError as error:
-        raise InvalidInput("invalid_json", f"the body is not valid JSON: {error}") from None
+        raise _invalid_json(error) from None
     return EventDraft(
         event_type=check_event_type(envelope.event_type),
         payload=bytes(envelope.payload).decode(),
@@ -81,6 +81,18 @@ def check_json_text(body: bytes, max_bytes: int) -> None:
         raise InvalidInput("body_not_utf8", f"the body is not UTF-8: byte {error.start} is wrong") from None
     if _is_deeper_than(body, MAX_DEPTH):
         raise InvalidInput("body_too_deep", f"the body may be nested {MAX_DEPTH} levels deep")
+
+
+def check_json_syntax(body: bytes) -> None:
+    """Raises InvalidInput for what is no JSON by its standard, such as NaN, which many parsers take."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        raise _invalid_json(error) from None
+
+
+def _invalid_json(error: msgspec.DecodeError) -> InvalidInput:
+    return InvalidInput("invalid_json", f"the body is not valid JSON: {error}")
 
 
 def _is_deeper_than(body: bytes, limit: int) -> bool:

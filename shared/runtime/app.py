@@ -9,7 +9,12 @@ from shared.runtime.http_api import EXCEPTION_HANDLERS
 from shared.runtime.routes import events, operations, subscriptions
 from shared.runtime.services import Services
 
-ALL_ROUTES: tuple[BaseRoute, ...] = (*events.ROUTES, *subscriptions.ROUTES, *operations.ROUTES)
+ALL_ROUTES: tuple[BaseRoute, ...] = (
+    *events.INGEST_ROUTES,
+    *events.ADMIN_ROUTES,
+    *subscriptions.ROUTES,
+    *operations.ROUTES,
+)
 
 
 def build_app(services: Services, routes: Iterable[BaseRoute] = ALL_ROUTES) -> Starlette:

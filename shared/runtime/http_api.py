@@ -24,7 +24,7 @@ from shared.core.errors import (
     NotFound,
     RowRefused,
 )
-from shared.core.event_input import check_json_text
+from shared.core.event_input import check_json_syntax, check_json_text
 from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
@@ -101,6 +101,7 @@ async def read_model(request: Request, model: type[Model], *, empty: bytes | Non
     body = await read_body(request, max_bytes)
     body = empty if empty is not None and not body.strip() else body
     check_json_text(body, max_bytes)
+    check_json_syntax(body)
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

@@ -17,9 +17,9 @@ from shared.stages.api_keys import ApiKey, check_api_keys
 class Wakes(Protocol):
     """Tells the next stage that there is work, after the commit. A lost call costs time, never an event."""
 
-    def events_accepted(self, event_ids: Sequence[int]) -> None: ...
+    async def events_accepted(self, event_ids: Sequence[int]) -> None: ...
 
-    def sagas_started(self, saga_ids: Sequence[int]) -> None: ...
+    async def sagas_started(self, saga_ids: Sequence[int]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Services:
     """Belongs to one event loop. Connections are opened on first use."""
 
     settings: Settings
+    keys: Sessions
     events: Sessions
     subscriptions: Sessions
     admin: Sessions
@@ -36,9 +37,18 @@ class Services:
     accept: Coalescer[EventDraft, Answer]
     check_key: Coalescer[bytes, ApiKey | None]
 
+    @property
+    def _all_sessions(self) -> tuple[Sessions, ...]:
+        return (self.keys, self.events, self.subscriptions, self.admin)
+
+    def check_before_next_use(self) -> None:
+        """Ask every connection for a sign of life before it is used again."""
+        for sessions in self._all_sessions:
+            sessions.check_before_next_use()
+
     async def close(self) -> None:
         """Close every connection."""
-        for sessions in (self.events, self.subscriptions, self.admin):
+        for sessions in self._all_sessions:
             await sessions.close()
 
 
@@ -50,24 +60,30 @@ def build_services(
     wakes: Wakes,
     *,
     sessions: int = 2,
+    keys_role: Role = Role.INGEST,
 ) -> Services:
-    """Services whose callers share statements: events that come together are committed together."""
+    """Services whose callers share statements: events that come together are committed together.
+
+    keys_role is who looks up API keys: the function's own role, where there is one function only.
+    """
     events = Sessions(address, Role.INGEST, sessions)
+    keys = Sessions(address, keys_role, 1)
 
     async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
         answers = await events.run(lambda connection: accept_events(connection, drafts))
         new = [answer.id for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
         if new:
-            wakes.events_accepted(new)
+            await wakes.events_accepted(new)
         return answers
 
     async def check_keys(hashes: Sequence[bytes]) -> list[ApiKey | None]:
-        valid = await events.run(lambda connection: check_api_keys(connection, list(set(hashes))))
+        valid = await keys.run(lambda connection: check_api_keys(connection, list(set(hashes))))
         by_hash = {key.hash: key for key in valid}
         return [by_hash.get(one) for one in hashes]
 
     return Services(
         settings=settings,
+        keys=keys,
         events=events,
         subscriptions=Sessions(address, Role.SUBSCRIPTIONS, sessions),
         admin=Sessions(address, Role.ADMIN, sessions),

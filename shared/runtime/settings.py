@@ -29,6 +29,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True)
 
     database_url: SecretStr | None = None
+    database_host: str | None = None
+    database_port: int = Field(default=5432, ge=1, le=65535)
+    database_name: str = "hooksaga"
+    database_ca_file: Path | None = None
+    database_secret_arn: str | None = None
     prepared_statements: bool | None = None
     data_dir: Path = Path(".hooksaga")
     api_key: SecretStr | None = Field(default=None, min_length=16, max_length=200)
@@ -49,13 +54,20 @@ class Settings(BaseSettings):
     redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
     secrets_key: SecretStr | None = None
+    secrets_key_arn: str | None = None
+
+    routing_queue_url: str | None = None
+    orchestration_queue_url: str | None = None
+    delivery_queue_url: str | None = None
+    delivery_retry_queue_url: str | None = None
+    dead_tasks_queue_url: str | None = None
 
     @field_validator("egress_allow", mode="before")
     @classmethod
     def _read_networks(cls, value: Any) -> Any:
         return AddressPolicy.parse(value).allow if isinstance(value, str) else value
 
-    @field_validator("ca_file")
+    @field_validator("ca_file", "database_ca_file")
     @classmethod
     def _is_readable(cls, value: Path | None) -> Path | None:
         if value is not None and not value.is_file():
@@ -102,6 +114,13 @@ class Settings(BaseSettings):
     def address_policy(self) -> AddressPolicy:
         """Where deliveries may go."""
         return AddressPolicy(self.egress_allow)
+
+    @property
+    def queue_urls(self) -> dict[str, str]:
+        """The URLs that are set, by queue name."""
+        names = ("routing", "orchestration", "delivery", "delivery_retry", "dead_tasks")
+        urls = {name: getattr(self, f"{name}_queue_url") for name in names}
+        return {name: url for name, url in urls.items() if url}
 
     @property
     def secrets_keys(self) -> list[str]:

@@ -69,6 +69,7 @@ def log_moves(moves: Iterable[SagaMoved]) -> None:
             "saga moved",
             extra={
                 "saga_id": move.saga_id,
+                "event_id": event_id_text(move.webhook_id),
                 "subscription_id": move.subscription_id,
                 "job_id": move.job_id,
                 "status": move.status.value,

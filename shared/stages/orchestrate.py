@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
+from uuid import UUID
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound
+from shared.core.outcomes import ErrorCode
 from shared.core.saga import (
     Cancel,
     Due,
@@ -33,7 +35,7 @@ class SagaMoved:
     """One saga's move, as committed. job_id is the job that was made, or whose result was taken."""
 
     saga_id: int
-    event_id: int
+    webhook_id: UUID
     subscription_id: int
     status: SagaStatus
     attempt_count: int
@@ -55,7 +57,7 @@ class _LockedSaga:
     next_attempt_at: datetime
     final_error_code: str | None
     subscription_id: int
-    event_id: int
+    webhook_id: UUID
     max_retry_limit: int | None
     base_delay_seconds: float | None
     now: datetime
@@ -160,7 +162,9 @@ async def start_attempts_of(
     connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
 ) -> list[SagaMoved]:
     """The same for the named sagas; those that are not waiting or not due yet are left as they are."""
-    return await _start(connection, defaults, "lock_sagas_by_id", {"saga_ids": list(saga_ids)})
+    return await _start(
+        connection, defaults, "lock_sagas_by_id", {"saga_ids": list(saga_ids), "tenant_id": None}
+    )
 
 
 async def _start(
@@ -182,16 +186,24 @@ async def cancel_saga(
 
     Raises NotFound `saga_not_found`, or Conflict `saga_not_waiting` for a saga that is in progress or has ended.
     """
+    named = {"saga_ids": [saga_id], "tenant_id": tenant_id}
     async with transaction(connection):
-        rows = await fetch_rows(connection, _query("lock_sagas_by_id"), {"saga_ids": [saga_id]}, _WaitingSaga)
+        rows = await fetch_rows(connection, _query("lock_sagas_by_id"), named, _WaitingSaga)
         if not rows:
             raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+        if rows[0].final_error_code == ErrorCode.CANCELED and rows[0].status == SagaStatus.DEAD_LETTERED:
+            return await _canceled_before(connection, defaults, rows[0])
         moved = await _move_waiting(connection, defaults, rows, lambda _: Cancel())
     if not moved:
         raise Conflict(
             "saga_not_waiting", f"saga {saga_id} is {rows[0].status}: only a waiting saga is canceled"
         )
     return moved[0]
+
+
+async def _canceled_before(connection: Connection, defaults: RetryPolicy, row: _WaitingSaga) -> SagaMoved:
+    dead = await fetch_row(connection, _query("dead_letter_of_saga"), {"saga_id": row.id}, _MovedRow)
+    return _moved(row, row.saga(), defaults, None, dead.dead_letter_id if dead else None)
 
 
 async def _move_waiting(
@@ -233,7 +245,7 @@ def _moved(
 ) -> SagaMoved:
     return SagaMoved(
         saga_id=saga.id,
-        event_id=row.event_id,
+        webhook_id=row.webhook_id,
         subscription_id=row.subscription_id,
         status=saga.status,
         attempt_count=saga.attempt_count,
@@ -255,3 +267,34 @@ async def seconds_until_next_retry(connection: Connection) -> float | None:
     """How long until the next waiting saga is due, negative when one is overdue; None when none waits."""
     row = await fetch_row(connection, _query("next_retry_delay"), {}, _Delay)
     return row.seconds if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """A Pending job that delivery is to be told of."""
+
+    job_id: int
+    saga_id: int
+    subscription_id: int
+    attempt_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _JobIdRow:
+    id: int
+
+
+async def find_undispatched_jobs(
+    connection: Connection, *, redispatch_seconds: float, grace_seconds: float = 30, limit: int = BATCH
+) -> list[WaitingJob]:
+    """SQS mode: Pending jobs that were not sent to a queue, or redispatch_seconds ago.
+
+    A job whose dispatch was not noted is left out while it is younger than grace_seconds: its sender may be at it.
+    """
+    params = {"redispatch_seconds": redispatch_seconds, "grace_seconds": grace_seconds, "limit": limit}
+    return await fetch_rows(connection, _query("find_undispatched_jobs"), params, WaitingJob)
+
+
+async def mark_dispatched(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Note that a message was sent for each job that still waits."""
+    await fetch_rows(connection, _query("mark_dispatched"), {"job_ids": list(job_ids)}, _JobIdRow)

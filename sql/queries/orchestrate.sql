@@ -2,10 +2,11 @@
 -- Results that no saga has taken, with their sagas locked. Sagas first, and never waiting: a saga that
 -- another orchestrator holds is left to it. The status check is repeated on the locked row.
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
-       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
+  JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
  ORDER BY j.id LIMIT %(limit)s
@@ -13,42 +14,52 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
 
 -- name: lock_finished_jobs_by_id
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
-       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
+  JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
    FOR UPDATE OF s SKIP LOCKED;
 
 -- name: lock_pending_sagas
 -- Sagas that wait for their first job.
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
+  FROM webhook_delivery_sagas s
+  JOIN events e ON e.id = s.event_id
+  JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE s.status = 'Pending' AND s.next_attempt_at <= now()
  ORDER BY s.next_attempt_at LIMIT %(limit)s
    FOR UPDATE OF s SKIP LOCKED;
 
 -- name: lock_due_retries
 -- Sagas whose wait is over (r01 §10.1: by (status, next_attempt_at)).
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
+  FROM webhook_delivery_sagas s
+  JOIN events e ON e.id = s.event_id
+  JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE s.status = 'PendingRetry' AND s.next_attempt_at <= now()
  ORDER BY s.next_attempt_at LIMIT %(limit)s
    FOR UPDATE OF s SKIP LOCKED;
 
 -- name: lock_sagas_by_id
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, s.event_id,
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM webhook_delivery_sagas s JOIN subscriptions sub ON sub.id = s.subscription_id
- WHERE s.id = ANY (%(saga_ids)s::bigint[])
+  FROM webhook_delivery_sagas s
+  JOIN events e ON e.id = s.event_id
+  JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE s.id = ANY (%(saga_ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR sub.tenant_id = %(tenant_id)s)
  ORDER BY s.id
    FOR UPDATE OF s;
+
+-- name: dead_letter_of_saga
+SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
 -- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8).
@@ -112,3 +123,21 @@ SELECT moved.id AS saga_id, jobs.id AS job_id, dead.id AS dead_letter_id
 -- Seconds until the next waiting saga is due; null when none waits.
 SELECT extract(epoch FROM min(next_attempt_at) - now())::float8 AS seconds
   FROM webhook_delivery_sagas WHERE status = 'PendingRetry';
+
+-- name: find_undispatched_jobs
+-- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out.
+(SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+  WHERE status = 'Pending' AND dispatched_at IS NULL
+    AND created_at < now() - make_interval(secs => %(grace_seconds)s)
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+  WHERE status = 'Pending' AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
+  ORDER BY dispatched_at LIMIT %(limit)s);
+
+-- name: mark_dispatched
+WITH sent AS MATERIALIZED (
+    SELECT id FROM webhook_delivery_jobs
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status = 'Pending' ORDER BY id FOR UPDATE SKIP LOCKED
+)
+UPDATE webhook_delivery_jobs j SET dispatched_at = clock_timestamp() FROM sent WHERE j.id = sent.id RETURNING j.id;

@@ -50,22 +50,23 @@ def _accepted(event: AcceptedEvent) -> dict[str, Any]:
 async def get_event(request: Request) -> Response:
     """The event, its sagas, each saga's attempts. The payload is shown to the byte."""
     caller = await authorize(request, "admin", "events:write")
-    webhook_id = _webhook_id(str(request.path_params["id"]))
+    webhook_id = webhook_id_of(str(request.path_params["id"]))
     view = await services_of(request).admin.run(
         lambda connection: inspect.show_event(connection, webhook_id, tenant_id=caller.tenant_id)
     )
-    return Response(_event_json(view), media_type="application/json")
+    return Response(event_json(view), media_type="application/json")
 
 
-def _webhook_id(text: str) -> UUID:
+def webhook_id_of(text: str) -> UUID:
+    """The id behind `evt_…`. Raises NotFound for what is no event's id."""
     found = _EVENT_ID.fullmatch(text)
     if not found:
         raise NotFound("event_not_found", "an event's id is evt_ and 32 hex digits")
     return UUID(found[1])
 
 
-def _event_json(view: EventView) -> str:
-    """The payload is put in as it is stored, because re-writing it could change it."""
+def event_json(view: EventView) -> str:
+    """The answer's JSON text. The payload is put in as it is stored, because re-writing it could change it."""
     head = dump_json(
         {
             "id": event_id_text(view.webhook_id),
@@ -91,7 +92,5 @@ def _attempt(attempt: inspect.Attempt) -> dict[str, Any]:
     return fields
 
 
-ROUTES = [
-    Route("/v1/events", post_event, methods=["POST"]),
-    Route("/v1/events/{id}", get_event, methods=["GET"]),
-]
+INGEST_ROUTES = [Route("/v1/events", post_event, methods=["POST"])]
+ADMIN_ROUTES = [Route("/v1/events/{id}", get_event, methods=["GET"])]

@@ -50,14 +50,14 @@ async def list_dead_letters(request: Request) -> Response:
             connection, wanted, before_id=page.before_id, limit=page.limit
         )
     )
-    return list_response([_dead_letter(row) for row in rows], page)
+    return list_response([dead_letter_content(row) for row in rows], page)
 
 
 async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    head = dump_json(_dead_letter(row))
+    head = dump_json(dead_letter_content(row))
     return Response(f'{head[:-1]},"payload_snapshot":{row.payload_snapshot}}}', media_type="application/json")
 
 
@@ -68,7 +68,7 @@ async def requeue_dead_letter(request: Request) -> Response:
     row = await _read(request, caller)
     answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, row.id))
     if answer.created and answer.saga_id is not None:
-        services.wakes.sagas_started([answer.saga_id])
+        await services.wakes.sagas_started([answer.saga_id])
     content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
     return json_response(content, 201 if answer.created else 200)
 
@@ -84,7 +84,7 @@ async def requeue_matching(request: Request) -> Response:
             connection, wanted, limit=asked.limit, dry_run=asked.dry_run
         )
     )
-    services.wakes.sagas_started([one.saga_id for one in done.requeued if one.saga_id is not None])
+    await services.wakes.sagas_started([one.saga_id for one in done.requeued if one.saga_id is not None])
     return json_response({**asdict(done), "requeued": len(done.requeued)})
 
 
@@ -99,7 +99,7 @@ async def show_stats(request: Request) -> Response:
 
 async def check_health(request: Request) -> Response:
     """200 when the database answers, 503 otherwise. No key is needed, and nothing is told but that."""
-    await services_of(request).events.run(inspect.check_alive)
+    await services_of(request).keys.run(inspect.check_alive)
     return json_response({"status": "ok"})
 
 
@@ -114,7 +114,8 @@ async def _read(request: Request, caller: Caller) -> DeadLetterView:
     )
 
 
-def _dead_letter(row: DeadLetterView) -> dict[str, Any]:
+def dead_letter_content(row: DeadLetterView) -> dict[str, Any]:
+    """One dead letter as the API shows it, without its payload."""
     return {
         "id": row.id,
         "saga_id": row.saga_id,

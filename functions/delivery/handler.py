@@ -1,0 +1,97 @@
+"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then let the messages go (spec §6)."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from shared.adapters.database import Role
+from shared.core.errors import DatabaseUnavailable
+from shared.core.messages import DeliveryMessage
+from shared.runtime.dispatch import tell_orchestrator_of_results
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
+from shared.runtime.telemetry import log_attempts, logger
+from shared.stages import deliver
+from shared.stages.deliver import AttemptResult, ClaimedJob
+
+function = Function(Role.DELIVERY)
+WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{secrets.token_hex(4)}"
+
+
+def handler(event: Event, context: Any) -> Any:
+    """SQS batch in, `batchItemFailures` out: exactly the messages whose result could not be written."""
+    return function.run(run, event, context)
+
+
+async def run(function: Function, invocation: Invocation) -> Any:
+    if not is_sqs_batch(invocation.event):
+        return failures([])
+    messages = read_messages(invocation.event, DeliveryMessage)
+    job_ids = sorted({message.body.job_id for message in messages})
+    unwritten = await _deliver(function, invocation, job_ids)
+    return failures(message for message in messages if message.body.job_id in unwritten)
+
+
+async def _deliver(function: Function, invocation: Invocation, job_ids: Sequence[int]) -> set[int]:
+    """The ids of the jobs whose message must come back."""
+    claim = partial(
+        deliver.claim_jobs,
+        job_ids=job_ids,
+        worker_id=WORKER_ID,
+        lease_seconds=function.settings.lease_seconds,
+    )
+    try:
+        jobs = await function.session.run(claim)
+    except DatabaseUnavailable as error:
+        logger.warning("database unavailable", extra={"messages": len(job_ids), "error": str(error)})
+        return set(job_ids)
+    in_time = [job for job in jobs if _could_finish(function, invocation, job)]
+    late = [job for job in jobs if job not in in_time]
+    return await _hand_back(function, late) | await _attempt_all(function, in_time)
+
+
+def _could_finish(function: Function, invocation: Invocation, job: ClaimedJob) -> bool:
+    """A POST that could outlive the function is not begun: its result could not be written."""
+    return (job.timeout_seconds or function.settings.http_timeout_seconds) < invocation.seconds_left()
+
+
+async def _hand_back(function: Function, jobs: Sequence[ClaimedJob]) -> set[int]:
+    try:
+        if jobs:
+            await function.session.run(partial(deliver.hand_back_jobs, jobs=jobs, worker_id=WORKER_ID))
+    except DatabaseUnavailable as error:  # their leases end by themselves
+        logger.warning("jobs not handed back", extra={"jobs": len(jobs), "error": str(error)})
+    return {job.id for job in jobs}
+
+
+async def _attempt_all(function: Function, jobs: Sequence[ClaimedJob]) -> set[int]:
+    """POST side by side; write whatever has ended while the others go on."""
+    timeout = function.settings.http_timeout_seconds
+    pending = {
+        asyncio.create_task(deliver.attempt(function.sender, function.box, job, timeout_seconds=timeout))
+        for job in jobs
+    }
+    unwritten: set[int] = set()
+    while pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)  # those that ended in the same moment go in the same statement
+        done |= {task for task in pending if task.done()}
+        pending -= done
+        unwritten |= await _record(function, [task.result() for task in done])
+    return unwritten
+
+
+async def _record(function: Function, results: Sequence[AttemptResult]) -> set[int]:
+    try:
+        written = await function.session.run(
+            partial(deliver.record_results, results=results, worker_id=WORKER_ID)
+        )
+    except DatabaseUnavailable as error:
+        logger.warning("results not written", extra={"jobs": len(results), "error": str(error)})
+        return {result.job.id for result in results}
+    log_attempts(results, written, WORKER_ID)
+    await tell_orchestrator_of_results(function.queues, sorted(written))
+    return set()

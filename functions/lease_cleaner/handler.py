@@ -1,0 +1,27 @@
+"""Lease cleaning: a tick every minute (spec §5). The orchestrator's sweep sends what was reset on its way again."""
+
+from functools import partial
+from typing import Any
+
+from shared.adapters.database import Role
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.telemetry import log_resets
+from shared.stages.clean_leases import BATCH, clean_leases
+
+function = Function(Role.LEASE_CLEANER)
+
+
+def handler(event: Event, context: Any) -> Any:
+    """Whatever the event: `{"reset": n}`."""
+    return function.run(run, event, context)
+
+
+async def run(function: Function, invocation: Invocation) -> dict[str, int]:
+    count = 0
+    while invocation.seconds_left() > 0:
+        resets = await function.session.run(partial(clean_leases, max_claims=function.settings.max_claims))
+        log_resets(resets)
+        count += len(resets)
+        if len(resets) < BATCH:
+            break
+    return {"reset": count}

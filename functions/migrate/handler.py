@@ -1,0 +1,12 @@
+"""Migrate: runs before new code does, as the owner, whose secret no other function can read (spec §5)."""
+
+from typing import Any
+
+from shared.adapters.migrations import migrate
+from shared.runtime.function import Event, function_address
+from shared.runtime.settings import read_settings
+
+
+def handler(event: Event, context: Any) -> Any:
+    """Whatever the event: `{"applied": [names]}`. A failed migration raises, which stops the deploy."""
+    return {"applied": migrate(function_address(read_settings()))}

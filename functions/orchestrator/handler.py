@@ -1,0 +1,97 @@
+"""Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due (spec §5, §6)."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from shared.adapters.database import Connection, Role
+from shared.core.errors import Conflict, DatabaseUnavailable, NotFound
+from shared.core.messages import OrchestrationMessage
+from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.sqs_events import Message, failures, is_sqs_batch, read_messages
+from shared.runtime.telemetry import log_moves, logger
+from shared.stages import orchestrate
+from shared.stages.orchestrate import SagaMoved
+
+Unit = Callable[[Connection], Awaitable[list[SagaMoved]]]
+
+function = Function(Role.ORCHESTRATOR)
+
+
+def handler(event: Event, context: Any) -> Any:
+    """SQS batch in, `batchItemFailures` out; any other event is a tick."""
+    return function.run(run, event, context)
+
+
+async def run(function: Function, invocation: Invocation) -> Any:
+    if not is_sqs_batch(invocation.event):
+        return await sweep(function, invocation)
+    messages = read_messages(invocation.event, OrchestrationMessage)
+    try:
+        await _take(function, messages)
+    except DatabaseUnavailable as error:
+        logger.warning("database unavailable", extra={"messages": len(messages), "error": str(error)})
+        return failures(messages)
+    return failures([])
+
+
+async def _take(function: Function, messages: list[Message[OrchestrationMessage]]) -> None:
+    policy = function.settings.retry_policy
+    bodies = [message.body for message in messages]
+    job_ids = [body.job_id for body in bodies if body.job_id is not None]
+    saga_ids = [body.saga_id for body in bodies if body.saga_id is not None]
+    if job_ids:
+        await _move(
+            function, lambda connection: orchestrate.apply_results(connection, policy, job_ids=job_ids)
+        )
+    if saga_ids:
+        await _move(function, lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids))
+    for body in bodies:
+        if body.cancel_saga_id is not None:
+            await _cancel(function, body.cancel_saga_id)
+
+
+async def _cancel(function: Function, saga_id: int) -> None:
+    policy = function.settings.retry_policy
+    try:
+        move = await function.session.run(
+            lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
+        )
+    except (Conflict, NotFound) as refused:
+        logger.info("saga not canceled", extra={"saga_id": saga_id, "reason": str(refused)})
+        return
+    await _tell(function, [move])
+
+
+async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
+    """Everything that is due, whether a message told of it or not."""
+    policy, counts = function.settings.retry_policy, {"moved": 0, "dispatched": 0}
+    for stage in (orchestrate.apply_results, orchestrate.start_first_attempts, orchestrate.start_due_retries):
+        while invocation.seconds_left() > 0:
+            moved = await _move(function, partial(stage, defaults=policy))
+            counts["moved"] += moved
+            if not moved:
+                break
+    while invocation.seconds_left() > 0:
+        jobs = await function.session.run(
+            partial(
+                orchestrate.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
+            )
+        )
+        await dispatch_jobs(function.queues, function.session, jobs)
+        counts["dispatched"] += len(jobs)
+        if len(jobs) < orchestrate.BATCH:
+            break
+    return counts
+
+
+async def _move(function: Function, unit: Unit) -> int:
+    moves = await function.session.run(unit)
+    await _tell(function, moves)
+    return len(moves)
+
+
+async def _tell(function: Function, moves: list[SagaMoved]) -> None:
+    log_moves(moves)
+    await tell_of_moves(function.queues, function.session, moves)

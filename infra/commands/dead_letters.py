@@ -1,0 +1,154 @@
+"""`hooksaga dead-letters`: deliveries that were given up, and how they get another chance."""
+
+from typing import Annotated, Any
+
+import typer
+
+from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from infra.commands.failures import WrongUse
+from infra.commands.terminal import (
+    AsJson,
+    complain,
+    printable,
+    say,
+    short_time,
+    show_fields,
+    show_json,
+    show_table,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: look at them, requeue them.")
+
+PATH = "/v1/dead-letters"
+
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
+Subscription = Annotated[int | None, typer.Option(min=1, help="Of this subscription.", show_default=False)]
+EventType = Annotated[str | None, typer.Option(help="Of this event type.", show_default=False)]
+ErrorCode = Annotated[
+    str | None, typer.Option(help="That ended with this error, e.g. http_503.", show_default=False)
+]
+FailedAfter = Annotated[
+    str | None, typer.Option(help="Given up at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
+]
+FailedBefore = Annotated[str | None, typer.Option(help="Given up before.", show_default=False)]
+
+
+@app.command("list")
+def list_all(
+    subscription: Subscription = None,
+    event_type: EventType = None,
+    error_code: ErrorCode = None,
+    failed_after: FailedAfter = None,
+    failed_before: FailedBefore = None,
+    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.", show_default=False)] = None,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, newest first, by any of the filters."""
+    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", PATH, params={**wanted, "limit": limit, "cursor": cursor})
+        page = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    columns = ("id", "given up", "event type", "subscription", "error", "requeued as")
+    show_table(columns, [_row(one) for one in page["items"]])
+    if page["next"]:
+        complain(f"There are more: --cursor {page['next']}")
+
+
+def _row(one: dict[str, Any]) -> tuple[object, ...]:
+    saga = one["requeued_as"]
+    return (
+        one["id"],
+        short_time(one["failed_at"]),
+        one["event_type"],
+        one["subscription_id"],
+        one["final_error_code"],
+        "" if saga is None else f"saga {saga}",
+    )
+
+
+@app.command()
+def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Show one dead letter with its payload."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", f"{PATH}/{id}")
+        dead_letter = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    del dead_letter["payload_snapshot"]
+    show_fields(dead_letter)
+    for line in _payload(answer).splitlines():
+        say(f"  {printable(line)}")
+
+
+def _payload(answer: bytes) -> str:
+    """The payload, indented, with its numbers as they were sent."""
+    import msgspec
+
+    fields = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
+    return msgspec.json.format(bytes(fields["payload_snapshot"])).decode()
+
+
+@app.command()
+def requeue(
+    id: Annotated[  # noqa: A002
+        int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or name a filter.")
+    ] = None,
+    subscription: Subscription = None,
+    event_type: EventType = None,
+    error_code: ErrorCode = None,
+    failed_after: FailedAfter = None,
+    failed_before: FailedBefore = None,
+    every: Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many, the oldest first.")] = 1000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and change nothing.")] = False,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more."""
+    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
+    _check_choice(id, wanted, every, dry_run)
+    path = f"{PATH}/requeue" if id is None else f"{PATH}/{id}/requeue"
+    content = None if id is not None else {**wanted, "limit": limit, "dry_run": dry_run}
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("POST", path, json=content)
+        done = client.read(answer)
+    if as_json:
+        show_json(answer)
+    elif id is not None:
+        say(f"dead letter {id} is requeued as saga {done['saga_id']}")
+    elif dry_run:
+        say(f"{done['matched']} would be requeued; nothing was changed")
+    else:
+        say(f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)")
+
+
+def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, dry_run: bool) -> None:
+    if dead_letter_id is not None and (wanted or every or dry_run):
+        raise WrongUse("give the ID of one dead letter, or filters, not both")
+    if dead_letter_id is None and not wanted and not every:
+        raise WrongUse("which ones? Give an ID, a filter such as --error-code http_503, or --all")
+
+
+def _filter(
+    subscription: int | None,
+    event_type: str | None,
+    error_code: str | None,
+    failed_after: str | None,
+    failed_before: str | None,
+) -> dict[str, Any]:
+    fields = {
+        "subscription_id": subscription,
+        "event_type": event_type,
+        "error_code": error_code,
+        "failed_after": failed_after,
+        "failed_before": failed_before,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,178 @@
+"""`up`, `demo` and `receiver`: what runs in the foreground until it is told to stop."""
+
+import asyncio
+import errno
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from infra.commands import event_loop
+from infra.commands.api_access import DEFAULT_URL
+from infra.commands.failures import FAILED, CommandFailed, WrongUse
+from infra.commands.terminal import complain, say
+
+if TYPE_CHECKING:
+    from infra.local.system import LocalSystem
+    from shared.runtime.settings import Settings
+
+LOOPBACK = "127.0.0.0/8,::1/128"
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+
+
+def up(
+    port: Port = 8080,
+    local_receivers: Annotated[
+        bool,
+        typer.Option(
+            "--local-receivers",
+            help="Deliver to this machine too, and trust the certificate of `hooksaga receiver`.",
+        ),
+    ] = False,
+) -> None:
+    """Run everything on this machine until Ctrl-C or SIGTERM: database, API, deliveries.
+
+    What is in flight ends before it stops; a second signal stops at once. Killed at any moment it loses nothing.
+    """
+    event_loop.run(_serve(_settings_of_up(local_receivers), port))
+
+
+def _settings_of_up(local_receivers: bool) -> "Settings":
+    from shared.runtime.settings import read_settings
+
+    settings = read_settings()
+    if not local_receivers:
+        return settings
+    from infra.local.tls import ensure_certificates
+
+    allowed = ",".join([LOOPBACK, *(str(network) for network in settings.egress_allow)])
+    ca_file = settings.ca_file or ensure_certificates(settings.data_dir).ca
+    return read_settings(egress_allow=allowed, ca_file=ca_file)
+
+
+async def _serve(settings: "Settings", port: int) -> None:
+    from infra.local.system import LocalSystem
+
+    stop = event_loop.stop_on_signals()
+    system = LocalSystem(settings, port=port)
+    try:
+        url = await system.start()
+    except OSError as error:
+        raise _port_error(error, port) from error
+    _greet(settings, system, url)
+    ended = asyncio.create_task(system.wait())
+    told = asyncio.create_task(stop.wait())
+    await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+    if told.done():
+        complain("hooksaga is stopping: what is in flight may end; once more stops it at once")
+    await system.stop()
+    if not told.done():
+        raise CommandFailed("hooksaga ended by a fault of its own, which its log tells; start it again")
+
+
+def _port_error(error: OSError, port: int) -> Exception:
+    if error.errno not in PORT_ERRORS or error.filename is not None:
+        return error
+    reason = "is in use" if error.errno == errno.EADDRINUSE else "may not be used"
+    return WrongUse(f"port {port} on 127.0.0.1 {reason}; choose another with --port (0 takes a free one)")
+
+
+def _greet(settings: "Settings", system: "LocalSystem", url: str) -> None:
+    say(f"hooksaga is ready at {url}")
+    say(f"  API key   {_where_the_key_is(settings, system)}")
+    say("  to stop   Ctrl-C, or SIGTERM")
+    say("next, in another terminal:")
+    if url != DEFAULT_URL:
+        say(f"  export HOOKSAGA_API_URL={url}")
+    say("  hooksaga subscriptions create --event-type order.created --callback-url https://...")
+    say("  hooksaga send FILE")
+    say("  hooksaga stats --watch")
+
+
+def _where_the_key_is(settings: "Settings", system: "LocalSystem") -> str:
+    if settings.api_key is not None:
+        return "the one in HOOKSAGA_API_KEY"
+    path = settings.data_dir.absolute() / "api_key"
+    shown = f"{system.api_key}, kept in " if system.api_key_is_new else ""
+    return f"{shown}{path}, where commands find it"
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything running at the end, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Deliver the sample events to good and bad subscribers, and show how each delivery ended."""
+    from infra.local.demo import run_demo
+    from shared.runtime.settings import read_settings
+    from shared.runtime.telemetry import logger
+
+    logger.setLevel("CRITICAL")
+    console: Any = _demo_console()
+    good = event_loop.run(run_demo(read_settings().data_dir, console, keep=_keep_running if keep else None))
+    raise typer.Exit(0 if good else FAILED)
+
+
+def _demo_console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False)
+
+
+async def _keep_running(url: str, key: str) -> None:
+    say("Everything goes on running until Ctrl-C. To look around, in another terminal:")
+    say(f"  export HOOKSAGA_API_URL={url}")
+    say(f"  export HOOKSAGA_API_KEY={key}")
+    say("  hooksaga dead-letters list")
+    await event_loop.stop_on_signals().wait()
+
+
+def receiver(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9443,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOOKSAGA_RECEIVER_SECRET", help="whsec_...: check signatures with it.", show_default=False
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Keep counts only, no bodies.")] = False,
+) -> None:
+    """Run a TLS subscriber to try with, which fails on purpose in the way that its paths name.
+
+    /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until mended), /slow/MS, /reset, /hang,
+    /huge/BYTES, /drip. GET /_received shows what came; POST /_mend mends /down.
+    """
+    from infra.local.receiver import run_receiver
+    from shared.runtime.settings import read_settings
+
+    _check_secret(secret)
+    folder = read_settings().data_dir
+    try:
+        run_receiver(host, port, data_dir=folder, announce=_announcer(folder), secret=secret, quiet=quiet)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise WrongUse(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
+
+
+def _check_secret(secret: str | None) -> None:
+    from shared.core.signing import InvalidSecret, decode_secret
+
+    try:
+        decode_secret(secret) if secret is not None else None
+    except InvalidSecret:
+        raise WrongUse(
+            "--secret is not a signing secret: it is the whsec_... that `subscriptions create` shows"
+        ) from None
+
+
+def _announcer(folder: Path) -> Any:
+    def announce(url: str) -> None:
+        say(f"receiver at {url}, e.g. {url}/ok and {url}/flaky/2")
+        say(f"  its certificate is signed by {folder.absolute() / 'tls' / 'ca.pem'}")
+        say("  `hooksaga up --local-receivers` trusts it, and delivers to this machine")
+
+    return announce

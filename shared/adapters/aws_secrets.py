@@ -1,0 +1,35 @@
+"""What AWS keeps or makes for us: secrets from Secrets Manager, and tokens that log in to RDS (through boto3)."""
+
+import json
+from typing import Any, cast
+
+import boto3
+
+
+def read_secret(arn: str) -> str:
+    """The secret's text. Raises botocore's errors: without its secret a function cannot start."""
+    client: Any = boto3.client("secretsmanager")  # pyright: ignore[reportUnknownMemberType]
+    return str(client.get_secret_value(SecretId=arn)["SecretString"])
+
+
+def database_url_from_secret(arn: str) -> str:
+    """A libpq URL of the owner, from a secret as RDS writes it: host, port, username, password, dbname."""
+    secret = cast(dict[str, Any], json.loads(read_secret(arn)))
+    fields = {
+        "host": secret["host"],
+        "port": secret.get("port", 5432),
+        "user": secret["username"],
+        "password": secret["password"],
+        "dbname": secret.get("dbname") or "hooksaga",
+    }
+    return " ".join(f"{name}='{_quoted(str(value))}'" for name, value in fields.items())
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def rds_login_token(host: str, port: int, user: str) -> str:
+    """A password for IAM authentication, good for 15 minutes. Made on this side; nothing is called."""
+    client: Any = boto3.client("rds")  # pyright: ignore[reportUnknownMemberType]
+    return str(client.generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))

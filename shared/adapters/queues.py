@@ -1,0 +1,125 @@
+"""SQS through boto3: batches of ids, sent after the commit that made them true.
+
+A send may fail: SendMessageBatch can answer 200 and still name entries that it did not take. Those are sent once more,
+and what fails then is left to the sweeps, which find the same work by SQL.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import BaseModel
+
+BATCH = 10
+"""What SQS takes in one call."""
+
+MAX_DELAY_SECONDS = 900
+PARALLEL_CALLS = 8
+TRIES = 2
+
+
+class Queue(StrEnum):
+    """The queues of spec §6; the values are their names in HOOKSAGA_<NAME>_QUEUE_URL."""
+
+    ROUTING = "routing"
+    ORCHESTRATION = "orchestration"
+    DELIVERY = "delivery"
+    DELIVERY_RETRY = "delivery_retry"
+    DEAD_TASKS = "dead_tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message. group: SQS shares a queue fairly between groups. delay_seconds: 0 to 900."""
+
+    body: BaseModel
+    group: str | None = None
+    delay_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Positions of the messages that were taken, and of those that were not."""
+
+    taken: list[int] = field(default_factory=list[int])
+    failed: list[int] = field(default_factory=list[int])
+
+
+def sqs_client() -> Any:
+    """A client for AWS, or for AWS_ENDPOINT_URL, or for LOCALSTACK_HOST (host, or host:port)."""
+    host = os.environ.get("LOCALSTACK_HOST")
+    endpoint = None
+    if host and not os.environ.get("AWS_ENDPOINT_URL"):
+        endpoint = f"http://{host if ':' in host else host + ':4566'}"
+    config = Config(
+        connect_timeout=2,
+        read_timeout=5,
+        retries={"max_attempts": 3, "mode": "standard"},
+        max_pool_connections=16,
+    )
+    return boto3.client("sqs", endpoint_url=endpoint, config=config)  # pyright: ignore[reportUnknownMemberType]
+
+
+class Queues:
+    """Sends to queues by their URLs. The client is made on first use; one object serves one event loop."""
+
+    def __init__(self, urls: dict[Queue, str], make_client: Callable[[], Any] = sqs_client) -> None:
+        self._urls = urls
+        self._make_client = make_client
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._make_client()
+
+    async def send(self, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
+        """Send in batches of ten. Never raises for what SQS refuses: the answer says which were taken.
+
+        Raises KeyError when the queue has no URL.
+        """
+        url = self._urls[queue]
+        limit = asyncio.Semaphore(PARALLEL_CALLS)
+
+        async def send_one(batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
+            async with limit:
+                return await asyncio.to_thread(self._send_batch, url, batch)
+
+        batches = _batches(enumerate(messages))
+        failed = [position for part in await asyncio.gather(*map(send_one, batches)) for position in part]
+        missing = set(failed)
+        return Sent([position for position in range(len(messages)) if position not in missing], failed)
+
+    def _send_batch(self, url: str, batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
+        """The positions that were not taken."""
+        waiting = {str(position): _entry(position, message) for position, message in batch}
+        for _ in range(TRIES):
+            try:
+                answer = self._client.send_message_batch(QueueUrl=url, Entries=list(waiting.values()))
+            except (ClientError, BotoCoreError):
+                continue
+            for taken in answer.get("Successful", []):
+                waiting.pop(taken["Id"], None)
+            if not waiting:
+                return []
+        return [int(position) for position in waiting]
+
+
+def _batches(items: Iterable[tuple[int, Outgoing]]) -> list[list[tuple[int, Outgoing]]]:
+    rest = iter(items)
+    return list(iter(lambda: list(islice(rest, BATCH)), []))
+
+
+def _entry(position: int, message: Outgoing) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Id": str(position), "MessageBody": message.body.model_dump_json()}
+    if message.delay_seconds:
+        entry["DelaySeconds"] = min(MAX_DELAY_SECONDS, message.delay_seconds)
+    if message.group:
+        entry["MessageGroupId"] = message.group
+    return entry

@@ -1,0 +1,63 @@
+"""A function that answers some routes of the HTTP API, with the same application as everywhere else."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from shared.adapters.database import Role
+from shared.adapters.queues import Queues
+from shared.runtime.app import build_app
+from shared.runtime.dispatch import tell_orchestrator_of_sagas, tell_router
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.gateway import answer_gateway
+from shared.runtime.services import Services, build_services
+
+
+class QueueWakes:
+    """The API's wakes as messages."""
+
+    def __init__(self, queues: Queues) -> None:
+        self._queues = queues
+
+    async def events_accepted(self, event_ids: Sequence[int]) -> None:
+        await tell_router(self._queues, event_ids)
+
+    async def sagas_started(self, saga_ids: Sequence[int]) -> None:
+        await tell_orchestrator_of_sagas(self._queues, saga_ids)
+
+
+class ApiFunction(Function):
+    """`answer` takes API Gateway's proxy events for the given routes."""
+
+    def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
+        super().__init__(role)
+        self._routes = routes
+
+    @functools.cached_property
+    def services(self) -> Services:
+        return build_services(
+            self.settings,
+            self.address,
+            self.sender,
+            self.box,
+            QueueWakes(self.queues),
+            sessions=1,
+            keys_role=self.role,
+        )
+
+    @functools.cached_property
+    def _app(self) -> Starlette:
+        return build_app(self.services, self._routes)
+
+    def answer(self, event: Event, context: Any) -> Any:
+        """API Gateway REST proxy event in, its answer out."""
+        return self.run(_answer, event, context)
+
+
+async def _answer(function: Function, invocation: Invocation) -> dict[str, Any]:
+    assert isinstance(function, ApiFunction)
+    function.services.check_before_next_use()
+    return await answer_gateway(function._app, invocation.event)  # pyright: ignore[reportPrivateUsage]

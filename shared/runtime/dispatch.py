@@ -1,0 +1,116 @@
+"""From what was committed to the messages that tell of it. Nothing here is needed for an event to arrive: the sweeps
+find the same work by SQL (spec §6)."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.adapters.database import Session
+from shared.adapters.queues import MAX_DELAY_SECONDS, Outgoing, Queue, Queues, Sent
+from shared.core.messages import DeadTaskEvent, DeliveryMessage, ResultMessage, RoutingMessage, SagaMessage
+from shared.core.models import rfc3339
+from shared.core.saga import SagaStatus
+from shared.runtime.telemetry import logger
+from shared.stages.deliver import event_id_text
+from shared.stages.orchestrate import SagaMoved, WaitingJob, mark_dispatched
+
+
+async def tell_router(queues: Queues, event_ids: Sequence[int]) -> None:
+    """These events wait in the outbox."""
+    await _send(queues, Queue.ROUTING, [Outgoing(RoutingMessage(event_id=one)) for one in event_ids])
+
+
+async def tell_orchestrator_of_sagas(queues: Queues, saga_ids: Sequence[int]) -> None:
+    """These sagas may be due."""
+    await _send(queues, Queue.ORCHESTRATION, [Outgoing(SagaMessage(saga_id=one)) for one in saga_ids])
+
+
+async def tell_orchestrator_of_results(queues: Queues, job_ids: Sequence[int]) -> None:
+    """These jobs have a result."""
+    await _send(queues, Queue.ORCHESTRATION, [Outgoing(ResultMessage(job_id=one)) for one in job_ids])
+
+
+async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> None:
+    """Tell delivery of the jobs, first attempts and retries by queues of their own, and note which were told."""
+    first = [job for job in jobs if job.attempt_number == 1]
+    retries = [job for job in jobs if job.attempt_number > 1]
+    told = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
+        queues, Queue.DELIVERY_RETRY, retries
+    )
+    if told:
+        await session.run(lambda connection: mark_dispatched(connection, told))
+
+
+async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:
+    messages = [
+        Outgoing(DeliveryMessage(job_id=job.job_id, saga_id=job.saga_id), group=str(job.subscription_id))
+        for job in jobs
+    ]
+    sent = await _send(queues, queue, messages)
+    return [jobs[position].job_id for position in sent.taken]
+
+
+async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
+    """Everything that follows from committed moves: jobs to deliver, retries to wake for, deaths to announce."""
+    started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
+    await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
+    await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
+    await announce_deaths(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
+
+
+def _waiting_job(move: SagaMoved) -> WaitingJob:
+    assert move.job_id is not None
+    return WaitingJob(move.job_id, move.saga_id, move.subscription_id, move.attempt_count + 1)
+
+
+async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
+    """A message that arrives when the retry is due, so that 30 s are 30 s and not the next minute's sweep."""
+    now = datetime.now(UTC)
+    waits = [(move, math.ceil((move.next_attempt_at - now).total_seconds())) for move in moves]
+    messages = [
+        Outgoing(SagaMessage(saga_id=move.saga_id), delay_seconds=max(0, seconds))
+        for move, seconds in waits
+        if seconds <= MAX_DELAY_SECONDS
+    ]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
+    """Best effort: a DeadTaskEvent that is not taken is logged and counted, and nothing else changes."""
+    try:
+        sent = (
+            await queues.send(Queue.DEAD_TASKS, [Outgoing(_dead_task(move)) for move in moves])
+            if moves
+            else Sent()
+        )
+        lost = [moves[position].saga_id for position in sent.failed]
+    except KeyError:
+        lost = [move.saga_id for move in moves]
+    for saga_id in lost:
+        logger.error("DeadTaskEventPublishFailed", extra={"saga_id": saga_id})
+
+
+def _dead_task(move: SagaMoved) -> DeadTaskEvent:
+    return DeadTaskEvent(
+        taskId=move.job_id,
+        sagaId=move.saga_id,
+        eventId=event_id_text(move.webhook_id),
+        subscriptionId=move.subscription_id,
+        deadLetterId=move.dead_letter_id or 0,
+        workerId=move.worker_id,
+        attemptCount=move.attempt_count,
+        maxAttempts=move.max_retry_limit,
+        errorCode=move.final_error_code,
+        errorMessage=f"delivery given up after {move.attempt_count} attempts: {move.final_error_code}",
+        timestamp=rfc3339(datetime.now(UTC)) or "",
+    )
+
+
+async def _send(queues: Queues, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
+    """What a queue does not take is left to the next sweep."""
+    if not messages:
+        return Sent()
+    sent = await queues.send(queue, messages)
+    if sent.failed:
+        logger.warning("messages not taken", extra={"queue": queue.value, "messages": len(sent.failed)})
+    return sent

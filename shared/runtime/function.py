@@ -1,0 +1,126 @@
+"""What a Lambda function keeps from one invocation to the next, and how its coroutine is run.
+
+Nothing is made at import: clients and connections are made on first use and kept warm. A connection is asked for a
+sign of life before its first use in an invocation, because the process may have been frozen since the last.
+"""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.adapters.http_sender import HttpSender
+from shared.adapters.queues import Queue, Queues
+from shared.adapters.secret_box import SecretBox
+from shared.runtime.settings import InvalidSettings, Settings, read_settings
+from shared.runtime.telemetry import logger
+
+DEADLINE_MARGIN_SECONDS = 2
+"""What a function keeps of its time to write results and answer."""
+
+Event = dict[str, Any]
+
+
+class Invocation:
+    """One event, and how long it may take. The context is None where none is given, as in a test."""
+
+    def __init__(self, event: Event, context: Any) -> None:
+        self.event = event
+        self._context = context
+
+    def seconds_left(self) -> float:
+        """Until the function must be done; generous where nobody counts."""
+        if self._context is None:
+            return 60.0
+        return self._context.get_remaining_time_in_millis() / 1000 - DEADLINE_MARGIN_SECONDS
+
+
+class Function:
+    """One function's resources. `role` is the only one that it logs in as."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(
+        self, handle: Callable[["Function", Invocation], Awaitable[Any]], event: Event, context: Any
+    ) -> Any:
+        """Run the coroutine on the loop that this process keeps, and give its answer.
+
+        The loop stands still between invocations, so nothing runs while the process is frozen.
+        """
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        logger.append_keys(function_request_id=getattr(context, "aws_request_id", None))
+        self.session.check_before_next_use()
+        return self._loop.run_until_complete(_as_coroutine(handle(self, Invocation(event, context))))
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        return read_settings()
+
+    @functools.cached_property
+    def address(self) -> DatabaseAddress:
+        return function_address(self.settings)
+
+    @functools.cached_property
+    def session(self) -> Session:
+        return Session(self.address, self.role)
+
+    @functools.cached_property
+    def queues(self) -> Queues:
+        return Queues({Queue(name): url for name, url in self.settings.queue_urls.items()})
+
+    @functools.cached_property
+    def box(self) -> SecretBox:
+        return function_secret_box(self.settings)
+
+    @functools.cached_property
+    def sender(self) -> HttpSender:
+        ca_file = self.settings.ca_file
+        return HttpSender(
+            self.settings.address_policy,
+            connect_timeout_seconds=self.settings.http_connect_timeout_seconds,
+            ca_file=str(ca_file) if ca_file else None,
+        )
+
+
+async def _as_coroutine(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+def function_address(settings: Settings) -> DatabaseAddress:
+    """The database of a function: a URL; or a host, with a token for each login; or the owner's secret.
+
+    Raises InvalidSettings when none of the three is set.
+    """
+    if settings.database_url is not None:
+        return DatabaseAddress(settings.database_url.get_secret_value(), bool(settings.prepared_statements))
+    if settings.database_secret_arn is not None:
+        return DatabaseAddress(
+            database_url_from_secret(settings.database_secret_arn) + _tls_options(settings)
+        )
+    if settings.database_host is None:
+        raise InvalidSettings("HOOKSAGA_DATABASE_URL, _DATABASE_HOST or _DATABASE_SECRET_ARN must be set")
+    host, port = settings.database_host, settings.database_port
+    return DatabaseAddress(
+        f"host={host} port={port} dbname={settings.database_name}" + _tls_options(settings),
+        mint_password=lambda user: rds_login_token(host, port, user),
+    )
+
+
+def _tls_options(settings: Settings) -> str:
+    """The server's certificate and name are always verified, against the given bundle or the system's."""
+    root = settings.database_ca_file or "system"
+    return f" sslmode=verify-full sslrootcert={root}"
+
+
+def function_secret_box(settings: Settings) -> SecretBox:
+    """The keys that open signing secrets. Raises InvalidSettings when neither keys nor an ARN is set."""
+    if settings.secrets_keys:
+        return SecretBox(settings.secrets_keys)
+    if settings.secrets_key_arn is None:
+        raise InvalidSettings("HOOKSAGA_SECRETS_KEY or HOOKSAGA_SECRETS_KEY_ARN must be set")
+    return SecretBox([key.strip() for key in read_secret(settings.secrets_key_arn).split(",") if key.strip()])

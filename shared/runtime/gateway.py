@@ -1,0 +1,113 @@
+"""API Gateway REST proxy events (v1) to ASGI and back.
+
+Libraries that do this fold repeated headers into one, and a repeated Idempotency-Key must stay two.
+"""
+
+import base64
+import binascii
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.types import ASGIApp, Message, Scope
+
+from shared.core.errors import InvalidInput
+from shared.runtime.http_api import problem
+
+Event = dict[str, Any]
+
+
+async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
+    """The application's answer to one proxy event, in the gateway's form.
+
+    A body flagged as base64 is decoded once; a wrong flag is the client's fault, answered as a problem.
+    """
+    try:
+        body = _body(event)
+    except InvalidInput as error:
+        response = problem(error, _request_id(event))
+        return _answer(response.status_code, response.raw_headers, bytes(response.body))
+    exchange = _Exchange(body)
+    await app(_scope(event), exchange.receive, exchange.send)
+    return _answer(exchange.status, exchange.headers, bytes(exchange.body))
+
+
+def _body(event: Event) -> bytes:
+    text: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return text.encode(errors="surrogatepass")  # a lone surrogate then fails as what it is: not UTF-8
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(
+            "body_not_base64", "the gateway marked the body as base64, and it is not"
+        ) from None
+
+
+def _scope(event: Event) -> Scope:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": event["httpMethod"],
+        "scheme": "https",
+        "path": event["path"],
+        "raw_path": event["path"].encode(),
+        "root_path": "",
+        "query_string": urlencode(_pairs(event, "QueryStringParameters")).encode(),
+        "headers": [
+            (name.lower().encode(), value.encode("latin-1", "replace"))
+            for name, value in _pairs(event, "Headers")
+        ],
+        "client": None,
+        "server": None,
+        "hooksaga.request_id": _request_id(event),
+    }
+
+
+def _pairs(event: Event, kind: str) -> list[tuple[str, str]]:
+    """Headers or query parameters, every value of each; the gateway gives them twice, and either may be null."""
+    several: dict[str, list[str]] | None = event.get(f"multiValue{kind}")
+    if several:
+        return [(name, value) for name, values in several.items() for value in values or []]
+    single: dict[str, str] = event.get(kind[0].lower() + kind[1:]) or {}
+    return list(single.items())
+
+
+def _request_id(event: Event) -> str:
+    context: Event = event.get("requestContext") or {}
+    return str(context.get("requestId") or "req_unknown")
+
+
+class _Exchange:
+    """One request body in, one whole response out."""
+
+    def __init__(self, body: bytes) -> None:
+        self._incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        self.status = 500
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = bytearray()
+
+    async def receive(self) -> Message:
+        return self._incoming.pop() if self._incoming else {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], message["headers"]
+        else:
+            self.body += message.get("body", b"")
+
+
+def _answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> dict[str, Any]:
+    return {
+        "statusCode": status,
+        "multiValueHeaders": _by_name(headers),
+        "body": body.decode(),
+        "isBase64Encoded": False,
+    }
+
+
+def _by_name(headers: list[tuple[bytes, bytes]]) -> dict[str, list[str]]:
+    several: dict[str, list[str]] = {}
+    for name, value in headers:
+        several.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    return several
