@@ -32,6 +32,12 @@ _UNSAFE_BUT_FAST = ("fsync = off", "synchronous_commit = off", "full_page_writes
 _numbers = itertools.count(1)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With several processes, tests of one xdist_group run in one of them: they share what is costly to make."""
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadgroup"
+
+
 @pytest.fixture(scope="session")
 def test_server() -> Iterator[str]:
     """URL of a server whose database `hooksaga` is migrated and stays empty: the template of all others."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 
 def migrate(as_json: AsJson = False) -> None:
-    """Bring the database to the newest schema: that of HOOKSAGA_DATABASE_URL, or the embedded one."""
+    """Bring the database to the newest schema.
+
+    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none.
+    """
     applied = event_loop.run(_migrate())
     if as_json:
         show_json({"applied": applied})
@@ -43,7 +46,11 @@ async def _migrate() -> list[str]:
 
 
 def audit(as_json: AsJson = False) -> None:
-    """Check in the database what must always hold. Exit code 1 and the rows when something does not."""
+    """Check what must always hold.
+
+    Reads the tables of the database that HOOKSAGA_DATABASE_URL names, or of the embedded one. Exit code 1, and the
+    rows, when something does not hold.
+    """
     findings = event_loop.run(_audit())
     breached = [finding for finding in findings if finding.rows]
     if as_json:
@@ -105,9 +112,7 @@ def _check_exists(settings: "Settings") -> None:
         )
 
 
-async def run_as(
-    address: "DatabaseAddress", role: "Role", unit: "Callable[[Connection], Awaitable[T]]"
-) -> T:
+async def run_as(address: "DatabaseAddress", role: "Role", unit: "Callable[[Connection], Awaitable[T]]") -> T:
     """One unit of work, logged in as the role."""
     from shared.adapters.database import Session
 
@@ -127,5 +132,3 @@ async def _is_in_use(address: "DatabaseAddress") -> bool:
         return await fetch_dicts(connection, load_queries("local")["count_other_connections"], {})
 
     return (await run_as(address, Role.OWNER, count))[0]["connections"] > 0
-
-

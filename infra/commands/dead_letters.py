@@ -17,7 +17,7 @@ from infra.commands.terminal import (
     show_table,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: look at them, requeue them.")
+app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: list, show, requeue.")
 
 PATH = "/v1/dead-letters"
 
@@ -41,7 +41,9 @@ def list_all(
     failed_after: FailedAfter = None,
     failed_before: FailedBefore = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.", show_default=False)] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+    ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -127,7 +129,9 @@ def requeue(
     elif dry_run:
         say(f"{done['matched']} would be requeued; nothing was changed")
     else:
-        say(f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)")
+        say(
+            f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
+        )
 
 
 def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, dry_run: bool) -> None:

@@ -27,7 +27,7 @@ class WrongUse(Exception):
 class CommandGroup(TyperGroup):
     """Every error that is somebody's fault but ours ends as a message and an exit code, not as a traceback."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except (typer.Exit, BrokenPipeError):
@@ -68,7 +68,12 @@ def message_of(error: Exception) -> str:
 
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, ApiError) and error.code in WRONG_KEY_CODES:
-        lines.append("give another key with --api-key, or in HOOKSAGA_API_KEY; `hooksaga keys create` makes one")
+        lines.append(
+            "give another key with --api-key, or in HOOKSAGA_API_KEY; `hooksaga keys create` makes one"
+        )
     if isinstance(error, database.psycopg.Error):
-        lines = [f"the database refused: {lines[0]}", "is its schema up to date? `hooksaga migrate` sees to it"]
+        lines = [
+            f"the database refused: {lines[0]}",
+            "is its schema up to date? `hooksaga migrate` sees to it",
+        ]
     return "\n  ".join(printable(line) for line in [lines[0], *lines[1:][-LOG_LINES_SHOWN:]])

@@ -7,12 +7,21 @@ import typer
 
 from infra.commands import event_loop
 from infra.commands.failures import WrongUse
-from infra.commands.terminal import AsJson, complain, moment_text, say, short_time, show_fields, show_json, show_table
+from infra.commands.terminal import (
+    AsJson,
+    complain,
+    moment_text,
+    say,
+    short_time,
+    show_fields,
+    show_json,
+    show_table,
+)
 
 if TYPE_CHECKING:
     from shared.stages.api_keys import ApiKeyView
 
-app = typer.Typer(no_args_is_help=True, help="Keys of the API, in the database of this machine's settings.")
+app = typer.Typer(no_args_is_help=True, help="Who may use the API: create, list, revoke keys.")
 
 MAX_NAME = 100
 

@@ -32,9 +32,10 @@ def up(
         ),
     ] = False,
 ) -> None:
-    """Run everything on this machine until Ctrl-C or SIGTERM: database, API, deliveries.
+    """Run everything on this machine until Ctrl-C or SIGTERM.
 
-    What is in flight ends before it stops; a second signal stops at once. Killed at any moment it loses nothing.
+    The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
+    at once. Killed at any moment it loses nothing.
     """
     event_loop.run(_serve(_settings_of_up(local_receivers), port))
 
@@ -104,7 +105,10 @@ def demo(
         bool, typer.Option("--keep", help="Leave everything running at the end, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Deliver the sample events to good and bad subscribers, and show how each delivery ended."""
+    """Deliver sample events to good and bad subscribers.
+
+    Shows how each delivery ended; exit code 1 when one did not end as it should.
+    """
     from infra.local.demo import run_demo
     from shared.runtime.settings import read_settings
     from shared.runtime.telemetry import logger
@@ -140,10 +144,10 @@ def receiver(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Keep counts only, no bodies.")] = False,
 ) -> None:
-    """Run a TLS subscriber to try with, which fails on purpose in the way that its paths name.
+    """Run a TLS subscriber to try with, which can fail on purpose.
 
-    /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until mended), /slow/MS, /reset, /hang,
-    /huge/BYTES, /drip. GET /_received shows what came; POST /_mend mends /down.
+    The path names how: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until mended),
+    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received shows what came; POST /_mend mends /down.
     """
     from infra.local.receiver import run_receiver
     from shared.runtime.settings import read_settings
@@ -155,7 +159,9 @@ def receiver(
     except OSError as error:
         if error.filename is not None:
             raise
-        raise WrongUse(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
+        raise WrongUse(
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
+        ) from error
 
 
 def _check_secret(secret: str | None) -> None:

@@ -49,7 +49,9 @@ def send(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Post events. A file holds {"event_type": ..., "payload": ...}, which is sent as it is, to the byte.
+    """Post events.
+
+    A file holds {"event_type": ..., "payload": ...}, which is sent as it is, to the byte.
 
     A file may also hold a request as API Gateway hands it to a function, as in events-samples/: then its body and
     its Idempotency-Key are sent. With --json there is one line per file.

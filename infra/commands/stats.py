@@ -30,7 +30,10 @@ def stats(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much waits, how long, and how fast it goes. With --watch --json: a line of JSON per look."""
+    """Show how much waits, how long, and how fast it goes.
+
+    With --watch --json there is a line of JSON per look.
+    """
     with connect(api_url, api_key) as client:
         if not watch:
             _show(client, as_json)

@@ -17,16 +17,22 @@ Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's
 EventType = Annotated[
     str | None, typer.Option(help="Type of the events, e.g. order.created.", show_default=False)
 ]
-CallbackUrl = Annotated[str | None, typer.Option(help="https:// address of the receiver.", show_default=False)]
+CallbackUrl = Annotated[
+    str | None, typer.Option(help="https:// address of the receiver.", show_default=False)
+]
 Description = Annotated[str | None, typer.Option(help="A note for people.", show_default=False)]
 MaxRetryLimit = Annotated[int | None, typer.Option(help="Attempts in all, 1 to 50.", show_default=False)]
 BaseDelay = Annotated[
     float | None, typer.Option(help="Wait after the first failed attempt.", show_default=False)
 ]
-Timeout = Annotated[float | None, typer.Option(help="Longest an attempt may take, 1 to 30.", show_default=False)]
+Timeout = Annotated[
+    float | None, typer.Option(help="Longest an attempt may take, 1 to 30.", show_default=False)
+]
 Headers = Annotated[
     list[str] | None,
-    typer.Option("--header", metavar="NAME=VALUE", help="Sent along; repeat it for more.", show_default=False),
+    typer.Option(
+        "--header", metavar="NAME=VALUE", help="Sent along; repeat it for more.", show_default=False
+    ),
 ]
 
 
@@ -82,7 +88,9 @@ def create(
 def list_all(
     event_type: EventType = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.", show_default=False)] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+    ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -142,7 +150,9 @@ def update(
     )
     changes |= {one.name.lower(): {} if one is Resettable.HEADERS else None for one in reset or ()}
     if not changes:
-        raise WrongUse("nothing to change: name at least one option, see `hooksaga subscriptions update --help`")
+        raise WrongUse(
+            "nothing to change: name at least one option, see `hooksaga subscriptions update --help`"
+        )
     _request("PATCH", id, api_url, api_key, as_json, changes)
 
 

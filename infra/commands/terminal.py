@@ -65,8 +65,11 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return made if made.is_terminal else Console(file=made.file, highlight=False, markup=False, emoji=False,
-                                                 width=WIDTH_WHEN_PIPED)
+    return (
+        made
+        if made.is_terminal
+        else Console(file=made.file, highlight=False, markup=False, emoji=False, width=WIDTH_WHEN_PIPED)
+    )
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> "RenderableType":

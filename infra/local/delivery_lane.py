@@ -70,6 +70,9 @@ class ResultWriter:
                 await asyncio.sleep(pause)
                 pause = min(5.0, pause * 2)
                 continue
+            except Exception:  # noqa: BLE001 - a fault of ours: the leases end, the jobs are tried again
+                telemetry.logger.exception("results not written", extra={"jobs": len(results)})
+                return
             self._results_ready.set()
             telemetry.log_attempts(results, written, self._worker_id)
             return
@@ -127,6 +130,9 @@ class DeliveryLane:
                 connection, job_ids, worker_id=self._worker_id, lease_seconds=self._settings.lease_seconds
             )
         )
+        if self._stopping:
+            await self._hand_back(jobs)
+            return False
         claimed_at = time.monotonic()
         for job in jobs:
             self._begin(job, claimed_at)

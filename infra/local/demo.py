@@ -1,14 +1,16 @@
 """`hooksaga demo`: real events to good and bad subscribers, from the POST to the last delivery, and a verdict."""
 
 import asyncio
+import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -51,7 +53,7 @@ SUBSCRIBERS = (
     Subscriber("healthy", "/ok", ("order.created", "invoice.paid", "user.updated"), 1),
     Subscriber("flaky: fails twice", "/flaky/2", ("order.created",), 3),
     Subscriber("slow: 800 ms", "/slow/800", ("order.created",), 1),
-    Subscriber("down, mended later", "/down", ("order.created",), ATTEMPTS, ends_dead=True),
+    Subscriber("down", "/down", ("order.created",), ATTEMPTS, ends_dead=True),
 )
 
 
@@ -70,11 +72,11 @@ class Delivery:
 
 
 async def run_demo(
-    data_dir: Path, console: Console, *, keep: Callable[[str, str], Any] | None = None
+    data_dir: Path, console: Console, *, keep: Callable[[str, str], Awaitable[None]] | None = None
 ) -> bool:
     """Run the whole story in a data folder of its own, which is emptied first. True when all ended as it should.
 
-    keep, when given, is called with the API's URL and key at the end, and the system stays up until it returns.
+    keep, when given, is awaited with the API's URL and key at the end, and the system stays up until it is done.
     """
     folder = data_dir / "demo"
     await asyncio.to_thread(_start_fresh, folder)
@@ -83,14 +85,12 @@ async def run_demo(
     running = await receivers.serve(certificates=certificates, receiver=receiver)
     system = LocalSystem(_demo_settings(folder, certificates.ca), port=0)
     url = await system.start()
-    console.print(
-        f"API at [bold]{url}[/bold], subscribers at [bold]{running.url}[/bold] (TLS, signatures checked)"
-    )
+    console.print(f"API at {url}, subscribers at {running.url} (TLS, signatures checked)", soft_wrap=True)
     try:
         story = _Story(system, ApiClient(url, system.api_key), receiver, running, console)
         verdict = await story.tell()
         if keep:
-            await asyncio.to_thread(keep, url, system.api_key)
+            await keep(url, system.api_key)
         return verdict
     finally:
         await system.stop()
@@ -203,7 +203,7 @@ class _Story:
         return Delivery(
             event_id=event["id"],
             event_type=event["event_type"],
-            subscriber=subscriber.name + (", requeued" if requeued else ""),
+            subscriber=f"{subscriber.name}: mended, requeued" if requeued else subscriber.name,
             attempts=saga["attempt_count"],
             state=saga["status"],
             last_error=saga["final_error_code"],
@@ -233,10 +233,8 @@ class _Story:
     def _signature_and_payload_faults(self) -> list[str]:
         received = [one for one in self._receiver.journal.of() if one.webhook_id in self._sent]
         faults = [f"bad signature on {one.path}" for one in received if one.signature is not Signature.GOOD]
-        for one in received:
-            if one.body.encode() not in self._sent[one.webhook_id]:
-                faults.append(f"payload changed on {one.path}")
-        return faults
+        changed = [one for one in received if one.body.encode() not in self._sent[one.webhook_id]]
+        return faults + [f"payload changed on {one.path}" for one in changed]
 
 
 def _latency(saga: dict[str, Any]) -> float | None:
@@ -267,18 +265,20 @@ def _progress(console: Console) -> Progress:
 
 
 def _table(deliveries: list[Delivery]) -> Table:
-    table = Table("event", "type", "subscription", "attempts", "state", "last error", "latency")
-    for one in deliveries:
-        latency = "" if one.latency_seconds is None else f"{one.latency_seconds * 1000:,.0f} ms"
-        colour = "green" if one.state == "Completed" else "yellow"
-        state = f"[{colour}]{one.state}[/{colour}]" if one.as_expected else f"[red]{one.state}[/red]"
-        table.add_row(
-            one.event_id[:16] + "…",
-            one.event_type,
-            one.subscriber,
-            str(one.attempts),
-            state,
-            one.last_error or "",
-            latency,
-        )
+    """A group of rows for each event; 80 columns are enough, also where there is no terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("event and subscriber", "attempts", "state", "last error", "latency"):
+        table.add_column(name, no_wrap=True, justify="right" if name in ("attempts", "latency") else "left")
+    for event_id, group in itertools.groupby(deliveries, key=lambda one: one.event_id):
+        of_event = list(group)
+        table.add_row(f"[bold]{of_event[0].event_type}[/bold] …{event_id[-8:]}")
+        for one in of_event:
+            table.add_row(*_cells(one))
     return table
+
+
+def _cells(one: Delivery) -> tuple[str, ...]:
+    latency = "" if one.latency_seconds is None else f"{one.latency_seconds * 1000:,.0f} ms"
+    colour = "red" if not one.as_expected else "green" if one.state == "Completed" else "yellow"
+    state = f"[{colour}]{one.state}[/{colour}]"
+    return f"  {one.subscriber}", str(one.attempts), state, one.last_error or "", latency

@@ -55,6 +55,7 @@ class PollingWorker:
         self.worker_id = new_worker_id()
         self._settings = settings
         self._stopping = asyncio.Event()
+        self._clean_now = asyncio.Event()
         self._router = Session(address, Role.ROUTER)
         self._starter = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
@@ -80,26 +81,20 @@ class PollingWorker:
 
     async def run(self) -> None:
         """Run until stopped. A fault of one loop is logged, and that loop tries again; the others go on."""
-        lanes = self._lanes
+        wakes, lanes = self.wakes, self._lanes
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._loop("router", self._route, self.wakes.route))
-            group.create_task(self._loop("orchestrator", self._start, self.wakes.start))
-            group.create_task(self._loop("orchestrator", self._apply, self.wakes.apply))
-            group.create_task(
-                self._loop("lease_cleaner", self._clean, asyncio.Event(), self._lease_poll_seconds)
-            )
-            group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, self.wakes.first))
-            group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, self.wakes.retry))
+            loops = [
+                group.create_task(self._loop("router", self._route, wakes.route)),
+                group.create_task(self._loop("orchestrator", self._start, wakes.start)),
+                group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
+                group.create_task(
+                    self._loop("lease_cleaner", self._clean, self._clean_now, self._lease_poll_seconds)
+                ),
+                group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, wakes.first)),
+                group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, wakes.retry)),
+            ]
             writing = group.create_task(self._writer.run())
-            await self._stopping.wait()
-            for event in (
-                self.wakes.route,
-                self.wakes.start,
-                self.wakes.apply,
-                self.wakes.first,
-                self.wakes.retry,
-            ):
-                event.set()
+            await asyncio.wait(loops)
             await asyncio.gather(*(lane.drain() for lane in lanes.values()))
             self._writer.stop()
             await writing
@@ -108,6 +103,9 @@ class PollingWorker:
     def stop(self) -> None:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
+        wakes = self.wakes
+        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, self._clean_now):
+            event.set()
         for lane in self._lanes.values():
             lane.stop()
 

@@ -26,7 +26,7 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 1024 * 1024
 
 _HEAD_END = re.compile(rb"\n\r?\n")
-_INTERIM = re.compile(rb"HTTP/1\.[0-9] 1(?!01)[0-9][0-9]")
+_INTERIM = re.compile(rb"HTTP/1\.[0-9] 1[0-9][0-9]")
 _STATUS_LINE_START = b"HTTP/"
 
 

@@ -22,6 +22,7 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
+ErrorCodeText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_no_control_characters)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
 Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers)]
 
@@ -75,7 +76,7 @@ class RequeueFilter(StrictModel):
 
     subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
     event_type: EventType | None = None
-    error_code: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    error_code: ErrorCodeText | None = None
     failed_after: AwareDatetime | None = Field(default=None, strict=False)
     failed_before: AwareDatetime | None = Field(default=None, strict=False)
     limit: int = Field(default=1000, ge=1, le=1000)

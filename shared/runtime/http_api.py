@@ -157,6 +157,16 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
     return int(text)
 
 
+def query_text(request: Request, name: str) -> str | None:
+    """A text query parameter, or None without it. Raises InvalidInput for what no stored text can be."""
+    value = request.query_params.get(name)
+    if value is not None and not (0 < len(value) <= 100 and value.isprintable()):
+        raise InvalidInput(
+            "invalid_parameter", f"{name} has 1 to 100 printable characters", field=name, status=422
+        )
+    return value
+
+
 def _before_id(cursor: str) -> int:
     try:
         last = int.from_bytes(base64.b16decode(cursor), "big")

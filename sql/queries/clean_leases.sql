@@ -3,7 +3,7 @@
 -- becomes Failed instead (r02 §2.4, spec D7). Repeating it changes nothing more.
 WITH expired AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
-     WHERE status = 'Leased' AND lease_until < clock_timestamp()
+     WHERE status = 'Leased' AND lease_until < now()
      ORDER BY lease_until LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE webhook_delivery_jobs j

@@ -1,16 +1,21 @@
 -- name: lock_finished_jobs
--- Results that no saga has taken, with their sagas locked. Sagas first, and never waiting: a saga that
--- another orchestrator holds is left to it. The status check is repeated on the locked row.
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
-       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now
-  FROM webhook_delivery_jobs j
-  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
- WHERE j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
- ORDER BY j.id LIMIT %(limit)s
-   FOR UPDATE OF s SKIP LOCKED;
+-- Results that no saga has taken, oldest first, with their sagas locked. Sagas first, and never waiting: a saga
+-- that another orchestrator holds is left to it. The status check is repeated on the locked row. The planner
+-- takes unapplied results for far more than there are, so LATERAL makes it go from each of them to its saga,
+-- instead of reading every saga that is in progress.
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, saga.*, now() AS now
+  FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id FROM webhook_delivery_jobs
+         WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
+         ORDER BY id) AS j
+ CROSS JOIN LATERAL (
+    SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+           sub.max_retry_limit, sub.base_delay_seconds
+      FROM webhook_delivery_sagas s
+      JOIN events e ON e.id = s.event_id
+      JOIN subscriptions sub ON sub.id = s.subscription_id
+     WHERE s.id = j.saga_id AND s.status = 'InProgress'
+       FOR UPDATE OF s SKIP LOCKED) AS saga
+ LIMIT %(limit)s;
 
 -- name: lock_finished_jobs_by_id
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,

@@ -182,7 +182,9 @@ class Seed:
         self, *job_ids: int, worker_id: str = WORKER, lease_seconds: float = 60
     ) -> list[ClaimedJob]:
         """Lease the jobs."""
-        return await deliver.claim_jobs(self.connection, job_ids, worker_id=worker_id, lease_seconds=seconds)
+        return await deliver.claim_jobs(
+            self.connection, job_ids, worker_id=worker_id, lease_seconds=lease_seconds
+        )
 
     async def finish(self, job_id: int, error_code: str | None = None, **changes: Any) -> None:
         """Claim the job and record how its POST ended; the saga does not know yet."""

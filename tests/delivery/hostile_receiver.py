@@ -6,6 +6,7 @@ to a behaviour, and remembers what arrived and how many connections were made.
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 import struct
@@ -42,6 +43,7 @@ class Exchange:
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()
+        await asyncio.sleep(0)  # drain() need not yield, and the client lives in the same event loop
         self.sent += len(data)
 
     async def answer(self, status: int = 200, body: bytes = b"ok", *headers: str) -> None:
@@ -53,6 +55,12 @@ class Exchange:
         raw = self.writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
+
+    def end_now(self) -> None:
+        """Ends the sending half of the TCP connection within this call, under TLS and without its farewell."""
+        raw = self.writer.get_extra_info("socket")
+        with socket.socket(fileno=os.dup(raw.fileno())) as same:
+            same.shutdown(socket.SHUT_WR)
 
     async def until_client_leaves(self) -> None:
         """Reads and drops what the client still sends, up to its end of the connection."""
@@ -214,6 +222,37 @@ async def handshake_only(tls: ssl.SSLContext) -> AsyncIterator[int]:
         shaking = asyncio.create_task(asyncio.to_thread(shake))
         yield listening.getsockname()[1]
         await shaking
+
+
+@asynccontextmanager
+async def silent_after_handshake(tls: ssl.SSLContext) -> AsyncIterator[tuple[int, Awaitable[bool]]]:
+    """A port, and whether the client closes TCP within 2 s of its request without hearing anything."""
+
+    def be_silent() -> bool:
+        plain = listening.accept()[0]
+        with tls.wrap_socket(plain, server_side=True) as connection:
+            connection.settimeout(3)
+            connection.recv(1)
+            with socket.socket(fileno=os.dup(connection.fileno())) as under_tls:
+                under_tls.settimeout(2)
+                return _reaches_its_end(under_tls)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(5)
+        silence = asyncio.create_task(asyncio.to_thread(be_silent))
+        yield listening.getsockname()[1], silence
+        await silence
+
+
+def _reaches_its_end(connection: socket.socket) -> bool:
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+    return True
 
 
 def unused_port() -> int:

@@ -256,3 +256,19 @@ async def test_many_at_once_to_many_receivers(sender: HttpSender, authority: Aut
 
     async with receiver(echo, authority.tls()) as one, receiver(echo, authority.tls()) as two:
         await asyncio.gather(*(check(receiving, number) for number in range(100) for receiving in (one, two)))
+
+
+async def test_nothing_but_the_caller_bounds_how_many_are_in_flight(
+    sender: HttpSender, authority: Authority
+) -> None:
+    all_here = asyncio.Event()
+
+    async def wait_for_all(exchange: Exchange) -> None:
+        if len(receiving.requests) == 150:
+            all_here.set()
+        await all_here.wait()
+        await exchange.answer()
+
+    async with receiver(wait_for_all, authority.tls()) as receiving:
+        outcomes = await asyncio.gather(*(post(sender, receiving.url(), seconds=6) for _ in range(150)))
+    assert {outcome.error_code for outcome in outcomes} == {None}

@@ -15,6 +15,7 @@ from tests.delivery.hostile_receiver import (
     dribbling,
     raw,
     receiver,
+    silent_after_handshake,
     silent_listener,
     unused_port,
     well,
@@ -90,6 +91,25 @@ async def test_a_kept_connection_closed_while_idle_is_not_reused(
             assert (await post(sender, receiving.url())).error_code is None
             await receiving.until(lambda seen: seen.open_connections == 0)
         assert receiving.connections == 3
+
+
+async def test_a_connection_whose_end_waits_in_the_socket_is_not_reused(
+    sender: HttpSender, authority: Authority
+) -> None:
+    """The receiver has closed, and the sender's event loop has not come to read that."""
+    async with receiver(well, authority.tls()) as receiving:
+        for _ in range(5):
+            assert (await post(sender, receiving.url())).error_code is None
+            receiving.exchanges[-1].end_now()
+            assert (await post(sender, receiving.url())).error_code is None
+
+
+async def test_a_silent_peer_cannot_hold_a_cut_connection(sender: HttpSender, authority: Authority) -> None:
+    """It shakes hands and then does nothing, so it would never answer a TLS farewell."""
+    async with silent_after_handshake(authority.tls()) as (port, was_closed):
+        outcome = await post(sender, f"https://127.0.0.1:{port}/", seconds=0.3)
+        assert outcome.error_code == "timeout_total"
+        assert await was_closed
 
 
 async def test_an_early_413_is_recorded_as_413(sender: HttpSender, authority: Authority) -> None:

@@ -1,5 +1,7 @@
 """What is kept of an answer."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,18 @@ NOW = 784111777 - 120.0
 )
 def test_a_wait_is_read_and_capped(value: str, seconds: int) -> None:
     assert retry_after_seconds(value, NOW) == seconds
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process is fixed here")
+def test_dates_are_in_utc_wherever_this_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert retry_after_seconds("Sun Nov  6 08:49:37 1994", NOW) == 120
+        assert retry_after_seconds("Sun, 06 Nov 1994 08:49:37 GMT", NOW) == 120
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 NO_WAIT = [

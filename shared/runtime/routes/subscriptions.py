@@ -19,6 +19,7 @@ from shared.runtime.http_api import (
     list_response,
     page_of,
     path_id,
+    query_text,
     read_model,
     services_of,
 )
@@ -52,11 +53,12 @@ async def list_all(request: Request) -> Response:
     """Newest first."""
     caller = await _caller(request)
     page = page_of(request, "event_type")
+    event_type = query_text(request, "event_type")
     rows = await services_of(request).subscriptions.run(
         lambda connection: subscriptions.list_subscriptions(
             connection,
             tenant_id=caller.tenant_id,
-            event_type=request.query_params.get("event_type"),
+            event_type=event_type,
             before_id=page.before_id,
             limit=page.limit,
         )

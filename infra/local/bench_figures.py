@@ -1,0 +1,51 @@
+"""The figures of a measurement, and the events that it sends: no I/O."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """In milliseconds; null where nothing was measured."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """What `--json` prints. `failed`: deliveries that ended as dead letters. `accept_ms` only with a rate."""
+
+    events: int
+    subscriptions: int
+    payload_bytes: int
+    deliveries: int
+    failed: int
+    seconds: float
+    deliveries_per_second: float
+    latency_ms: Percentiles
+    accept_ms: Percentiles | None
+    processes: int
+
+
+def percentiles(milliseconds: Sequence[float]) -> Percentiles:
+    """By nearest rank: each is a value that was measured."""
+    ordered = sorted(milliseconds)
+    if not ordered:
+        return Percentiles(None, None, None)
+    p50, p95, p99 = (round(ordered[math.ceil(share * len(ordered)) - 1], 1) for share in (0.50, 0.95, 0.99))
+    return Percentiles(p50, p95, p99)
+
+
+def make_payload(number: int, size: int) -> str:
+    """JSON of exactly that many bytes, at least 2; different for each number where there is room for it."""
+    head, tail = f'{{"number":{number},"filler":"', '"}'
+    room = size - len(head) - len(tail)
+    return f"{head}{'x' * room}{tail}" if room >= 0 else f'"{"x" * (size - 2)}"'
+
+
+def make_body(event_type: str, payload: str) -> bytes:
+    """The body of POST /v1/events."""
+    return f'{{"event_type":"{event_type}","payload":{payload}}}'.encode()

@@ -1,0 +1,37 @@
+"""Every route with the scopes that open it. A new route belongs here, or test_keys_and_tenants fails."""
+
+from dataclasses import dataclass
+
+EVENTS, SUBSCRIPTIONS, ADMIN = "events:write", "subscriptions:write", "admin"
+
+
+@dataclass(frozen=True)
+class Route:
+    """`path` may hold {id}."""
+
+    method: str
+    path: str
+    scopes: tuple[str, ...]
+
+    def at(self, identity: object) -> str:
+        return self.path.replace("{id}", str(identity))
+
+
+ROUTES = (
+    Route("POST", "/v1/events", (EVENTS,)),
+    Route("GET", "/v1/events/{id}", (EVENTS, ADMIN)),
+    Route("POST", "/v1/subscriptions", (SUBSCRIPTIONS,)),
+    Route("GET", "/v1/subscriptions", (SUBSCRIPTIONS,)),
+    Route("GET", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
+    Route("PATCH", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
+    Route("DELETE", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/subscriptions/{id}/verify", (SUBSCRIPTIONS,)),
+    Route("GET", "/v1/dead-letters", (ADMIN,)),
+    Route("POST", "/v1/dead-letters/requeue", (ADMIN,)),
+    Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),
+    Route("POST", "/v1/dead-letters/{id}/requeue", (ADMIN,)),
+    Route("GET", "/v1/stats", (ADMIN,)),
+)
+
+BY_NAME = {f"{route.method} {route.path}": route for route in ROUTES}
+WITH_ID = {name: route for name, route in BY_NAME.items() if "{id}" in route.path}

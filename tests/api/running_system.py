@@ -1,0 +1,133 @@
+"""hooksaga in a thread with an event loop of its own, so that a test can block while the system works."""
+
+import asyncio
+import hashlib
+import itertools
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from infra.local.polling import PollingWorker
+from infra.local.system import LocalSystem
+from shared.runtime.settings import Settings, read_settings
+from shared.stages.api_keys import ALL_SCOPES
+from tests.api.http_client import Api
+
+STORED = ("events", "subscriptions", "subscription_secrets", "webhook_delivery_sagas", "dead_letters")
+LEASE_POLL_SECONDS = 0.5
+"""A test cannot wait for the usual quarter of a lease until somebody looks for leases that are over."""
+
+_numbers = itertools.count(1)
+
+
+class RunningSystem:
+    """Everything of one process, at work until `stop`. Waiting is done by conditions with a deadline."""
+
+    def __init__(self, data_dir: Path, **settings: Any) -> None:
+        self.settings: Settings = read_settings(
+            data_dir=data_dir, **{"egress_allow": "127.0.0.0/8", "retry_jitter": 0, **settings}
+        )
+        self._ready = threading.Event()
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="hooksaga")
+        self._thread.start()
+        assert self._ready.wait(60), "the system did not start"
+        if self._fault is not None:
+            raise self._fault
+        self.api = Api(self.port, self.key)
+        self.database = psycopg.connect(self.database_url, autocommit=True, row_factory=dict_row)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as fault:  # noqa: BLE001 - it is raised where the test can see it
+            self._fault = fault
+            self._ready.set()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._told_to_stop = asyncio.Event()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PollingWorker, "_lease_poll_seconds", LEASE_POLL_SECONDS)
+            await self._serve()
+
+    async def _serve(self) -> None:
+        self.system = LocalSystem(self.settings, port=0)
+        url = await self.system.start()
+        self.port = int(url.rpartition(":")[2])
+        self.key = self.system.api_key
+        self.database_url = self.system.address.url
+        self._ready.set()
+        await self._told_to_stop.wait()
+        await self.system.stop()
+
+    def stop(self) -> None:
+        """Ends as SIGTERM does. Raises whatever ended the system before its time."""
+        self.database.close()
+        self._loop.call_soon_threadsafe(self._told_to_stop.set)
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "the system did not stop"
+        if self._fault is not None:
+            raise self._fault
+
+    def rows(self, query: LiteralString, *params: Any) -> list[dict[str, Any]]:
+        """The answer to a superuser's query."""
+        return self.database.execute(query, params).fetchall()
+
+    def run(self, statement: LiteralString, *params: Any) -> None:
+        """A superuser's statement."""
+        self.database.execute(statement, params)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows there are of everything that a request can store."""
+        return {
+            table: self.database.execute(f"SELECT count(*) AS n FROM {table}").fetchall()[0]["n"]  # type: ignore[arg-type] # noqa: S608
+            for table in STORED
+        }
+
+    @contextmanager
+    def nothing_stored(self) -> Iterator[None]:
+        before = self.counts()
+        yield
+        assert self.counts() == before
+
+    def new_key(self, *scopes: str, tenant_id: str | None = None) -> str:
+        """A valid API key; without scopes it has all."""
+        key = f"hs_{secrets.token_urlsafe(32)}"
+        wanted: Sequence[str] = scopes or ALL_SCOPES
+        query = "SELECT create_api_key('test', %s, %s, %s, %s::text[])"
+        self.run(query, hashlib.sha256(key.encode()).digest(), key[-4:], tenant_id, list(wanted))
+        return key
+
+    def revoke(self, key: str) -> None:
+        query = "SELECT revoke_api_key(id) FROM api_keys WHERE key_sha256 = %s"
+        self.run(query, hashlib.sha256(key.encode()).digest())
+
+    def verify_by_hand(self, subscription_id: int) -> None:
+        """For tests whose subscriber never answers anything."""
+        self.run("UPDATE subscriptions SET verified = true WHERE id = %s", subscription_id)
+
+
+def new_name(stem: str) -> str:
+    """An event type or tenant that no other test uses."""
+    return f"{stem}.{next(_numbers)}.{secrets.token_hex(3)}"
+
+
+T = TypeVar("T")
+
+
+def wait_until(condition: Callable[[], T], what: str, seconds: float = 20) -> T:
+    """The condition's first true answer; asks often, and fails at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+    return answer

@@ -1,0 +1,197 @@
+"""Who may do what: the key, its scopes, its tenant, on every route."""
+
+import re
+import uuid
+
+import pytest
+from starlette.routing import Route as StarletteRoute
+
+from shared.runtime.app import ALL_ROUTES
+from tests.api.http_client import Answer, Api, assert_problem
+from tests.api.routes import BY_NAME, ROUTES, WITH_ID, Route
+from tests.api.running_system import RunningSystem, new_name
+from tests.api.seeding import dead_letters, post, subscribe
+
+every_route = pytest.mark.parametrize("route", BY_NAME.values(), ids=BY_NAME)
+every_route_with_id = pytest.mark.parametrize("route", WITH_ID.values(), ids=WITH_ID)
+
+
+def call(api: Api, route: Route, identity: object = 1) -> Answer:
+    body = b"{}" if route.method in ("POST", "PATCH") else None
+    return api.call(route.method, route.at(identity), body)
+
+
+def test_no_route_is_forgotten_here() -> None:
+    served = {
+        (method, route.path)
+        for route in ALL_ROUTES
+        if isinstance(route, StarletteRoute)
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert served - {("GET", "/healthz"), ("GET", "/v1/openapi.json")} >= {
+        (route.method, route.path) for route in ROUTES
+    }
+    known = {(route.method, route.path) for route in ROUTES}
+    open_to_all = {("GET", "/healthz"), ("GET", "/v1/openapi.json")}
+    assert served - known - open_to_all == set()
+
+
+@every_route
+def test_without_a_valid_key_nothing_is_told(running: RunningSystem, api: Api, route: Route) -> None:
+    valid = running.new_key()
+    wrong: list[list[tuple[str, str | bytes]]] = [
+        [],
+        [("authorization", "")],
+        [("authorization", "Bearer")],
+        [("authorization", "Bearer ")],
+        [("authorization", valid)],
+        [("authorization", f"Basic {valid}")],
+        [("authorization", f"Bearer {valid}x")],
+        [("authorization", f"Bearer {valid[:-1]}")],
+        [("authorization", f"Bearer {valid.swapcase()}")],
+        [("authorization", f"Bearer {valid} {valid}")],
+        [("authorization", f"Bearer {'x' * 20_000}")],
+        [("authorization", b"Bearer \xff\xfe")],
+        [("authorization", b"Bearer " + "ключ".encode())],
+        [("x-api-key", valid)],
+    ]
+    nobody = api.with_key(None)
+    with running.nothing_stored():
+        answers = [nobody.call(route.method, route.at(1), b"{", *headers) for headers in wrong]
+        answers.append(nobody.call(route.method, f"{route.at(1)}?authorization={valid}", b"{"))
+    for answer in answers:
+        problem = assert_problem(answer, 401, "unauthorized")
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert valid not in str(problem)
+    good = nobody.call(route.method, route.at(0), b"{", ("authorization", f"bearer  {valid} "))
+    assert good.status != 401
+
+
+@every_route
+def test_a_revoked_key_is_refused_at_once(running: RunningSystem, api: Api, route: Route) -> None:
+    key = running.new_key()
+    theirs = api.with_key(key)
+    assert call(theirs, route, 0).status != 401
+    running.revoke(key)
+    assert_problem(call(theirs, route, 0), 401, "unauthorized")
+
+
+@every_route
+def test_each_route_needs_one_of_its_scopes(running: RunningSystem, api: Api, route: Route) -> None:
+    for scope in ("events:write", "subscriptions:write", "admin"):
+        answer = call(api.with_key(running.new_key(scope)), route, 0)
+        if scope in route.scopes:
+            assert answer.status not in (401, 403)
+        else:
+            assert_problem(answer, 403, "forbidden")
+
+
+def test_health_asks_for_no_key_and_tells_nothing(api: Api) -> None:
+    answer = api.with_key(None).get("/healthz")
+    assert (answer.status, answer.json()) == (200, {"status": "ok"})
+    assert api.with_key("hs_wrong").get("/healthz").status == 200
+
+
+@pytest.fixture(scope="module")
+def first_tenant(running: RunningSystem) -> str:
+    return new_name("first")
+
+
+@pytest.fixture(scope="module")
+def identities(running: RunningSystem, first_tenant: str, refusing_url: str) -> dict[str, object]:
+    """An event, a subscription and a dead letter of the first tenant."""
+    api = running.api.with_key(running.new_key(tenant_id=first_tenant))
+    event_type = new_name("theirs")
+    subscription = subscribe(running, api, event_type, refusing_url)
+    event_id = post(api, event_type, b'"private"')
+    dead_letter = dead_letters(running, subscription["id"], 1)[0]
+    return {"events": event_id, "subscriptions": subscription["id"], "dead-letters": dead_letter}
+
+
+@every_route_with_id
+def test_ids_of_another_tenant_answer_exactly_as_unknown_ids(
+    running: RunningSystem, api: Api, identities: dict[str, object], route: Route
+) -> None:
+    kind = route.path.split("/")[2]
+    theirs = identities[kind]
+    unknown: object = f"evt_{uuid.uuid4().hex}" if kind == "events" else 2**62
+    stranger = api.with_key(running.new_key(tenant_id=new_name("second")))
+    before = running.rows(
+        "SELECT * FROM subscriptions ORDER BY id"
+    )  # a refused DELETE or PATCH changes nothing
+    with running.nothing_stored():
+        answers = [call(stranger, route, identity) for identity in (theirs, unknown)]
+    assert running.rows("SELECT * FROM subscriptions ORDER BY id") == before
+    assert [answer.status for answer in answers] == [404, 404]
+    texts = [
+        re.sub(r"req_\w+", "req", answer.body.decode().replace(str(identity), "ID"))
+        for answer, identity in zip(answers, (theirs, unknown), strict=True)
+    ]
+    assert texts[0] == texts[1]
+    assert "private" not in texts[0]
+
+
+def test_lists_and_filters_show_nothing_of_another_tenant(
+    running: RunningSystem, api: Api, identities: dict[str, object], first_tenant: str
+) -> None:
+    stranger = api.with_key(running.new_key(tenant_id=new_name("second")))
+    owner = api.with_key(running.new_key(tenant_id=first_tenant))
+    theirs = identities["subscriptions"]
+    for target in (
+        "/v1/subscriptions",
+        "/v1/dead-letters",
+        f"/v1/dead-letters?subscription_id={theirs}",
+        "/v1/dead-letters?error_code=connection_refused",
+    ):
+        assert stranger.good("GET", target) == {"items": [], "next": None}
+        assert len(owner.good("GET", target)["items"]) == 1
+    for dry_run in (True, False):
+        asked = {"subscription_id": theirs, "dry_run": dry_run}
+        done = stranger.good("POST", "/v1/dead-letters/requeue", asked)
+        assert (done["matched"], done["requeued"]) == (0, 0)
+    assert owner.good("POST", "/v1/dead-letters/requeue", {"dry_run": True})["matched"] == 1
+
+
+def test_a_bound_key_writes_for_its_own_tenant_only(running: RunningSystem, api: Api) -> None:
+    tenant = new_name("bound")
+    bound = api.with_key(running.new_key(tenant_id=tenant))
+    event_id = post(bound, "bound.event")
+    assert bound.good("GET", f"/v1/events/{event_id}")["tenant_id"] == tenant
+    wanted = {"event_type": "bound.event", "callback_url": "https://example.com/"}
+    assert bound.good("POST", "/v1/subscriptions", wanted)["tenant_id"] == tenant
+    assert bound.good("POST", "/v1/subscriptions", {**wanted, "tenant_id": tenant})["tenant_id"] == tenant
+    with running.nothing_stored():
+        for other in ("default", tenant + "x", tenant.upper()):
+            refused = bound.post("/v1/events", {"event_type": "t", "payload": 1, "tenant_id": other})
+            assert_problem(refused, 403, "tenant_not_allowed", "tenant_id")
+            refused = bound.post("/v1/subscriptions", {**wanted, "tenant_id": other})
+            assert_problem(refused, 403, "tenant_not_allowed", "tenant_id")
+
+
+def test_a_tenant_cannot_be_changed_later(running: RunningSystem, api: Api) -> None:
+    created = api.good(
+        "POST", "/v1/subscriptions", {"event_type": "t", "callback_url": "https://example.com/"}
+    )
+    for field, value in (("tenant_id", "other"), ("id", 1), ("verified", True), ("created_at", "x")):
+        answer = api.patch(f"/v1/subscriptions/{created['id']}", {field: value})
+        assert_problem(answer, 422, "invalid_field", field)
+    shown = api.good("GET", f"/v1/subscriptions/{created['id']}")
+    assert {name: created[name] for name in shown} == shown
+
+
+def test_stats_of_all_tenants_are_not_for_a_bound_key(running: RunningSystem, api: Api) -> None:
+    bound = api.with_key(running.new_key(tenant_id=new_name("bound")))
+    assert_problem(bound.get("/v1/stats"), 403, "tenant_not_allowed")
+    stats = api.good("GET", "/v1/stats")
+    assert set(stats) >= {
+        "outbox",
+        "sagas_waiting",
+        "sagas_due",
+        "jobs_pending",
+        "jobs_leased",
+        "results_unapplied",
+        "dead_letters_24h",
+        "oldest_due_seconds",
+        "delivered_last_minute",
+    }

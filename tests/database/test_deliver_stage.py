@@ -1,0 +1,306 @@
+"""Claims and results in the database: one worker for one job, one result for one claim. Nothing is sent here."""
+
+import asyncio
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.adapters.database import Connection, Role
+from shared.core.saga import SagaStatus
+from shared.stages import deliver, orchestrate
+from shared.stages.clean_leases import clean_leases
+from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
+from tests.conftest import Connect
+from tests.database.seed import POLICY, Seed, outcome
+
+
+@pytest.fixture
+async def worker(connect: Connect) -> Connection:
+    return await connect(Role.DELIVERY)
+
+
+async def claim(connection: Connection, *job_ids: int, worker_id: str = "w1") -> list[ClaimedJob]:
+    return await deliver.claim_jobs(connection, job_ids, worker_id=worker_id, lease_seconds=60)
+
+
+async def record(
+    connection: Connection, job: ClaimedJob, worker_id: str = "w1", error_code: str | None = None, **how: Any
+) -> set[int]:
+    result = AttemptResult(job, outcome(error_code, **how))
+    return await deliver.record_results(connection, [result], worker_id=worker_id)
+
+
+async def job_row(seed: Seed, job_id: int) -> dict[str, Any]:
+    return await seed.row(
+        "SELECT *, status::text AS state, host(resolved_ip) AS ip FROM webhook_delivery_jobs WHERE id = %s",
+        [job_id],
+    )
+
+
+async def lose_lease(seed: Seed, job_id: int) -> None:
+    await seed.expire_lease(job_id)
+    (reset,) = await clean_leases(seed.connection, max_claims=5)
+    assert (reset.id, reset.status) == (job_id, "Pending")
+
+
+async def test_eight_workers_never_hold_one_job_twice(connect: Connect, seed: Seed) -> None:
+    job_ids = await seed.jobs(await seed.subscription(), 1000)
+    crowd = [await connect(Role.DELIVERY) for _ in range(8)]
+
+    async def take_everything(connection: Connection, name: str) -> list[int]:
+        wanted = random.Random(name).sample(job_ids, len(job_ids))
+        mine: list[int] = []
+        for start in range(0, len(wanted), 50):
+            mine += [job.id for job in await claim(connection, *wanted[start : start + 50], worker_id=name)]
+        return mine
+
+    taken = await asyncio.gather(*(take_everything(crowd[n], f"w{n}") for n in range(8)))
+    assert sorted(job_id for some in taken for job_id in some) == job_ids
+    assert await seed.rows("SELECT DISTINCT claim_count FROM webhook_delivery_jobs") == [{"claim_count": 1}]
+
+
+async def test_a_claim_names_its_worker_and_ends(worker: Connection, seed: Seed) -> None:
+    job_id = await seed.job()
+    (job,) = await deliver.claim_jobs(worker, [job_id], worker_id="w1", lease_seconds=7.5)
+    row = await job_row(seed, job_id)
+    assert (row["state"], row["worker_id"], row["claim_count"]) == ("Leased", "w1", 1)
+    assert (row["lease_until"] - row["leased_at"]).total_seconds() == pytest.approx(7.5, abs=0.01)
+    assert job.lease_until == row["lease_until"]
+
+
+async def test_a_job_that_is_not_waiting_is_not_claimed(worker: Connection, seed: Seed) -> None:
+    leased, ended, waiting = await seed.job(), await seed.job(), await seed.job()
+    await seed.claim(leased)
+    await seed.finish(ended)
+    assert [job.id for job in await claim(worker, leased, ended, waiting, 10**12)] == [waiting]
+
+
+async def test_a_job_that_another_claim_is_taking_is_left_to_it(connect: Connect, seed: Seed) -> None:
+    first, second = await connect(Role.DELIVERY), await connect(Role.DELIVERY)
+    job_id = await seed.job()
+    async with first.transaction():
+        assert len(await claim(first, job_id)) == 1
+        assert await claim(second, job_id) == []
+
+
+PAYLOAD = '{ "a":1.10, "a" : 12345678901234567890, "nul":"\\u0000" }'
+
+
+async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed) -> None:
+    subscription_id = await seed.subscription(
+        "a.b", "https://r.example/x", headers={"x-a": "1"}, timeout_seconds=3.0
+    )
+    job_id = await seed.job(subscription_id, PAYLOAD)
+    (job,) = await claim(worker, job_id)
+    assert (job.payload, job.event_type, job.attempt_number) == (PAYLOAD, "a.b", 1)
+    assert (job.callback_url, job.headers, job.timeout_seconds) == ("https://r.example/x", '{"x-a": "1"}', 3)
+    assert job.deliverable
+    assert [seed.box.open(sealed) for sealed in job.secrets or []] == [seed.secrets[subscription_id]]
+
+
+async def test_configuration_counts_from_the_next_claim_on(worker: Connection, seed: Seed) -> None:
+    job_id = await seed.job(await seed.subscription())
+    await seed.rewrite(
+        "UPDATE subscriptions SET callback_url = 'https://new.example/', timeout_seconds = 9,"
+        ' headers = \'{"x-new": "1"}\''
+    )
+    (job,) = await claim(worker, job_id)
+    assert (job.callback_url, job.timeout_seconds) == ("https://new.example/", 9)
+    assert job.headers == '{"x-new": "1"}'
+
+
+@pytest.mark.parametrize("stopped", ["active = false", "verified = false", "deleted_at = now()"])
+async def test_a_claim_sees_that_its_subscription_was_stopped(
+    worker: Connection, seed: Seed, stopped: str
+) -> None:
+    job_id = await seed.job()
+    await seed.connection.execute(f"UPDATE subscriptions SET {stopped}".encode())
+    (job,) = await claim(worker, job_id)
+    assert not job.deliverable
+
+
+async def test_a_claim_brings_every_secret_that_is_still_valid_newest_first(
+    worker: Connection, seed: Seed
+) -> None:
+    subscription_id = await seed.subscription()
+    await seed.connection.execute("UPDATE subscription_secrets SET expires_at = now() + interval '1 hour'")
+    await seed.connection.execute(
+        "INSERT INTO subscription_secrets (subscription_id, secret, expires_at)"
+        " VALUES (%s, 'gone', now() - interval '1 second'), (%s, 'current', NULL)",
+        [subscription_id] * 2,
+    )
+    (job,) = await claim(worker, await seed.job(subscription_id))
+    assert job.secrets is not None
+    assert (len(job.secrets), job.secrets[0]) == (2, "current")
+
+
+async def test_a_result_is_written_whole(worker: Connection, seed: Seed) -> None:
+    job_id = await seed.job()
+    (job,) = await claim(worker, job_id)
+    how = {"response_status": 503, "response_body": "busy \U0001f600", "response_truncated": True}
+    how |= {"retry_after_seconds": 120, "resolved_ip": "2001:db8::1", "duration_ms": 42}
+    assert await record(worker, job, error_code="http_503", **how) == {job_id}
+    row = await job_row(seed, job_id)
+    assert {name: row[name] for name in how if name != "resolved_ip"} | {"resolved_ip": row["ip"]} == how
+    assert (row["state"], row["error_code"], row["lease_until"]) == ("Failed", "http_503", None)
+    assert row["finished_at"] >= row["leased_at"]
+    assert row["applied_at"] is None
+
+
+async def test_a_result_leaves_the_saga_to_the_orchestrator(worker: Connection, seed: Seed) -> None:
+    job_id = await seed.job()
+    (job,) = await claim(worker, job_id)
+    await record(worker, job)
+    assert await seed.status_of(job.saga_id) is SagaStatus.IN_PROGRESS
+
+
+async def test_a_result_counts_once(worker: Connection, seed: Seed) -> None:
+    (job,) = await claim(worker, await seed.job())
+    assert await record(worker, job, error_code="http_503") == {job.id}
+    assert await record(worker, job) == set()
+    assert (await job_row(seed, job.id))["state"] == "Failed"
+
+
+async def test_a_result_after_the_lease_was_reset_is_dropped(worker: Connection, seed: Seed) -> None:
+    (job,) = await claim(worker, await seed.job())
+    await lose_lease(seed, job.id)
+    assert await record(worker, job) == set()
+    assert (await job_row(seed, job.id))["state"] == "Pending"
+
+
+async def test_a_result_of_another_worker_is_dropped(worker: Connection, seed: Seed) -> None:
+    (job,) = await claim(worker, await seed.job(), worker_id="w1")
+    assert await record(worker, job, "w2") == set()
+    assert (await job_row(seed, job.id))["state"] == "Leased"
+
+
+async def test_a_result_of_an_earlier_claim_of_the_same_worker_is_dropped(
+    worker: Connection, seed: Seed
+) -> None:
+    (first,) = await claim(worker, await seed.job())
+    await lose_lease(seed, first.id)
+    (second,) = await claim(worker, first.id)
+    assert (first.claim_count, second.claim_count) == (1, 2)
+    assert await record(worker, first, error_code="http_503") == set()
+    assert await record(worker, second) == {second.id}
+    assert (await job_row(seed, second.id))["state"] == "Completed"
+
+
+async def test_a_lease_that_is_over_but_not_reset_still_takes_its_result(
+    worker: Connection, seed: Seed
+) -> None:
+    (job,) = await claim(worker, await seed.job())
+    await seed.expire_lease(job.id)
+    assert await record(worker, job) == {job.id}
+
+
+async def test_late_results_do_not_take_their_neighbours_along(worker: Connection, seed: Seed) -> None:
+    late, good = await claim(worker, await seed.job(), await seed.job())
+    await lose_lease(seed, late.id)
+    results = [AttemptResult(job, outcome()) for job in (late, good)]
+    assert await deliver.record_results(worker, results, worker_id="w1") == {good.id}
+
+
+POISON = [
+    ("a status that HTTP does not have", {"response_status": 1000}),
+    ("a status that no integer holds", {"response_status": 2**40}),
+    ("a success without a status", {"response_status": None}),
+    ("a NUL in the text", {"response_body": "a\x00b"}),
+    ("half a surrogate pair in the text", {"response_body": "\ud83d"}),
+    ("an address that is none", {"resolved_ip": "fe80::1%eth0"}),
+    ("a wait that no integer holds", {"retry_after_seconds": 2**31}),
+    ("a duration that no integer holds", {"duration_ms": 2**31}),
+]
+
+
+@pytest.mark.parametrize("poison", [how for _, how in POISON], ids=[name for name, _ in POISON])
+async def test_a_poisoned_result_is_written_as_internal_error_alone(
+    worker: Connection, seed: Seed, poison: dict[str, Any]
+) -> None:
+    jobs = await claim(worker, *[await seed.job() for _ in range(5)])
+    results = [AttemptResult(job, outcome(**(poison if n == 2 else {}))) for n, job in enumerate(jobs)]
+    written = await deliver.record_results(worker, results, worker_id="w1")
+    assert written == {job.id for job in jobs}
+    rows = [await job_row(seed, job.id) for job in jobs]
+    assert [row["error_code"] for row in rows] == [None, None, "internal_error", None, None]
+
+
+async def test_an_error_word_that_is_too_long_is_replaced(worker: Connection, seed: Seed) -> None:
+    (job,) = await claim(worker, await seed.job())
+    await record(worker, job, error_code="x" * 101)
+    assert (await job_row(seed, job.id))["error_code"] == "internal_error"
+
+
+async def test_a_claim_that_is_handed_back_waits_again_at_once(worker: Connection, seed: Seed) -> None:
+    (job,) = await claim(worker, await seed.job())
+    await deliver.hand_back_jobs(worker, [job], worker_id="w1")
+    assert (await job_row(seed, job.id))["lease_until"] is None
+    (again,) = await claim(worker, job.id, worker_id="w2")
+    assert again.claim_count == 2
+
+
+@pytest.mark.parametrize(("worker_id", "behind"), [("w2", 0), ("w1", 1)])
+async def test_only_the_holder_hands_a_claim_back(
+    worker: Connection, seed: Seed, worker_id: str, behind: int
+) -> None:
+    (job,) = await claim(worker, await seed.job())
+    stale = replace(job, claim_count=job.claim_count - behind)
+    await deliver.hand_back_jobs(worker, [stale], worker_id=worker_id)
+    assert (await job_row(seed, job.id))["state"] == "Leased"
+
+
+async def crowd_of_jobs(seed: Seed, subscription_id: int, count: int, attempt_number: int = 1) -> None:
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
+        " SELECT %(subscription_id)s * 1000000 + n, %(subscription_id)s, %(attempt_number)s, now()"
+        " FROM generate_series(1, %(count)s) AS n",
+        {"subscription_id": subscription_id, "count": count, "attempt_number": attempt_number},
+    )
+
+
+async def find(connection: Connection, lane: Lane = Lane.FIRST, **options: Any) -> dict[int, list[int]]:
+    found = await deliver.find_waiting_jobs(connection, lane, **{"default_room": 5, "busy": {}, **options})
+    return {waiting.subscription_id: waiting.ids or [] for waiting in found}
+
+
+async def test_a_crowd_for_one_endpoint_hides_nobody_else(worker: Connection, seed: Seed) -> None:
+    await crowd_of_jobs(seed, 1, 20_000)
+    for subscription_id in range(2, 12):
+        await crowd_of_jobs(seed, subscription_id, 3)
+    found = await find(worker)
+    assert {key: len(ids) for key, ids in found.items()} == {1: 5, **dict.fromkeys(range(2, 12), 3)}
+    assert found[1] == [1, 2, 3, 4, 5]
+
+
+async def test_a_busy_endpoint_gets_the_room_that_is_left(worker: Connection, seed: Seed) -> None:
+    for subscription_id in (1, 2, 3):
+        await crowd_of_jobs(seed, subscription_id, 10)
+    found = await find(worker, busy={1: 0, 2: 2, 99: 7})
+    assert {key: len(ids) for key, ids in found.items()} == {1: 0, 2: 2, 3: 5}
+
+
+async def test_a_search_goes_on_where_the_last_one_ended(worker: Connection, seed: Seed) -> None:
+    for subscription_id in (1, 2, 3, 4):
+        await crowd_of_jobs(seed, subscription_id, 1)
+    assert list(await find(worker, max_subscriptions=2)) == [1, 2]
+    assert list(await find(worker, max_subscriptions=2, after_subscription=2)) == [3, 4]
+    assert await find(worker, after_subscription=4) == {}
+
+
+async def test_first_attempts_and_retries_wait_apart(worker: Connection, seed: Seed) -> None:
+    await crowd_of_jobs(seed, 1, 10_000, attempt_number=2)
+    await crowd_of_jobs(seed, 2, 1)
+    assert list(await find(worker)) == [2]
+    assert list(await find(worker, Lane.RETRY)) == [1]
+
+
+async def test_jobs_under_way_and_ended_are_not_found(worker: Connection, seed: Seed) -> None:
+    await seed.claim(await seed.job())
+    await seed.finish(await seed.job())
+    retried = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(retried)
+    (moved,) = await orchestrate.start_due_retries(seed.connection, POLICY)
+    assert await find(worker) == {}
+    assert await find(worker, Lane.RETRY) == {moved.subscription_id: [moved.job_id]}

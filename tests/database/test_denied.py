@@ -1,0 +1,355 @@
+"""Each role logs in and tries what it may not do; only a missing privilege counts as the refusal.
+
+The statements of the seeds' Deny lists (r02 §4, r04 §4, r01 §9) come first for each role. The positive
+control at the end runs the real stages as the real roles: a role that could do nothing would pass all the rest.
+"""
+
+import pytest
+from psycopg import errors
+
+from shared.adapters.database import Role
+from shared.core.address_policy import AddressPolicy
+from shared.core.event_input import EventDraft
+from shared.core.models import NewSubscription, SubscriptionChange
+from shared.core.saga import SagaStatus
+from shared.stages import api_keys, deliver, inspect, orchestrate, requeue, subscriptions, verify_subscription
+from shared.stages.accept_events import AcceptedEvent, accept_events
+from shared.stages.audit import audit
+from shared.stages.clean_leases import clean_leases
+from shared.stages.deliver import AttemptResult, Lane
+from shared.stages.requeue import DeadLetterFilter
+from shared.stages.route_events import route_events
+from tests.conftest import Connect
+from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, outcome
+
+FUNCTION_ROLES = [role for role in Role if role is not Role.OWNER]
+
+INSERT_EVENT = "INSERT INTO events (event_type, payload) VALUES ('a', '{}')"
+INSERT_SUBSCRIPTION = "INSERT INTO subscriptions (event_type, callback_url) VALUES ('a', 'https://a.example')"
+INSERT_SAGA = "INSERT INTO webhook_delivery_sagas (event_id, subscription_id) VALUES (1, 1)"
+INSERT_JOB = (
+    "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
+    " VALUES (1, 1, 1, now())"
+)
+INSERT_FINISHED_JOB = (
+    "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status)"
+    " VALUES (1, 1, 1, now(), 'Completed')"
+)
+INSERT_DEAD_LETTER = (
+    "INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, payload_snapshot)"
+    " VALUES (1, 1, 1, 'default', 'a', '{}')"
+)
+
+DENIED: dict[Role, list[str]] = {
+    Role.INGEST: [
+        "UPDATE events SET event_type = 'b'",
+        "DELETE FROM events",
+        INSERT_SAGA,
+        "UPDATE webhook_delivery_sagas SET status = 'Completed'",
+        "DELETE FROM webhook_delivery_sagas",
+        INSERT_JOB,
+        "UPDATE webhook_delivery_jobs SET status = 'Leased'",
+        "DELETE FROM webhook_delivery_jobs",
+        INSERT_DEAD_LETTER,
+        "UPDATE dead_letters SET final_error_code = 'x'",
+        "DELETE FROM dead_letters",
+        "INSERT INTO events (event_type, payload, created_at) VALUES ('a', '{}', '2020-01-01')",
+        "INSERT INTO routing_outbox (event_id, created_at) VALUES (1, now())",
+        "DELETE FROM routing_outbox",
+        "SELECT callback_url FROM subscriptions",
+        "SELECT headers FROM subscriptions",
+        INSERT_SUBSCRIPTION,
+        "UPDATE subscriptions SET active = false",
+        "SELECT id FROM webhook_delivery_sagas",
+        "SELECT id FROM webhook_delivery_jobs",
+        "SELECT id FROM dead_letters",
+    ],
+    Role.ROUTER: [
+        INSERT_JOB,
+        "UPDATE webhook_delivery_sagas SET status = 'InProgress'",
+        "UPDATE webhook_delivery_sagas SET next_attempt_at = now()",
+        "DELETE FROM webhook_delivery_sagas",
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status) VALUES (1, 1, 'Completed')",
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)",
+        "SELECT status FROM webhook_delivery_sagas",
+        "SELECT payload FROM events",
+        "SELECT * FROM events",
+        "SELECT external_id FROM events",
+        INSERT_EVENT,
+        "UPDATE events SET event_type = 'b'",
+        "DELETE FROM events",
+        "UPDATE subscriptions SET active = false",
+        INSERT_SUBSCRIPTION,
+        "SELECT callback_url FROM subscriptions",
+        "INSERT INTO routing_outbox (event_id, created_at) VALUES (1, now())",
+        "SELECT id FROM webhook_delivery_jobs",
+        "SELECT id FROM dead_letters",
+        INSERT_DEAD_LETTER,
+    ],
+    Role.ORCHESTRATOR: [
+        "DELETE FROM webhook_delivery_sagas",
+        INSERT_EVENT,
+        "UPDATE events SET event_type = 'b'",
+        "DELETE FROM events",
+        INSERT_SUBSCRIPTION,
+        "UPDATE subscriptions SET active = false",
+        "DELETE FROM subscriptions",
+        INSERT_SAGA,
+        "UPDATE webhook_delivery_sagas SET event_id = 2",
+        "UPDATE webhook_delivery_sagas SET subscription_id = 2",
+        "UPDATE webhook_delivery_sagas SET requeued_from = 2",
+        "UPDATE webhook_delivery_jobs SET status = 'Pending'",
+        "UPDATE webhook_delivery_jobs SET lease_until = now()",
+        "UPDATE webhook_delivery_jobs SET error_code = 'x'",
+        INSERT_FINISHED_JOB,
+        "DELETE FROM webhook_delivery_jobs",
+        "UPDATE dead_letters SET final_error_code = 'x'",
+        "DELETE FROM dead_letters",
+        "SELECT event_id FROM routing_outbox",
+    ],
+    Role.DELIVERY: [
+        INSERT_SAGA,
+        "DELETE FROM webhook_delivery_sagas",
+        INSERT_DEAD_LETTER,
+        "UPDATE dead_letters SET final_error_code = 'x'",
+        "DELETE FROM dead_letters",
+        "UPDATE webhook_delivery_sagas SET status = 'Completed'",
+        "UPDATE webhook_delivery_sagas SET attempt_count = attempt_count + 1",
+        "UPDATE webhook_delivery_sagas SET next_attempt_at = now()",
+        "SELECT id FROM webhook_delivery_sagas FOR UPDATE",
+        INSERT_JOB,
+        "DELETE FROM webhook_delivery_jobs",
+        "UPDATE webhook_delivery_jobs SET applied_at = now()",
+        "UPDATE webhook_delivery_jobs SET saga_id = 2",
+        "UPDATE webhook_delivery_jobs SET attempt_number = 2",
+        "UPDATE webhook_delivery_jobs SET attempt_at = now()",
+        INSERT_EVENT,
+        "UPDATE events SET event_type = 'b'",
+        INSERT_SUBSCRIPTION,
+        "UPDATE subscriptions SET verified = true",
+        "UPDATE subscription_secrets SET secret = 'x'",
+        "INSERT INTO subscription_secrets (subscription_id, secret) VALUES (1, 'x')",
+        "DELETE FROM subscription_secrets",
+        "SELECT event_id FROM routing_outbox",
+    ],
+    Role.LEASE_CLEANER: [
+        INSERT_JOB,
+        "DELETE FROM webhook_delivery_jobs",
+        "UPDATE webhook_delivery_jobs SET applied_at = now()",
+        "UPDATE webhook_delivery_jobs SET claim_count = 0",
+        "UPDATE webhook_delivery_jobs SET worker_id = 'me'",
+        "UPDATE webhook_delivery_jobs SET response_status = 200",
+        "SELECT id FROM webhook_delivery_sagas",
+        "UPDATE webhook_delivery_sagas SET status = 'Completed'",
+        "SELECT id FROM events",
+        "SELECT id FROM subscriptions",
+        "SELECT id FROM dead_letters",
+    ],
+    Role.SUBSCRIPTIONS: [
+        "DELETE FROM subscriptions",
+        "SELECT id FROM events",
+        INSERT_EVENT,
+        "SELECT id FROM webhook_delivery_sagas",
+        INSERT_SAGA,
+        "SELECT id FROM webhook_delivery_jobs",
+        INSERT_JOB,
+        "SELECT id FROM dead_letters",
+        "SELECT event_id FROM routing_outbox",
+    ],
+    Role.ADMIN: [
+        "UPDATE webhook_delivery_sagas SET status = 'Pending'",
+        "DELETE FROM webhook_delivery_sagas",
+        "UPDATE events SET event_type = 'b'",
+        "UPDATE subscriptions SET active = true",
+        INSERT_SAGA,
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)",
+        INSERT_EVENT,
+        "DELETE FROM events",
+        INSERT_SUBSCRIPTION,
+        "DELETE FROM subscriptions",
+        INSERT_JOB,
+        "UPDATE webhook_delivery_jobs SET status = 'Pending'",
+        "DELETE FROM webhook_delivery_jobs",
+        INSERT_DEAD_LETTER,
+        "UPDATE dead_letters SET final_error_code = 'x'",
+        "DELETE FROM dead_letters",
+        "DELETE FROM routing_outbox",
+    ],
+}
+
+DENIED_TO_ALL = [
+    "SELECT key_sha256 FROM api_keys",
+    "INSERT INTO api_keys (name, key_sha256, last_four, scopes) VALUES ('a', sha256('a'), 'aaaa', '{admin}')",
+    "UPDATE api_keys SET revoked_at = NULL",
+    "DELETE FROM api_keys",
+    "TRUNCATE events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters",
+    "CREATE TABLE mine (id bigint)",
+    "ALTER TABLE events DISABLE TRIGGER ALL",
+    "DROP TRIGGER events_never_change ON events",
+    "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+    "SET session_replication_role = replica",
+    "SET ROLE retention_operator",
+    "CREATE ROLE friend",
+    "SELECT refuse_untrue_dead_letters()",
+]
+
+SECRETS_READERS = {Role.DELIVERY, Role.SUBSCRIPTIONS}
+KEY_CHECKERS = {Role.INGEST, Role.SUBSCRIPTIONS, Role.ADMIN}
+
+LIMITED_TO: list[tuple[str, set[Role]]] = [
+    ("SELECT secret FROM subscription_secrets", SECRETS_READERS),
+    ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
+    ("SELECT create_api_key('a', sha256('a'), 'aaaa', NULL, '{admin}')", {Role.ADMIN}),
+    ("SELECT * FROM list_api_keys()", {Role.ADMIN}),
+    ("SELECT revoke_api_key(1)", {Role.ADMIN}),
+    ("SELECT * FROM check_api_key(sha256('a'))", KEY_CHECKERS),
+]
+
+
+def both(denied: dict[Role, list[str]]) -> list[tuple[Role, str]]:
+    return [(role, statement) for role, statements in denied.items() for statement in statements]
+
+
+@pytest.mark.parametrize(("role", "statement"), both(DENIED))
+async def test_a_role_is_refused(connect: Connect, role: Role, statement: str) -> None:
+    connection = await connect(role)
+    with pytest.raises(errors.InsufficientPrivilege):
+        await connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize("statement", DENIED_TO_ALL)
+async def test_every_role_is_refused(connect: Connect, statement: str) -> None:
+    for role in FUNCTION_ROLES:
+        connection = await connect(role)
+        with pytest.raises(errors.InsufficientPrivilege):
+            await connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize(("statement", "allowed"), LIMITED_TO)
+async def test_only_these_roles_may(connect: Connect, statement: str, allowed: set[Role]) -> None:
+    may: set[Role] = set()
+    for role in FUNCTION_ROLES:
+        connection = await connect(role)
+        try:
+            await connection.execute(statement.encode())
+        except errors.InsufficientPrivilege:
+            continue
+        may.add(role)
+    assert may == allowed
+
+
+async def test_nobody_logs_in_as_the_role_that_may_delete(connect: Connect, seed: Seed) -> None:
+    assert await seed.value("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'retention_operator'") is False
+    members = "SELECT count(*) FROM pg_auth_members WHERE roleid = 'retention_operator'::regrole"
+    assert await seed.value(members) == 0
+
+
+async def test_no_role_has_powers_beyond_its_grants(seed: Seed) -> None:
+    powerful = await seed.rows(
+        "SELECT rolname FROM pg_roles WHERE rolname = ANY (%s)"
+        " AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)",
+        [[role.value for role in FUNCTION_ROLES]],
+    )
+    assert powerful == []
+
+
+async def test_every_role_has_timeouts_without_session_settings(connect: Connect) -> None:
+    for role in FUNCTION_ROLES:
+        connection = await connect(role)
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            shown = await (await connection.execute("SELECT current_setting(%s)", [name])).fetchone()
+            assert shown not in (None, ("0",), ("",)), (role, name)
+
+
+# The positive control: what each role is for, done by the real stage as that role.
+
+
+async def test_ingest_may_add_events_and_read_its_repeats(connect: Connect) -> None:
+    connection = await connect(Role.INGEST)
+    draft = EventDraft("a", "{}", external_id="key")
+    first, again = [(await accept_events(connection, [draft]))[0] for _ in range(2)]
+    assert isinstance(first, AcceptedEvent)
+    assert isinstance(again, AcceptedEvent)
+    assert (first.duplicate, again.duplicate, again.id) == (False, True, first.id)
+    assert await api_keys.check_api_keys(connection, [b"0" * 32]) == []
+
+
+async def test_the_router_may_start_sagas(connect: Connect, seed: Seed) -> None:
+    event_id = await seed.event_for(await seed.subscription())
+    routed = await route_events(await connect(Role.ROUTER))
+    assert (routed.event_ids, len(routed.saga_ids)) == ([event_id], 1)
+
+
+async def test_the_orchestrator_may_move_sagas_to_every_end(connect: Connect, seed: Seed) -> None:
+    connection = await connect(Role.ORCHESTRATOR)
+    sagas = [await seed.saga() for _ in range(3)]
+    started = await orchestrate.start_first_attempts(connection, POLICY)
+    assert [moved.status for moved in started] == [SagaStatus.IN_PROGRESS] * 3
+    jobs = {moved.saga_id: moved.job_id or 0 for moved in started}
+    await seed.finish(jobs[sagas[0]])
+    await seed.finish(jobs[sagas[1]], "http_503")
+    assert {moved.status for moved in await orchestrate.apply_results(connection, POLICY)} == {
+        SagaStatus.COMPLETED,
+        SagaStatus.PENDING_RETRY,
+    }
+    await seed.finish(jobs[sagas[2]], "http_503")
+    (dead,) = await orchestrate.apply_results(connection, LAST_ATTEMPT)
+    assert dead.dead_letter_id is not None
+    assert (await orchestrate.cancel_saga(connection, POLICY, sagas[1])).status is SagaStatus.DEAD_LETTERED
+    assert await orchestrate.seconds_until_next_retry(connection) is None
+
+
+async def test_the_worker_may_claim_and_report(connect: Connect, seed: Seed) -> None:
+    connection = await connect(Role.DELIVERY)
+    job_id = await seed.job()
+    (waiting,) = await deliver.find_waiting_jobs(connection, Lane.FIRST, default_room=1, busy={})
+    assert waiting.ids == [job_id]
+    held = await deliver.claim_jobs(connection, [job_id], worker_id="w", lease_seconds=60)
+    await deliver.hand_back_jobs(connection, held, worker_id="w")
+    (job,) = await deliver.claim_jobs(connection, [job_id], worker_id="w", lease_seconds=60)
+    assert seed.box.open((job.secrets or [""])[0]) == seed.secrets[job.subscription_id]
+    result = AttemptResult(job, outcome())
+    assert await deliver.record_results(connection, [result], worker_id="w") == {job_id}
+
+
+@pytest.mark.parametrize(("max_claims", "status"), [(5, "Pending"), (1, "Failed")])
+async def test_the_cleaner_may_end_leases(connect: Connect, seed: Seed, max_claims: int, status: str) -> None:
+    job_id = await seed.job()
+    await seed.claim(job_id)
+    await seed.expire_lease(job_id)
+    (reset,) = await clean_leases(await connect(Role.LEASE_CLEANER), max_claims=max_claims)
+    assert (reset.id, reset.status) == (job_id, status)
+
+
+async def test_the_subscription_admin_may_configure(connect: Connect, seed: Seed) -> None:
+    connection = await connect(Role.SUBSCRIPTIONS)
+    url = "https://receiver.example/hook"
+    new = NewSubscription(event_type="a", callback_url=url)
+    made = await subscriptions.create_subscription(
+        connection, new, tenant_id="default", callback_url=url, sealed_secret=seed.box.seal("whsec_x")
+    )
+    assert len(await verify_subscription.sealed_secrets(connection, made.id)) == 1
+    assert (await verify_subscription.mark_verified(connection, made.id, url)).verified
+    changed = await subscriptions.change_subscription(
+        connection, made.id, SubscriptionChange(active=False), tenant_id=None, policy=AddressPolicy()
+    )
+    assert not changed.active
+    assert await subscriptions.list_subscriptions(connection, tenant_id=None) == [changed]
+    await subscriptions.deactivate_subscription(connection, made.id, tenant_id=None)
+
+
+async def test_the_operator_may_look_at_everything_and_requeue(connect: Connect, seed: Seed) -> None:
+    connection = await connect(Role.ADMIN)
+    dead_letter_id = await seed.dead_letter()
+    (listed,) = await inspect.list_dead_letters(connection, DeadLetterFilter())
+    assert listed.id == dead_letter_id
+    shown = await inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
+    event = await inspect.show_event(connection, shown.webhook_id, tenant_id=None)
+    assert [len(saga.attempts) for saga in event.sagas] == [1]
+    assert (await requeue.requeue_one(connection, dead_letter_id)).created
+    assert (await requeue.requeue_matching(connection, DeadLetterFilter())).matched == 0
+    assert (await inspect.read_stats(connection)).dead_letters_24h == 1
+    assert [finding.rows for finding in await audit(connection) if finding.rows] == []
+    key_id = await api_keys.create_api_key(connection, "hs_secret_key", name="ci")
+    assert [key.id for key in await api_keys.list_api_keys(connection)] == [key_id]
+    await api_keys.revoke_api_key(connection, key_id)

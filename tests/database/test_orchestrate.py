@@ -1,0 +1,371 @@
+"""The orchestrator moves sagas: each move through the real stage, once, whoever else is at work."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.adapters.database import Connection, Role
+from shared.core.errors import Conflict, NotFound
+from shared.core.saga import RetryPolicy, SagaStatus
+from shared.stages import orchestrate
+from shared.stages.orchestrate import SagaMoved
+from tests.conftest import Connect
+from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
+
+NO_JITTER = RetryPolicy(jitter=0)
+
+
+@pytest.fixture
+async def orchestrator(connect: Connect) -> Connection:
+    return await connect(Role.ORCHESTRATOR)
+
+
+async def finished(seed: Seed, error_code: str | None = None, **fields: Any) -> tuple[int, int]:
+    """A saga InProgress whose job has ended, and that job."""
+    saga_id = await seed.saga(SagaStatus.IN_PROGRESS, await seed.subscription(**fields))
+    job_id = await seed.active_job(saga_id)
+    await seed.finish(job_id, error_code)
+    return saga_id, job_id
+
+
+async def wait_of(seed: Seed, saga_id: int) -> float:
+    """Seconds between the failure and the next attempt."""
+    return await seed.value(
+        "SELECT extract(epoch FROM next_attempt_at - updated_at)::float8 FROM webhook_delivery_sagas"
+        " WHERE id = %s",
+        [saga_id],
+    )
+
+
+async def test_a_pending_saga_gets_one_job_and_is_in_progress(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga()
+    (moved,) = await orchestrate.start_first_attempts(orchestrator, POLICY)
+    assert (moved.saga_id, moved.status, moved.attempt_count) == (saga_id, SagaStatus.IN_PROGRESS, 0)
+    job = await seed.row("SELECT * FROM webhook_delivery_jobs WHERE id = %s", [moved.job_id])
+    saga = await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+    assert (job["saga_id"], job["status"], job["attempt_number"]) == (saga_id, "Pending", 1)
+    assert job["subscription_id"] == saga["subscription_id"]
+    assert job["attempt_at"] == saga["next_attempt_at"]
+    assert await orchestrate.start_first_attempts(orchestrator, POLICY) == []
+
+
+async def test_a_success_completes_the_saga_and_nothing_else_happens_to_it(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    saga_id, job_id = await finished(seed)
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert (moved.status, moved.attempt_count, moved.job_id) == (SagaStatus.COMPLETED, 1, job_id)
+    assert await seed.status_of(saga_id) is SagaStatus.COMPLETED
+    assert await seed.value("SELECT count(*) FROM dead_letters") == 0
+
+
+async def test_a_failure_waits_for_the_backoff(orchestrator: Connection, seed: Seed) -> None:
+    saga_id, _ = await finished(seed, "http_503")
+    (moved,) = await orchestrate.apply_results(orchestrator, NO_JITTER)
+    assert (moved.status, moved.attempt_count) == (SagaStatus.PENDING_RETRY, 1)
+    assert moved.final_error_code == "http_503"
+    assert await wait_of(seed, saga_id) == pytest.approx(30, abs=0.1)
+    assert await orchestrate.start_due_retries(orchestrator, POLICY) == []
+    assert await orchestrate.seconds_until_next_retry(orchestrator) == pytest.approx(30, abs=2)
+
+
+async def test_a_retry_that_is_due_gets_the_next_attempt(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(saga_id)
+    (moved,) = await orchestrate.start_due_retries(orchestrator, POLICY)
+    assert (moved.saga_id, moved.status) == (saga_id, SagaStatus.IN_PROGRESS)
+    job = await seed.row("SELECT * FROM webhook_delivery_jobs WHERE id = %s", [moved.job_id])
+    assert (job["attempt_number"], job["status"]) == (2, "Pending")
+
+
+async def test_the_last_failure_dead_letters_in_one_step(orchestrator: Connection, seed: Seed) -> None:
+    saga_id, _ = await finished(seed, "http_503", max_retry_limit=1)
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert (moved.status, moved.attempt_count) == (SagaStatus.DEAD_LETTERED, 1)
+    dead = await seed.row("SELECT * FROM dead_letters")
+    assert (dead["id"], dead["saga_id"]) == (moved.dead_letter_id, saga_id)
+    assert dead["final_error_code"] == "http_503"
+
+
+async def test_five_attempts_are_five_posts_and_no_more(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
+    statuses: list[SagaStatus] = []
+    for attempt in range(5):
+        if attempt:
+            await seed.make_due(saga_id)
+            await orchestrate.start_due_retries(orchestrator, POLICY)
+        await seed.finish(await seed.active_job(saga_id), "http_503")
+        (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+        statuses.append(moved.status)
+    assert statuses == [SagaStatus.PENDING_RETRY] * 4 + [SagaStatus.DEAD_LETTERED]
+    numbers = await seed.value("SELECT array_agg(attempt_number ORDER BY id) FROM webhook_delivery_jobs")
+    assert numbers == [1, 2, 3, 4, 5]
+
+
+async def test_the_last_failure_stays_readable_after_a_success(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(saga_id)
+    await seed.finish(await seed.start(saga_id))
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert (moved.status, moved.final_error_code) == (SagaStatus.COMPLETED, "http_503")
+
+
+async def test_one_result_delivered_twice_moves_the_saga_once(orchestrator: Connection, seed: Seed) -> None:
+    saga_id, job_id = await finished(seed, "http_503")
+    first = await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id, job_id])
+    again = await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id])
+    assert (len(first), again) == (1, [])
+    row = await seed.row("SELECT attempt_count FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+    assert row["attempt_count"] == 1
+
+
+async def test_a_repeat_of_an_old_result_does_not_touch_the_attempt_under_way(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    saga_id, job_id = await finished(seed, "http_503")
+    await orchestrate.apply_results(orchestrator, POLICY)
+    await seed.make_due(saga_id)
+    await seed.start(saga_id)
+    assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id]) == []
+    assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
+
+
+async def test_a_job_that_has_not_ended_has_no_result(orchestrator: Connection, seed: Seed) -> None:
+    job_id = await seed.job()
+    assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id, 10**12]) == []
+    await seed.claim(job_id)
+    assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id]) == []
+
+
+async def test_orchestrators_at_once_take_each_result_once(connect: Connect, seed: Seed) -> None:
+    subscription_id = await seed.subscription()
+    for job_id in await seed.jobs(subscription_id, 200):
+        await seed.finish(job_id, "http_503")
+    crowd = [await connect(Role.ORCHESTRATOR) for _ in range(4)]
+
+    async def drain(connection: Connection) -> list[SagaMoved]:
+        moved: list[SagaMoved] = []
+        while batch := await orchestrate.apply_results(connection, POLICY, limit=20):
+            moved += batch
+        return moved
+
+    moved = [saga for some in await asyncio.gather(*map(drain, crowd)) for saga in some]
+    assert len(moved) == len({saga.saga_id for saga in moved}) == 200
+    assert await seed.rows("SELECT DISTINCT attempt_count FROM webhook_delivery_sagas") == [
+        {"attempt_count": 1}
+    ]
+
+
+async def test_orchestrators_at_once_make_one_job_for_each_saga(connect: Connect, seed: Seed) -> None:
+    sagas = [await seed.saga() for _ in range(40)]
+    crowd = [await connect(Role.ORCHESTRATOR) for _ in range(4)]
+    by_id = [orchestrate.start_attempts_of(connection, POLICY, sagas) for connection in crowd[:2]]
+    oldest = [orchestrate.start_first_attempts(connection, POLICY) for connection in crowd[2:]]
+    moved = [saga for some in await asyncio.gather(*by_id, *oldest) for saga in some]
+    assert sorted(saga.saga_id for saga in moved) == sagas
+    assert await seed.value("SELECT count(*) FROM webhook_delivery_jobs") == 40
+
+
+async def test_a_batch_takes_no_more_than_its_limit_oldest_first(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    sagas = [await seed.saga() for _ in range(3)]
+    moved = await orchestrate.start_first_attempts(orchestrator, POLICY, limit=2)
+    assert [saga.saga_id for saga in moved] == sagas[:2]
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_saga_is_not_started_before_its_time(
+    orchestrator: Connection, seed: Seed, named: bool
+) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
+    if named:
+        moved = await orchestrate.start_attempts_of(orchestrator, POLICY, [saga_id])
+    else:
+        moved = await orchestrate.start_due_retries(orchestrator, POLICY)
+    assert moved == []
+    assert await seed.status_of(saga_id) is SagaStatus.PENDING_RETRY
+
+
+@pytest.mark.parametrize("status", [SagaStatus.IN_PROGRESS, SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED])
+async def test_a_late_message_starts_no_attempt(
+    orchestrator: Connection, seed: Seed, status: SagaStatus
+) -> None:
+    late, fresh = await seed.saga(status), await seed.saga()
+    jobs_before = await seed.value("SELECT count(*) FROM webhook_delivery_jobs")
+    moved = await orchestrate.start_attempts_of(orchestrator, POLICY, [late, fresh, 10**12])
+    assert [saga.saga_id for saga in moved] == [fresh]
+    assert await seed.status_of(late) is status
+    assert await seed.value("SELECT count(*) FROM webhook_delivery_jobs") == jobs_before + 1
+
+
+async def test_a_limit_that_was_lowered_ends_a_waiting_saga_with_its_last_failure(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(saga_id)
+    await seed.connection.execute("UPDATE subscriptions SET max_retry_limit = 1")
+    (moved,) = await orchestrate.start_due_retries(orchestrator, POLICY)
+    assert (moved.saga_id, moved.status, moved.job_id) == (saga_id, SagaStatus.DEAD_LETTERED, None)
+    assert await seed.value("SELECT final_error_code FROM dead_letters") == "http_503"
+    assert await seed.value("SELECT attempt_count FROM webhook_delivery_sagas") == 1
+
+
+async def test_a_limit_that_was_raised_gives_further_attempts(orchestrator: Connection, seed: Seed) -> None:
+    await finished(seed, "http_503", max_retry_limit=1)
+    await seed.connection.execute("UPDATE subscriptions SET max_retry_limit = 2")
+    (moved,) = await orchestrate.apply_results(orchestrator, LAST_ATTEMPT)
+    assert moved.status is SagaStatus.PENDING_RETRY
+
+
+STOPPED = ["active = false", "verified = false", "deleted_at = now()"]
+
+
+@pytest.mark.parametrize("stopped", STOPPED)
+@pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY])
+async def test_a_subscription_that_takes_nothing_gets_no_job_and_loses_nothing(
+    orchestrator: Connection, seed: Seed, status: SagaStatus, stopped: str
+) -> None:
+    saga_id = await seed.saga(status)
+    await seed.make_due(saga_id)
+    await seed.connection.execute(f"UPDATE subscriptions SET {stopped}".encode())
+    (moved,) = await orchestrate.start_attempts_of(orchestrator, POLICY, [saga_id])
+    assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, "subscription_inactive")
+    assert moved.job_id is None
+    assert await seed.value("SELECT final_error_code FROM dead_letters") == "subscription_inactive"
+
+
+@pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY])
+async def test_a_waiting_saga_can_be_canceled(
+    orchestrator: Connection, seed: Seed, status: SagaStatus
+) -> None:
+    saga_id = await seed.saga(status)
+    moved = await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
+    assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, "canceled")
+    dead = await seed.row("SELECT id, final_error_code FROM dead_letters WHERE saga_id = %s", [saga_id])
+    assert dead == {"id": moved.dead_letter_id, "final_error_code": "canceled"}
+
+
+@pytest.mark.parametrize("status", [SagaStatus.IN_PROGRESS, SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED])
+async def test_a_saga_that_does_not_wait_cannot_be_canceled(
+    orchestrator: Connection, seed: Seed, status: SagaStatus
+) -> None:
+    saga_id = await seed.saga(status)
+    with pytest.raises(Conflict) as refused:
+        await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
+    assert refused.value.code == "saga_not_waiting"
+    assert await seed.status_of(saga_id) is status
+
+
+async def test_canceling_again_gives_the_same_answer(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga()
+    first = await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
+    again = await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
+    assert (again.saga_id, again.status, again.dead_letter_id) == (
+        saga_id,
+        SagaStatus.DEAD_LETTERED,
+        first.dead_letter_id,
+    )
+
+
+async def test_canceling_no_saga_is_not_found(orchestrator: Connection) -> None:
+    with pytest.raises(NotFound) as refused:
+        await orchestrate.cancel_saga(orchestrator, POLICY, 10**12)
+    assert refused.value.code == "saga_not_found"
+
+
+async def test_one_tenant_cannot_cancel_the_saga_of_another(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING, await seed.subscription(tenant_id="acme"))
+    with pytest.raises(NotFound):
+        await orchestrate.cancel_saga(orchestrator, POLICY, saga_id, tenant_id="rival")
+    assert await seed.status_of(saga_id) is SagaStatus.PENDING
+    assert (await orchestrate.cancel_saga(orchestrator, POLICY, saga_id, tenant_id="acme")).dead_letter_id
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"), [(None, 30), (0, 30), (10, 30), (120, 120), (86_400, 3600), (2**31 - 1, 3600)]
+)
+async def test_retry_after_only_lengthens_the_wait_up_to_an_hour(
+    orchestrator: Connection, seed: Seed, asked: int | None, seconds: float
+) -> None:
+    saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
+    await seed.finish(await seed.active_job(saga_id), "http_429", retry_after_seconds=asked)
+    await orchestrate.apply_results(orchestrator, NO_JITTER)
+    assert await wait_of(seed, saga_id) == pytest.approx(seconds, abs=0.1)
+
+
+async def test_a_subscription_has_its_own_base_delay_and_limit(orchestrator: Connection, seed: Seed) -> None:
+    patient, _ = await finished(seed, "http_503", base_delay_seconds=600.0)
+    hasty, _ = await finished(seed, "http_503", base_delay_seconds=0.25)
+    moved = await orchestrate.apply_results(orchestrator, NO_JITTER)
+    assert [saga.max_retry_limit for saga in moved] == [5, 5]
+    assert await wait_of(seed, patient) == pytest.approx(600, abs=0.1)
+    assert await wait_of(seed, hasty) == pytest.approx(0.25, abs=0.1)
+
+
+async def test_the_wait_doubles_with_each_failure(orchestrator: Connection, seed: Seed) -> None:
+    saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
+    waits: list[float] = []
+    for attempt in range(3):
+        if attempt:
+            await seed.make_due(saga_id)
+            await orchestrate.start_due_retries(orchestrator, POLICY)
+        await seed.finish(await seed.active_job(saga_id), "http_503")
+        await orchestrate.apply_results(orchestrator, NO_JITTER)
+        waits.append(await wait_of(seed, saga_id))
+    assert waits == pytest.approx([30, 60, 120], abs=0.1)
+
+
+async def test_the_wait_starts_at_the_databases_clock(orchestrator: Connection, seed: Seed) -> None:
+    await finished(seed, "http_503")
+    before: datetime = await seed.value("SELECT clock_timestamp()")
+    (moved,) = await orchestrate.apply_results(orchestrator, NO_JITTER)
+    after: datetime = await seed.value("SELECT clock_timestamp()")
+    wait = timedelta(seconds=30)
+    assert before + wait <= moved.next_attempt_at <= after + wait
+
+
+PAYLOADS = [
+    '{"a":1.10,"big":12345678901234567890,"a":2}',
+    '{ "spaces" :\t"kept" ,\n"nul": "\\u0000", "half": "\\ud83d" }',
+    "null",
+    "[1e400,-0.0]",
+    '"\u2028\U0001f600"',
+]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("how", ["failure", "canceled", "inactive"])
+async def test_a_dead_letter_keeps_the_payload_to_the_byte(
+    orchestrator: Connection, seed: Seed, payload: str, how: str
+) -> None:
+    saga_id = await seed.saga(payload=payload)
+    if how == "failure":
+        await seed.finish(await seed.start(saga_id), "http_503")
+        await orchestrate.apply_results(orchestrator, LAST_ATTEMPT)
+    elif how == "canceled":
+        await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
+    else:
+        await seed.connection.execute("UPDATE subscriptions SET active = false")
+        await orchestrate.start_first_attempts(orchestrator, POLICY)
+    assert await seed.value("SELECT payload_snapshot::text FROM dead_letters") == payload
+
+
+async def test_a_mixed_batch_moves_each_saga_by_its_own_result(orchestrator: Connection, seed: Seed) -> None:
+    expected = {
+        (await finished(seed))[0]: SagaStatus.COMPLETED,
+        (await finished(seed, "http_503"))[0]: SagaStatus.PENDING_RETRY,
+        (await finished(seed, "http_410", max_retry_limit=1))[0]: SagaStatus.DEAD_LETTERED,
+    }
+    moved = await orchestrate.apply_results(orchestrator, POLICY)
+    assert {saga.saga_id: saga.status for saga in moved} == expected
+    assert [saga.saga_id for saga in moved if saga.dead_letter_id] == [list(expected)[2]]
+
+
+async def test_nothing_to_do_is_no_error(orchestrator: Connection) -> None:
+    assert await orchestrate.apply_results(orchestrator, POLICY) == []
+    assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[]) == []
+    assert await orchestrate.start_attempts_of(orchestrator, POLICY, []) == []
+    assert await orchestrate.seconds_until_next_retry(orchestrator) is None

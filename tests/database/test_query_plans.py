@@ -1,0 +1,312 @@
+"""Every hot query over a million rows, with real parameters, as its real role: it reads what it needs, no more.
+
+The statement really runs and is rolled back, so the counts hold what its triggers and foreign keys read too. A
+prepared statement may get another plan from its sixth run on, so that run is measured as well.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from shared.adapters.database import DatabaseAddress, Role, role_conninfo
+from shared.adapters.queries import load_queries
+from tests.database import a_million_rows as rows
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("query_plans"),
+    pytest.mark.timeout(300),
+]
+
+RUNS_BEFORE_A_GENERIC_PLAN = 5
+
+
+@dataclass(frozen=True)
+class Hot:
+    """One query as it is run. answers: the rows that come back; the other two are the most that it may read."""
+
+    role: Role
+    stage: str
+    query: str
+    params: dict[str, Any]
+    answers: int = rows.DUE
+    rows: int = 200
+    buffers: int = 2_000
+
+    def __str__(self) -> str:
+        given = [name for name, value in self.params.items() if value is not None]
+        return f"{self.query}({', '.join(given)})"
+
+
+@dataclass
+class Cost:
+    """What a statement read of the big tables."""
+
+    answers: int
+    buffers: int
+    rows: int
+    scanned: set[str] = field(default_factory=set[str])
+
+
+def accepted(first: int, count: int) -> dict[str, Any]:
+    """Columns of a batch of events with keys."""
+    return {
+        "tenant_ids": ["default"] * count,
+        "event_types": ["type.1"] * count,
+        "sources": [""] * count,
+        "external_ids": [f"key-{first + 2 * n}" for n in range(count)],
+        "payloads": ['{"n": 1}'] * count,
+    }
+
+
+def taken(status: str) -> dict[str, Any]:
+    count = rows.DUE
+    return {
+        "saga_ids": list(rows.FINISHED_SAGAS),
+        "job_ids": list(rows.FINISHED_JOBS),
+        "statuses": [status] * count,
+        "attempt_counts": [1] * count,
+        "next_attempts": ["2030-01-01T00:00:00Z"] * count,
+        "error_codes": ["http_503"] * count,
+    }
+
+
+def started(status: str) -> dict[str, Any]:
+    count = rows.DUE
+    return {
+        "saga_ids": list(rows.DUE_RETRIES),
+        "statuses": [status] * count,
+        "error_codes": ["http_503"] * count,
+    }
+
+
+def reported(count: int) -> dict[str, Any]:
+    return {
+        "worker_id": "w",
+        "job_ids": list(rows.LEASED_JOBS[-count:]),
+        "claim_counts": [1] * count,
+        "statuses": ["Completed"] * count,
+        "response_statuses": [200] * count,
+        "error_codes": [None] * count,
+        "durations": [12] * count,
+        "response_bodies": ["ok"] * count,
+        "truncated": [False] * count,
+        "retry_afters": [None] * count,
+        "resolved_ips": ["192.0.2.1"] * count,
+    }
+
+
+def waiting(after: int, busy: dict[int, int]) -> dict[str, Any]:
+    return {
+        "after_subscription": after,
+        "max_subscriptions": 100,
+        "default_room": 10,
+        "busy_subscriptions": list(busy),
+        "busy_room": list(busy.values()),
+    }
+
+
+def letters(**wanted: Any) -> dict[str, Any]:
+    names = ["tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before"]
+    return {**dict.fromkeys([*names, "before_id"]), "limit": 50, **wanted}
+
+
+def orchestrate(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.ORCHESTRATOR, "orchestrate", query, params, **limits)
+
+
+def deliver(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.DELIVERY, "deliver", query, params, **limits)
+
+
+def inspect(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.ADMIN, "inspect", query, params, **limits)
+
+
+def dead_letters(*, answers: int = 50, **wanted: Any) -> Hot:
+    return inspect("list_dead_letters", letters(**wanted), answers=answers)
+
+
+def old_dead_letters(failed_before: str) -> Hot:
+    """Pages run by id, so an old time range alone is reached by passing what is newer: 0.1 s for a million."""
+    wanted = letters(failed_before=failed_before)
+    return inspect("list_dead_letters", wanted, answers=50, rows=1_000_000, buffers=20_000)
+
+
+NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
+
+HOT = [
+    Hot(Role.INGEST, "accept_events", "insert_events", NEW_KEYS, answers=100, buffers=5_000),
+    Hot(Role.INGEST, "accept_events", "insert_events", KNOWN_KEYS, answers=0, buffers=5_000),
+    Hot(
+        Role.INGEST,
+        "accept_events",
+        "find_events_by_key",
+        {**KNOWN_KEYS, "positions": list(range(1, 101))},
+        answers=100,
+    ),
+    # Twenty events with fifty subscriptions each: a thousand sagas, each checked against both its parents.
+    Hot(
+        Role.ROUTER,
+        "route_events",
+        "route_outbox",
+        {"event_ids": None, "max_events": 20, "max_sagas": 20_000},
+        answers=1,
+        rows=6_000,
+        buffers=60_000,
+    ),
+    Hot(
+        Role.ROUTER,
+        "route_events",
+        "route_outbox",
+        {"event_ids": [700_000, 800_000], "max_events": 500, "max_sagas": 20_000},
+        answers=1,
+        rows=600,
+        buffers=6_000,
+    ),
+    orchestrate("lock_finished_jobs", {"limit": 500}),
+    orchestrate("lock_finished_jobs_by_id", {"job_ids": list(rows.FINISHED_JOBS)}),
+    orchestrate("lock_pending_sagas", {"limit": 500}),
+    orchestrate("lock_due_retries", {"limit": 500}),
+    orchestrate("lock_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES), "tenant_id": None}),
+    orchestrate("dead_letter_of_saga", {"saga_id": 6_500_000}, answers=1),
+    orchestrate("apply_results", taken("PendingRetry")),
+    orchestrate("apply_results", taken("DeadLettered")),
+    orchestrate("start_attempts", started("InProgress")),
+    orchestrate("start_attempts", started("DeadLettered")),
+    orchestrate("next_retry_delay", {}, answers=1),
+    orchestrate(
+        "find_undispatched_jobs", {"grace_seconds": 60, "redispatch_seconds": 900, "limit": 500}, answers=20
+    ),
+    orchestrate("mark_dispatched", {"job_ids": list(rows.CROWD_JOBS[500_000:500_010])}),
+    deliver("find_first_attempts", waiting(0, {}), answers=11),
+    deliver("find_first_attempts", waiting(0, {rows.CROWD: 0, 7: 3}), answers=11),
+    deliver("find_first_attempts", waiting(rows.CROWD, {}), answers=10),
+    deliver("find_retries", waiting(0, {}), answers=11),
+    deliver("find_retries", waiting(rows.CROWD, {rows.CROWD: 1}), answers=10),
+    deliver(
+        "claim_jobs",
+        {"job_ids": list(rows.CROWD_JOBS[500_000:500_050]), "worker_id": "w", "lease_seconds": 60},
+        answers=50,
+        rows=500,
+        buffers=4_000,
+    ),
+    deliver("record_results", reported(50), answers=50, rows=500),
+    deliver(
+        "hand_back_jobs",
+        {"job_ids": list(rows.LEASED_JOBS[-50:]), "claim_counts": [1] * 50, "worker_id": "w"},
+        answers=50,
+        rows=500,
+    ),
+    Hot(Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"max_claims": 5, "limit": 500}),
+    inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
+    inspect("attempts_of_sagas", {"saga_ids": list(rows.FINISHED_SAGAS)}),
+    inspect("show_dead_letter", {"id": 500_000, "tenant_id": None}, answers=1),
+    dead_letters(),
+    dead_letters(before_id=500_000),
+    dead_letters(tenant_id="default"),
+    dead_letters(tenant_id="nobody", answers=0),
+    dead_letters(subscription_id=77, answers=20),
+    dead_letters(event_type="type.7"),
+    dead_letters(error_code="http_503"),
+    dead_letters(error_code="tls_error", answers=10),
+    dead_letters(error_code="none such", answers=0),
+    dead_letters(subscription_id=77, error_code="http_503", answers=20),
+    dead_letters(subscription_id=77, tenant_id="default", answers=20),
+    dead_letters(failed_after="yesterday"),
+    dead_letters(failed_after="tomorrow", answers=0),
+    dead_letters(failed_before="2020-01-01", answers=0),
+    old_dead_letters(failed_before=str(datetime.now(UTC) - timedelta(days=20))),
+]
+
+HOT_STAGES = ("accept_events", "route_events", "orchestrate", "deliver", "clean_leases")
+
+
+@pytest.fixture(scope="module")
+def plans(test_server: str, maintenance: psycopg.Connection) -> Iterator[DatabaseAddress]:
+    """The database with a million rows in each table, for all tests of this file."""
+    maintenance.execute("CREATE DATABASE plans TEMPLATE hooksaga STRATEGY file_copy")
+    url = make_conninfo(test_server, dbname="plans")
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows.fill(connection)
+    yield DatabaseAddress(url)
+    maintenance.execute("DROP DATABASE plans WITH (FORCE)")
+
+
+def measure(connection: psycopg.Connection, statement: sql.Composed, params: Any = None) -> Cost:
+    """Run the statement in a transaction that is rolled back."""
+    with connection.transaction(force_rollback=True):
+        answer = connection.execute(statement, params).fetchone()
+        assert answer is not None
+        read = connection.execute(
+            "SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::bigint,"
+            " array_agg(relname::text) FILTER (WHERE seq_scan > 0)"
+            " FROM pg_stat_xact_user_tables WHERE relname = ANY (%s)",
+            [list(rows.BIG_TABLES)],
+        ).fetchone()
+    assert read is not None
+    plan = answer[0][0]["Plan"]
+    buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    return Cost(int(plan["Actual Rows"]), buffers, read[0], set(read[1] or []))
+
+
+EXPLAIN = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ")
+
+
+def measure_once(connection: psycopg.Connection, hot: Hot) -> Cost:
+    query = sql.SQL(load_queries(hot.stage)[hot.query])
+    return measure(connection, EXPLAIN + query, hot.params)
+
+
+def measure_prepared(connection: psycopg.Connection, hot: Hot) -> Cost:
+    """The cost of the run after which the server may prefer a plan that fits all parameters."""
+    text, names = load_queries(hot.stage)[hot.query], list(hot.params)
+    numbered = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", text).replace("%%", "%")
+    connection.execute(b"PREPARE hot AS " + numbered.encode())
+    values = sql.SQL(", ").join(sql.Literal(value) for value in hot.params.values())
+    execute = sql.SQL("EXECUTE hot({})").format(values) if names else sql.SQL("EXECUTE hot").format()
+    for _ in range(RUNS_BEFORE_A_GENERIC_PLAN):
+        connection.execute(sql.SQL("EXPLAIN ") + execute)
+    return measure(connection, EXPLAIN + execute)
+
+
+@pytest.mark.parametrize("how", [measure_once, measure_prepared], ids=["once", "prepared"])
+@pytest.mark.parametrize("hot", HOT, ids=str)
+def test_a_hot_query_reads_what_it_needs(plans: DatabaseAddress, hot: Hot, how: Any) -> None:
+    with psycopg.connect(role_conninfo(plans, hot.role), autocommit=True) as connection:
+        cost: Cost = how(connection, hot)
+    assert cost.scanned == set()
+    assert cost.answers == hot.answers
+    assert cost.rows <= hot.rows
+    assert cost.buffers <= hot.buffers
+
+
+def test_an_event_is_found_by_its_public_id(plans: DatabaseAddress) -> None:
+    with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
+        found = connection.execute("SELECT webhook_id FROM events WHERE id = 500000").fetchone()
+        assert found is not None
+        show = inspect("show_event", {"webhook_id": found[0], "tenant_id": "default"}, answers=1)
+        cost = measure_once(connection, show)
+    assert (cost.scanned, cost.answers) == (set(), 1)
+    assert cost.rows <= 2  # the look-up of its id was one
+
+
+def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
+    """Every row of the outbox is open work, so that one may be read as a table."""
+    with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
+        cost = measure_once(connection, inspect("stats", {}))
+    assert cost.scanned <= {"routing_outbox"}
+    assert cost.buffers <= 20_000
+
+
+def test_every_hot_query_is_measured() -> None:
+    measured = {(hot.stage, hot.query) for hot in HOT}
+    assert measured >= {(stage, query) for stage in HOT_STAGES for query in load_queries(stage)}
