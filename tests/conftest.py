@@ -34,8 +34,16 @@ _numbers = itertools.count(1)
 
 def pytest_configure(config: pytest.Config) -> None:
     """With several processes, tests of one xdist_group run in one of them: they share what is costly to make."""
-    if getattr(config.option, "dist", "no") == "load":
+    if hasattr(config, "workerinput"):
+        config.option.loadgroup = True
+    elif getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadgroup"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "test_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.database)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from shared.adapters.database import Role
 from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import DeliveryMessage
 from shared.runtime.dispatch import tell_orchestrator_of_results
-from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.function import Event, Function, Invocation, check_times
 from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
 from shared.runtime.telemetry import log_attempts, logger
 from shared.stages import deliver
@@ -29,6 +29,7 @@ def handler(event: Event, context: Any) -> Any:
 async def run(function: Function, invocation: Invocation) -> Any:
     if not is_sqs_batch(invocation.event):
         return failures([])
+    check_times(function.settings, invocation)
     messages = read_messages(invocation.event, DeliveryMessage)
     job_ids = sorted({message.body.job_id for message in messages})
     unwritten = await _deliver(function, invocation, job_ids)

@@ -79,9 +79,9 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
                 orchestrate.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
             )
         )
-        await dispatch_jobs(function.queues, function.session, jobs)
-        counts["dispatched"] += len(jobs)
-        if len(jobs) < orchestrate.BATCH:
+        told = await dispatch_jobs(function.queues, function.session, jobs)
+        counts["dispatched"] += told
+        if told < len(jobs) or len(jobs) < orchestrate.BATCH:  # a queue that takes nothing is not asked again
             break
     return counts
 

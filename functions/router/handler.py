@@ -22,23 +22,28 @@ def handler(event: Event, context: Any) -> Any:
 
 async def route(function: Function, invocation: Invocation) -> Any:
     if not is_sqs_batch(invocation.event):
-        return {"routed": await _route_all(function, invocation, None)}
+        count, _ = await _route_all(function, invocation, None)
+        return {"routed": count}
     messages = read_messages(invocation.event, RoutingMessage)
+    event_ids = [message.body.event_id for message in messages]
     try:
-        await _route_all(function, invocation, [message.body.event_id for message in messages])
+        _, in_time = await _route_all(function, invocation, event_ids)
     except DatabaseUnavailable as error:
         logger.warning("database unavailable", extra={"messages": len(messages), "error": str(error)})
         return failures(messages)
-    return failures([])
+    return failures([] if in_time else messages)
 
 
-async def _route_all(function: Function, invocation: Invocation, event_ids: Sequence[int] | None) -> int:
+async def _route_all(
+    function: Function, invocation: Invocation, event_ids: Sequence[int] | None
+) -> tuple[int, bool]:
+    """How many events were routed, and whether none was left when the time was over."""
     count = 0
     while invocation.seconds_left() > 0:
         routed = await function.session.run(lambda connection: route_events(connection, event_ids=event_ids))
         if not routed.event_ids:
-            break
+            return count, True
         log_routed(routed)
         await tell_orchestrator_of_sagas(function.queues, routed.saga_ids)
         count += len(routed.event_ids)
-    return count
+    return count, False

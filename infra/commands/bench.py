@@ -1,12 +1,12 @@
 """`hooksaga bench`: what one machine delivers."""
 
-import signal
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infra.commands import event_loop
 from infra.commands.failures import CommandFailed, WrongUse
+from infra.commands.signals import interrupt_on_sigterm
 from infra.commands.terminal import AsJson, progress_bar, show_fields, show_json
 
 if TYPE_CHECKING:
@@ -41,11 +41,12 @@ def bench(
     accepted to its arrival at the receiver: without --rate that is the wait in a queue that was filled at
     once.
     """
+    _check_size(payload_bytes)
     from infra.local.bench import BenchOptions
 
     options = BenchOptions(events, payload_bytes, subscriptions, url, rate)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up at SIGTERM as at Ctrl-C
-    result = event_loop.run(_measure(options))
+    interrupt_on_sigterm()
+    result = asyncio.run(_measure(options))
     if as_json:
         from dataclasses import asdict
 
@@ -58,16 +59,20 @@ def bench(
         )
 
 
+def _check_size(payload_bytes: int) -> None:
+    from shared.runtime.settings import read_settings
+
+    if payload_bytes > read_settings().payload_max_bytes - ENVELOPE_BYTES:
+        raise WrongUse("--payload-bytes is more than HOOKSAGA_PAYLOAD_MAX_BYTES lets through")
+
+
 async def _measure(options: "BenchOptions") -> "BenchResult":
     from infra.local.bench import BenchFailed, run_bench
     from shared.runtime.settings import read_settings
 
-    settings = read_settings()
-    if options.payload_bytes > settings.payload_max_bytes - ENVELOPE_BYTES:
-        raise WrongUse("--payload-bytes is more than HOOKSAGA_PAYLOAD_MAX_BYTES lets through")
     with progress_bar() as progress:
         try:
-            return await run_bench(options, settings.data_dir, _reporter(progress))
+            return await run_bench(options, read_settings().data_dir, _reporter(progress))
         except BenchFailed as error:
             raise CommandFailed(str(error)) from error
 

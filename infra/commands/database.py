@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from infra.commands import event_loop
 from infra.commands.failures import FAILED, WrongUse
 from infra.commands.terminal import AsJson, printable, say, show_json
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 AUDIT_SECONDS = 3600.0
 """An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
+CLOSING_LOOKS, CLOSING_PAUSE_SECONDS = 20, 0.05
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def migrate(as_json: AsJson = False) -> None:
 
     The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none.
     """
-    applied = event_loop.run(_migrate())
+    applied = asyncio.run(_migrate())
     if as_json:
         show_json({"applied": applied})
     elif applied:
@@ -51,7 +51,7 @@ def audit(as_json: AsJson = False) -> None:
     Reads the tables of the database that HOOKSAGA_DATABASE_URL names, or of the embedded one. Exit code 1, and the
     rows, when something does not hold.
     """
-    findings = event_loop.run(_audit())
+    findings = asyncio.run(_audit())
     breached = [finding for finding in findings if finding.rows]
     if as_json:
         promises = [{"promise": one.promise, "ok": not one.rows, "rows": one.rows} for one in findings]
@@ -124,11 +124,18 @@ async def run_as(address: "DatabaseAddress", role: "Role", unit: "Callable[[Conn
 
 
 async def _is_in_use(address: "DatabaseAddress") -> bool:
-    """Whether a `hooksaga up` has come meanwhile and works with the server that we started."""
+    """Whether somebody else works with the server that we started, such as a `hooksaga up` that came meanwhile.
+
+    A connection that was just closed is still counted for a moment.
+    """
     from shared.adapters.database import Role, fetch_dicts
     from shared.adapters.queries import load_queries
 
     async def count(connection: "Connection") -> list[dict[str, Any]]:
         return await fetch_dicts(connection, load_queries("local")["count_other_connections"], {})
 
-    return (await run_as(address, Role.OWNER, count))[0]["connections"] > 0
+    for _ in range(CLOSING_LOOKS):
+        if not (await run_as(address, Role.OWNER, count))[0]["connections"]:
+            return False
+        await asyncio.sleep(CLOSING_PAUSE_SECONDS)
+    return True

@@ -72,8 +72,6 @@ def message_of(error: Exception) -> str:
             "give another key with --api-key, or in HOOKSAGA_API_KEY; `hooksaga keys create` makes one"
         )
     if isinstance(error, database.psycopg.Error):
-        lines = [
-            f"the database refused: {lines[0]}",
-            "is its schema up to date? `hooksaga migrate` sees to it",
-        ]
+        hint = "check HOOKSAGA_DATABASE_URL" if error.sqlstate is None else "does it need `hooksaga migrate`?"
+        lines = [f"the database: {lines[0]}", hint]
     return "\n  ".join(printable(line) for line in [lines[0], *lines[1:][-LOG_LINES_SHOWN:]])

@@ -1,11 +1,11 @@
 """`hooksaga keys`: who may use the API. They go to the database itself, so that the first key needs no key."""
 
+import asyncio
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.commands import event_loop
 from infra.commands.failures import WrongUse
 from infra.commands.terminal import (
     AsJson,
@@ -54,7 +54,7 @@ def create(
     if tenant_id is not None:
         check_tenant(tenant_id, None)
     scopes = [one.value for one in scope or Scope]
-    key, key_id = event_loop.run(_create(name, scopes, tenant_id))
+    key, key_id = asyncio.run(_create(name, scopes, tenant_id))
     shown = {"id": key_id, "name": name, "tenant_id": tenant_id, "scopes": scopes, "key": key}
     if as_json:
         show_json(shown)
@@ -66,7 +66,7 @@ def create(
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
     """List keys, newest first, revoked ones too; of each only its last four characters."""
-    keys = event_loop.run(_list())
+    keys = asyncio.run(_list())
     if as_json:
         show_json({"items": [_as_dict(key) for key in keys]})
         return
@@ -80,7 +80,7 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Make a key invalid, from the next request on."""
-    event_loop.run(_revoke(key_id))
+    asyncio.run(_revoke(key_id))
     if as_json:
         show_json({"id": key_id, "revoked": True})
     else:

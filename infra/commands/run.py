@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infra.commands import event_loop
 from infra.commands.api_access import DEFAULT_URL
 from infra.commands.failures import FAILED, CommandFailed, WrongUse
+from infra.commands.signals import interrupt_on_sigterm, stop_on_signals
 from infra.commands.terminal import complain, say
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def up(
     The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
     at once. Killed at any moment it loses nothing.
     """
-    event_loop.run(_serve(_settings_of_up(local_receivers), port))
+    asyncio.run(_serve(_settings_of_up(local_receivers), port))
 
 
 def _settings_of_up(local_receivers: bool) -> "Settings":
@@ -56,7 +56,7 @@ def _settings_of_up(local_receivers: bool) -> "Settings":
 async def _serve(settings: "Settings", port: int) -> None:
     from infra.local.system import LocalSystem
 
-    stop = event_loop.stop_on_signals()
+    stop = stop_on_signals()
     system = LocalSystem(settings, port=port)
     try:
         url = await system.start()
@@ -114,8 +114,9 @@ def demo(
     from shared.runtime.telemetry import logger
 
     logger.setLevel("CRITICAL")
+    interrupt_on_sigterm()
     console: Any = _demo_console()
-    good = event_loop.run(run_demo(read_settings().data_dir, console, keep=_keep_running if keep else None))
+    good = asyncio.run(run_demo(read_settings().data_dir, console, keep=_keep_running if keep else None))
     raise typer.Exit(0 if good else FAILED)
 
 
@@ -130,7 +131,7 @@ async def _keep_running(url: str, key: str) -> None:
     say(f"  export HOOKSAGA_API_URL={url}")
     say(f"  export HOOKSAGA_API_KEY={key}")
     say("  hooksaga dead-letters list")
-    await event_loop.stop_on_signals().wait()
+    await stop_on_signals().wait()
 
 
 def receiver(

@@ -14,7 +14,7 @@ from infra.commands.terminal import AsJson, complain, printable, progress_bar, s
 if TYPE_CHECKING:
     from infra.local.api_client import ApiClient
 
-STANDARD_INPUT = Path("-")
+STANDARD_INPUT = "-"
 SENT_HEADERS = ("content-type", "idempotency-key")
 
 
@@ -27,15 +27,8 @@ class EventRequest(NamedTuple):
 
 def send(
     files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Files with an event each, or - for standard input.",
-            exists=True,
-            dir_okay=False,
-            readable=True,
-            allow_dash=True,
-        ),
+        list[str],
+        typer.Argument(metavar="FILE", help="Files with an event each, or - for standard input."),
     ],
     event_type: Annotated[
         str | None,
@@ -58,17 +51,17 @@ def send(
     """
     if idempotency_key is not None and len(files) > 1:
         raise WrongUse("--idempotency-key is the key of one event; send the files one by one")
-    requests = [(path, read_request(path, event_type, idempotency_key)) for path in files]
+    requests = [(file, read_request(file, event_type, idempotency_key)) for file in files]
     failed = 0
     with connect(api_url, api_key) as client, progress_bar() as progress:
-        for path, request in progress.track(requests, description="sending"):
-            failed += not _post(client, path, request, as_json, alone=len(files) == 1)
+        for file, request in progress.track(requests, description="sending"):
+            failed += not _post(client, file, request, as_json, alone=len(files) == 1)
     if failed:
         complain(f"{failed} of {len(files)} events were refused")
         raise typer.Exit(FAILED)
 
 
-def _post(client: "ApiClient", path: Path, request: EventRequest, as_json: bool, *, alone: bool) -> bool:
+def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, *, alone: bool) -> bool:
     """False when this event was refused and others may still be sent."""
     from infra.local.api_client import ApiError
 
@@ -77,7 +70,7 @@ def _post(client: "ApiClient", path: Path, request: EventRequest, as_json: bool,
     except ApiError as error:
         if alone or error.status in (0, 401, 403):
             raise
-        complain(f"{path}: {printable(str(error))}")
+        complain(f"{file}: {printable(str(error))}")
         return False
     if as_json:
         show_json(answer)
@@ -88,13 +81,13 @@ def _post(client: "ApiClient", path: Path, request: EventRequest, as_json: bool,
     return True
 
 
-def read_request(path: Path, event_type: str | None, idempotency_key: str | None) -> EventRequest:
+def read_request(file: str, event_type: str | None, idempotency_key: str | None) -> EventRequest:
     """What to post for a file. Raises WrongUse when it cannot be what the options say."""
-    content = typer.get_binary_stream("stdin").read() if path == STANDARD_INPUT else path.read_bytes()
+    content = _content(file)
     if event_type is not None:
-        request = EventRequest(_wrapped(path, content, event_type), {})
+        request = EventRequest(_wrapped(file, content, event_type), {})
     else:
-        request = _gateway_request(path, content) or EventRequest(content, {})
+        request = _gateway_request(file, content) or EventRequest(content, {})
     if idempotency_key is None:
         return request
     if not (idempotency_key.isascii() and idempotency_key.isprintable()):
@@ -102,16 +95,25 @@ def read_request(path: Path, event_type: str | None, idempotency_key: str | None
     return request._replace(headers={**request.headers, "idempotency-key": idempotency_key})
 
 
-def _wrapped(path: Path, payload: bytes, event_type: str) -> bytes:
+def _content(file: str) -> bytes:
+    if file == STANDARD_INPUT:
+        return typer.get_binary_stream("stdin").read()
+    try:
+        return Path(file).read_bytes()
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise WrongUse(f"cannot read {file}: {error.strerror}") from None
+
+
+def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
     """The payload's bytes stay as they are, so that 1.10 does not become 1.1."""
     try:
         json.loads(payload.decode())
     except (ValueError, RecursionError) as error:
-        raise WrongUse(f"{path} is no JSON in UTF-8: {error}") from None
+        raise WrongUse(f"{file} is no JSON in UTF-8: {error}") from None
     return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
 
 
-def _gateway_request(path: Path, content: bytes) -> EventRequest | None:
+def _gateway_request(file: str, content: bytes) -> EventRequest | None:
     """The request inside a Lambda event of API Gateway, or None for anything else."""
     try:
         event: Any = json.loads(content)
@@ -123,11 +125,11 @@ def _gateway_request(path: Path, content: bytes) -> EventRequest | None:
     body = str(fields.get("body") or "").encode(errors="surrogatepass")
     headers = {str(name).lower(): str(value) for name, value in (fields.get("headers") or {}).items()}
     sent = {name: value for name, value in headers.items() if name in SENT_HEADERS or name.startswith("ce-")}
-    return EventRequest(_decoded(path, body) if fields.get("isBase64Encoded") else body, sent)
+    return EventRequest(_decoded(file, body) if fields.get("isBase64Encoded") else body, sent)
 
 
-def _decoded(path: Path, body: bytes) -> bytes:
+def _decoded(file: str, body: bytes) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except ValueError:
-        raise WrongUse(f"{path} says that its body is base64, and it is not") from None
+        raise WrongUse(f"{file} says that its body is base64, and it is not") from None

@@ -93,10 +93,8 @@ def post(pipe: Connection, posting: Posting) -> None:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    from infra.commands import event_loop
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    event_loop.run(main)
+    asyncio.run(main)
 
 
 class _ArrivalJournal(Journal):

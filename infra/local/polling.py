@@ -109,6 +109,14 @@ class PollingWorker:
         for lane in self._lanes.values():
             lane.stop()
 
+    async def cancel_saga(self, saga_id: int) -> None:
+        """End a waiting saga. Raises Conflict or NotFound, as the stage does."""
+        policy = self._settings.retry_policy
+        move = await self._starter.run(
+            lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
+        )
+        telemetry.log_moves([move])
+
     @property
     def _lease_poll_seconds(self) -> float:
         return min(15.0, self._settings.lease_seconds / 4)

@@ -11,7 +11,6 @@ from pathlib import Path
 import uvicorn
 
 from infra.local.polling import PollingWorker
-from infra.local.polling import Wakes as LoopWakes
 from infra.local.postgres import EmbeddedPostgres
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
 from shared.adapters.http_sender import HttpSender
@@ -29,15 +28,18 @@ LOCAL_KEY_NAME = "local"
 
 @dataclass(frozen=True, slots=True)
 class LocalWakes:
-    """The API's wakes are the loops' own events."""
+    """The API's wakes are the loops' own events, and the loops' orchestrator cancels."""
 
-    loops: LoopWakes
+    worker: PollingWorker
 
     async def events_accepted(self, event_ids: Sequence[int]) -> None:
-        self.loops.route.set()
+        self.worker.wakes.route.set()
 
     async def sagas_started(self, saga_ids: Sequence[int]) -> None:
-        self.loops.start.set()
+        self.worker.wakes.start.set()
+
+    async def cancel_saga(self, saga_id: int) -> None:
+        await self.worker.cancel_saga(saga_id)
 
 
 class _Server(uvicorn.Server):
@@ -108,7 +110,7 @@ class LocalSystem:
         box = secret_box(self._settings)
         self.worker = PollingWorker(self._settings, self.address, self.sender, box)
         self.services: Services = build_services(
-            self._settings, self.address, self.sender, box, LocalWakes(self.worker.wakes)
+            self._settings, self.address, self.sender, box, LocalWakes(self.worker)
         )
         self._server = _Server(_uvicorn_config(self.services))
         self._serving = asyncio.create_task(self._server.serve([listening]))

@@ -8,8 +8,7 @@ import boto3
 
 def read_secret(arn: str) -> str:
     """The secret's text. Raises botocore's errors: without its secret a function cannot start."""
-    client: Any = boto3.client("secretsmanager")  # pyright: ignore[reportUnknownMemberType]
-    return str(client.get_secret_value(SecretId=arn)["SecretString"])
+    return str(_client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"])
 
 
 def database_url_from_secret(arn: str) -> str:
@@ -31,5 +30,8 @@ def _quoted(value: str) -> str:
 
 def rds_login_token(host: str, port: int, user: str) -> str:
     """A password for IAM authentication, good for 15 minutes. Made on this side; nothing is called."""
-    client: Any = boto3.client("rds")  # pyright: ignore[reportUnknownMemberType]
-    return str(client.generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))
+    return str(_client("rds").generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))
+
+
+def _client(service: str) -> Any:
+    return cast(Any, boto3).client(service)

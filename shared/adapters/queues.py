@@ -1,7 +1,7 @@
 """SQS through boto3: batches of ids, sent after the commit that made them true.
 
 A send may fail: SendMessageBatch can answer 200 and still name entries that it did not take. Those are sent once more,
-and what fails then is left to the sweeps, which find the same work by SQL.
+and what fails then is left to the sweeps, which find the same work by SQL. So nothing here waits long for SQS either.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def sqs_client() -> Any:
     config = Config(
         connect_timeout=2,
         read_timeout=5,
-        retries={"max_attempts": 3, "mode": "standard"},
+        retries={"max_attempts": 2, "mode": "standard"},
         max_pool_connections=16,
     )
     return boto3.client("sqs", endpoint_url=endpoint, config=config)  # pyright: ignore[reportUnknownMemberType]
@@ -82,33 +82,37 @@ class Queues:
     async def send(self, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
         """Send in batches of ten. Never raises for what SQS refuses: the answer says which were taken.
 
-        Raises KeyError when the queue has no URL.
+        A queue without a URL takes none.
         """
-        url = self._urls[queue]
+        url = self._urls.get(queue)
+        if url is None:
+            return Sent(failed=list(range(len(messages))))
+        client = self._client  # made here, before there are threads: making one is not safe in several
         limit = asyncio.Semaphore(PARALLEL_CALLS)
 
         async def send_one(batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
             async with limit:
-                return await asyncio.to_thread(self._send_batch, url, batch)
+                return await asyncio.to_thread(_send_batch, client, url, batch)
 
         batches = _batches(enumerate(messages))
         failed = [position for part in await asyncio.gather(*map(send_one, batches)) for position in part]
         missing = set(failed)
         return Sent([position for position in range(len(messages)) if position not in missing], failed)
 
-    def _send_batch(self, url: str, batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
-        """The positions that were not taken."""
-        waiting = {str(position): _entry(position, message) for position, message in batch}
-        for _ in range(TRIES):
-            try:
-                answer = self._client.send_message_batch(QueueUrl=url, Entries=list(waiting.values()))
-            except (ClientError, BotoCoreError):
-                continue
-            for taken in answer.get("Successful", []):
-                waiting.pop(taken["Id"], None)
-            if not waiting:
-                return []
-        return [int(position) for position in waiting]
+
+def _send_batch(client: Any, url: str, batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
+    """The positions that were not taken. A call that fails as a whole was repeated by the client already."""
+    waiting = {str(position): _entry(position, message) for position, message in batch}
+    for _ in range(TRIES):
+        try:
+            answer = client.send_message_batch(QueueUrl=url, Entries=list(waiting.values()))
+        except (ClientError, BotoCoreError):
+            break
+        for taken in answer.get("Successful", []):
+            waiting.pop(taken["Id"], None)
+        if not waiting:
+            break
+    return [int(position) for position in waiting]
 
 
 def _batches(items: Iterable[tuple[int, Outgoing]]) -> list[list[tuple[int, Outgoing]]]:

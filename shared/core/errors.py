@@ -4,6 +4,7 @@ HooksagaError
 ├── InvalidInput          the caller's: a field and the rule that it breaks
 ├── NotFound              the caller's: no such row, or not the caller's to see
 ├── Conflict              the caller's: well formed, but refused in the present state
+├── QueueUnavailable      ours: a message that nothing else would repair could not be sent, try later
 ├── DatabaseUnavailable   ours: away, read-only, full or too slow; nothing is known to be written, try later
 └── RowRefused            ours: the database does not take this value; its neighbours are not at fault
 """
@@ -41,6 +42,10 @@ class Conflict(HooksagaError):
 
 class DatabaseUnavailable(HooksagaError):
     """The unit of work did not end, or its end is unknown. Every unit is safe to repeat."""
+
+
+class QueueUnavailable(HooksagaError):
+    """A request that only a message can carry was not taken by the queue. Nothing has changed."""
 
 
 class RowRefused(HooksagaError):

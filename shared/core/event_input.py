@@ -7,6 +7,7 @@ repeated inside a payload are the receiver's business and leave as they came.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +15,9 @@ from shared.core.errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_BATCH_ITEMS = 500
+BATCH_ENVELOPE_DEPTH = 2
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
@@ -42,6 +46,14 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     tenant_id: str | None = None
 
 
+class _Item(_Envelope, forbid_unknown_fields=True):
+    idempotency_key: str | None = None
+
+
+class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+    items: list[msgspec.Raw]
+
+
 def read_event(
     body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], tenant_id: str | None
 ) -> EventDraft:
@@ -51,21 +63,55 @@ def read_event(
     for, None for all. Raises InvalidInput with the field and the rule.
     """
     check_json_text(body, max_bytes)
+    envelope = _decode(body, _Envelope)
+    return _draft(envelope, check_idempotency_key(idempotency_keys), tenant_id)
+
+
+def read_batch(
+    body: bytes, *, max_bytes: int, item_max_bytes: int, tenant_id: str | None
+) -> list[EventDraft | InvalidInput]:
+    """The events of `{"items": [...]}`, each with an `idempotency_key` of its own if it wants one.
+
+    A bad item is answered in its place and rejects no other. Raises InvalidInput for a body that cannot be read as a
+    batch of 1 to MAX_BATCH_ITEMS items.
+    """
+    check_json_text(body, max_bytes, MAX_DEPTH + BATCH_ENVELOPE_DEPTH)
+    items = _decode(body, _Batch).items
+    if not 1 <= len(items) <= MAX_BATCH_ITEMS:
+        rule = f"items holds 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
+        raise InvalidInput("invalid_batch", rule, field="items", status=422)
+    return [_read_item(bytes(item), item_max_bytes, tenant_id) for item in items]
+
+
+def _read_item(item: bytes, max_bytes: int, tenant_id: str | None) -> EventDraft | InvalidInput:
     try:
-        envelope = msgspec.json.decode(body, type=_Envelope)
+        check_json_text(item, max_bytes)
+        envelope = _decode(item, _Item)
+        key = envelope.idempotency_key
+        return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id)
+    except InvalidInput as error:
+        return error
+
+
+def _decode(body: bytes, kind: type[Struct]) -> Struct:
+    try:
+        return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise _invalid_field(str(error)) from None
     except msgspec.DecodeError as error:
         raise _invalid_json(error) from None
+
+
+def _draft(envelope: _Envelope, external_id: str | None, tenant_id: str | None) -> EventDraft:
     return EventDraft(
         event_type=check_event_type(envelope.event_type),
         payload=bytes(envelope.payload).decode(),
         tenant_id=check_tenant(envelope.tenant_id, tenant_id),
-        external_id=check_idempotency_key(idempotency_keys),
+        external_id=external_id,
     )
 
 
-def check_json_text(body: bytes, max_bytes: int) -> None:
+def check_json_text(body: bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> None:
     """Raises InvalidInput for a body that is too large, not UTF-8, or nested too deeply to be read safely."""
     if len(body) > max_bytes:
         raise InvalidInput(
@@ -79,8 +125,8 @@ def check_json_text(body: bytes, max_bytes: int) -> None:
         body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput("body_not_utf8", f"the body is not UTF-8: byte {error.start} is wrong") from None
-    if _is_deeper_than(body, MAX_DEPTH):
-        raise InvalidInput("body_too_deep", f"the body may be nested {MAX_DEPTH} levels deep")
+    if _is_deeper_than(body, max_depth):
+        raise InvalidInput("body_too_deep", f"the body may be nested {max_depth} levels deep")
 
 
 def check_json_syntax(body: bytes) -> None:

@@ -71,6 +71,15 @@ class SubscriptionChange(StrictModel):
         return value
 
 
+MAX_OVERLAP_SECONDS = 7 * 86_400
+
+
+class SecretRotation(StrictModel):
+    """The body of POST /v1/subscriptions/{id}/rotate-secret: how long the old secret stays valid."""
+
+    overlap_seconds: float = Field(default=86_400, ge=0, le=MAX_OVERLAP_SECONDS, allow_inf_nan=False)
+
+
 class RequeueFilter(StrictModel):
     """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
 

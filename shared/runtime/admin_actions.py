@@ -9,13 +9,14 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from shared.adapters.queues import Outgoing, Queue
 from shared.core.errors import HooksagaError, InvalidInput
 from shared.core.messages import CancelMessage, Id
-from shared.core.models import EventType, RequeueFilter, StrictModel
+from shared.core.models import EventType, RequeueFilter, StrictModel, TenantId, rfc3339
 from shared.runtime.dispatch import tell_orchestrator_of_sagas
 from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
 from shared.runtime.routes.events import event_json, webhook_id_of
 from shared.runtime.routes.operations import dead_letter_content
-from shared.stages import inspect, requeue
+from shared.stages import api_keys, inspect, requeue
+from shared.stages.api_keys import ApiKeyView
 from shared.stages.requeue import DeadLetterFilter
 
 
@@ -48,7 +49,7 @@ class RequeueMatching(RequeueFilter):
 
 
 class CancelSaga(StrictModel):
-    """The orchestrator does it; the answer says that it was asked."""
+    """The orchestrator does it; the answer says whether it could be asked."""
 
     action: Literal["cancel_saga"]
     saga_id: Id
@@ -63,7 +64,37 @@ class ShowStats(StrictModel):
     action: Literal["stats"]
 
 
-Action = ListDeadLetters | ShowDeadLetter | Requeue | RequeueMatching | CancelSaga | ShowEvent | ShowStats
+class CreateKey(StrictModel):
+    """The answer shows the key, this one time: only its hash is kept."""
+
+    action: Literal["create_key"]
+    name: str = Field(pattern=r"^[ -~]{1,100}$")
+    scopes: list[Literal["events:write", "subscriptions:write", "admin"]] = Field(
+        default=["events:write", "subscriptions:write", "admin"], min_length=1
+    )
+    tenant_id: TenantId | None = None
+
+
+class ListKeys(StrictModel):
+    action: Literal["list_keys"]
+
+
+class RevokeKey(StrictModel):
+    action: Literal["revoke_key"]
+    id: Id
+
+
+KeyAction = CreateKey | ListKeys | RevokeKey
+Action = (
+    ListDeadLetters
+    | ShowDeadLetter
+    | Requeue
+    | RequeueMatching
+    | CancelSaga
+    | ShowEvent
+    | ShowStats
+    | KeyAction
+)
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
 
 
@@ -89,22 +120,15 @@ async def _run(function: Function, action: Action) -> dict[str, Any]:
         case ListDeadLetters():
             return await _list(function, action)
         case ShowDeadLetter():
-            row = await function.session.run(
-                lambda connection: inspect.show_dead_letter(connection, action.id, tenant_id=None)
-            )
-            return {
-                **dead_letter_content(row),
-                "payload_snapshot": json.loads(row.payload_snapshot or "null"),
-            }
+            return await _show(function, action.id)
         case Requeue():
             return await _requeue(function, action.id)
         case RequeueMatching():
             return await _requeue_matching(function, action)
         case CancelSaga():
-            await function.queues.send(
-                Queue.ORCHESTRATION, [Outgoing(CancelMessage(cancel_saga_id=action.saga_id))]
-            )
-            return {"saga_id": action.saga_id, "asked": True}
+            message = Outgoing(CancelMessage(cancel_saga_id=action.saga_id))
+            sent = await function.queues.send(Queue.ORCHESTRATION, [message])
+            return {"saga_id": action.saga_id, "asked": not sent.failed}
         case ShowEvent():
             webhook_id = webhook_id_of(action.id)
             view = await function.session.run(
@@ -114,7 +138,28 @@ async def _run(function: Function, action: Action) -> dict[str, Any]:
         case ShowStats():
             return asdict(await function.session.run(inspect.read_stats))
         case _:
+            return await _run_on_keys(function, action)
+
+
+async def _run_on_keys(function: Function, action: KeyAction) -> dict[str, Any]:
+    match action:
+        case CreateKey():
+            return await _create_key(function, action)
+        case ListKeys():
+            keys = await function.session.run(api_keys.list_api_keys)
+            return {"items": [_key_content(key) for key in keys]}
+        case RevokeKey():
+            await function.session.run(lambda connection: api_keys.revoke_api_key(connection, action.id))
+            return {"id": action.id, "revoked": True}
+        case _:
             assert_never(action)
+
+
+async def _show(function: Function, dead_letter_id: int) -> dict[str, Any]:
+    row = await function.session.run(
+        lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
+    )
+    return {**dead_letter_content(row), "payload_snapshot": json.loads(row.payload_snapshot or "null")}
 
 
 async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:
@@ -145,3 +190,15 @@ async def _requeue_matching(function: Function, action: RequeueMatching) -> dict
     saga_ids = [one.saga_id for one in done.requeued if one.saga_id is not None]
     await tell_orchestrator_of_sagas(function.queues, saga_ids)
     return {**asdict(done), "requeued": len(saga_ids)}
+
+
+async def _create_key(function: Function, action: CreateKey) -> dict[str, Any]:
+    key = api_keys.generate_api_key()
+    chosen = action.model_dump(exclude={"action"})
+    key_id = await function.session.run(lambda connection: api_keys.create_api_key(connection, key, **chosen))
+    return {"id": key_id, **chosen, "key": key}
+
+
+def _key_content(key: ApiKeyView) -> dict[str, Any]:
+    times = {"created_at": rfc3339(key.created_at), "revoked_at": rfc3339(key.revoked_at)}
+    return {**asdict(key), **times}

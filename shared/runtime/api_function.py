@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from shared.adapters.database import Role
 from shared.adapters.queues import Queues
 from shared.runtime.app import build_app
-from shared.runtime.dispatch import tell_orchestrator_of_sagas, tell_router
+from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.gateway import answer_gateway
 from shared.runtime.services import Services, build_services
@@ -28,13 +28,16 @@ class QueueWakes:
     async def sagas_started(self, saga_ids: Sequence[int]) -> None:
         await tell_orchestrator_of_sagas(self._queues, saga_ids)
 
+    async def cancel_saga(self, saga_id: int) -> None:
+        await ask_to_cancel(self._queues, saga_id)
+
 
 class ApiFunction(Function):
-    """`answer` takes API Gateway's proxy events for the given routes."""
+    """`answer` takes API Gateway's proxy events for the given routes, which are what the gateway has to send here."""
 
     def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
         super().__init__(role)
-        self._routes = routes
+        self.routes = routes
 
     @functools.cached_property
     def services(self) -> Services:
@@ -50,7 +53,7 @@ class ApiFunction(Function):
 
     @functools.cached_property
     def _app(self) -> Starlette:
-        return build_app(self.services, self._routes)
+        return build_app(self.services, self.routes)
 
     def answer(self, event: Event, context: Any) -> Any:
         """API Gateway REST proxy event in, its answer out."""

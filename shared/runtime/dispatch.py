@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 
 from shared.adapters.database import Session
 from shared.adapters.queues import MAX_DELAY_SECONDS, Outgoing, Queue, Queues, Sent
-from shared.core.messages import DeadTaskEvent, DeliveryMessage, ResultMessage, RoutingMessage, SagaMessage
+from shared.core.errors import QueueUnavailable
+from shared.core.messages import (
+    CancelMessage,
+    DeadTaskEvent,
+    DeliveryMessage,
+    ResultMessage,
+    RoutingMessage,
+    SagaMessage,
+)
 from shared.core.models import rfc3339
 from shared.core.saga import SagaStatus
 from shared.runtime.telemetry import logger
@@ -30,8 +38,18 @@ async def tell_orchestrator_of_results(queues: Queues, job_ids: Sequence[int]) -
     await _send(queues, Queue.ORCHESTRATION, [Outgoing(ResultMessage(job_id=one)) for one in job_ids])
 
 
-async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> None:
-    """Tell delivery of the jobs, first attempts and retries by queues of their own, and note which were told."""
+async def ask_to_cancel(queues: Queues, saga_id: int) -> None:
+    """Ask the orchestrator to end a waiting saga. Raises QueueUnavailable: no sweep would find a lost request."""
+    sent = await queues.send(Queue.ORCHESTRATION, [Outgoing(CancelMessage(cancel_saga_id=saga_id))])
+    if sent.failed:
+        raise QueueUnavailable("the orchestrator could not be asked; repeat the call")
+
+
+async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> int:
+    """Tell delivery of the jobs, first attempts and retries by queues of their own, and note which were told.
+
+    How many that were. Raises DatabaseUnavailable when they are told and it could not be noted.
+    """
     first = [job for job in jobs if job.attempt_number == 1]
     retries = [job for job in jobs if job.attempt_number > 1]
     told = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
@@ -39,6 +57,7 @@ async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[Waiting
     )
     if told:
         await session.run(lambda connection: mark_dispatched(connection, told))
+    return len(told)
 
 
 async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:
@@ -51,11 +70,14 @@ async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -
 
 
 async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
-    """Everything that follows from committed moves: jobs to deliver, retries to wake for, deaths to announce."""
-    started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
-    await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
+    """Everything that follows from committed moves: retries to wake for, deaths to announce, jobs to deliver.
+
+    The jobs come last, because noting that they were told can fail: the moves are told once and never again.
+    """
     await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
     await announce_deaths(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
+    started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
+    await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
 
 
 def _waiting_job(move: SagaMoved) -> WaitingJob:
@@ -77,17 +99,11 @@ async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
 
 async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
     """Best effort: a DeadTaskEvent that is not taken is logged and counted, and nothing else changes."""
-    try:
-        sent = (
-            await queues.send(Queue.DEAD_TASKS, [Outgoing(_dead_task(move)) for move in moves])
-            if moves
-            else Sent()
-        )
-        lost = [moves[position].saga_id for position in sent.failed]
-    except KeyError:
-        lost = [move.saga_id for move in moves]
-    for saga_id in lost:
-        logger.error("DeadTaskEventPublishFailed", extra={"saga_id": saga_id})
+    if not moves:
+        return
+    sent = await queues.send(Queue.DEAD_TASKS, [Outgoing(_dead_task(move)) for move in moves])
+    for position in sent.failed:
+        logger.error("DeadTaskEventPublishFailed", extra={"saga_id": moves[position].saga_id})
 
 
 def _dead_task(move: SagaMoved) -> DeadTaskEvent:

@@ -14,7 +14,12 @@ from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.queues import Queue, Queues
 from shared.adapters.secret_box import SecretBox
-from shared.runtime.settings import InvalidSettings, Settings, read_settings
+from shared.runtime.settings import (
+    MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
+    InvalidSettings,
+    Settings,
+    read_settings,
+)
 from shared.runtime.telemetry import logger
 
 DEADLINE_MARGIN_SECONDS = 2
@@ -29,6 +34,11 @@ class Invocation:
     def __init__(self, event: Event, context: Any) -> None:
         self.event = event
         self._context = context
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether somebody counts the time of this invocation."""
+        return self._context is not None
 
     def seconds_left(self) -> float:
         """Until the function must be done; generous where nobody counts."""
@@ -49,13 +59,18 @@ class Function:
     ) -> Any:
         """Run the coroutine on the loop that this process keeps, and give its answer.
 
-        The loop stands still between invocations, so nothing runs while the process is frozen.
+        The loop stands still between invocations, so nothing runs while the process is frozen. After an error no
+        task of this invocation is left over for the next one.
         """
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         logger.append_keys(function_request_id=getattr(context, "aws_request_id", None))
         self.session.check_before_next_use()
-        return self._loop.run_until_complete(_as_coroutine(handle(self, Invocation(event, context))))
+        try:
+            return self._loop.run_until_complete(_as_coroutine(handle(self, Invocation(event, context))))
+        except BaseException:
+            self._loop.run_until_complete(_cancel_the_others())
+            raise
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -89,6 +104,33 @@ class Function:
 
 async def _as_coroutine(answer: Awaitable[Any]) -> Any:
     return await answer
+
+
+async def _cancel_the_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def check_times(settings: Settings, invocation: Invocation) -> None:
+    """The longest POST < what this function has for it < the lease (spec §6).
+
+    Raises InvalidSettings: a function with less time would hand such jobs back for ever, and one with more could
+    still be at a POST whose lease is another's.
+    """
+    if not invocation.is_timed:
+        return
+    longest = max(settings.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
+    if invocation.seconds_left() <= longest:
+        raise InvalidSettings(
+            f"the function's timeout must be over {longest + DEADLINE_MARGIN_SECONDS:g} s: the longest timeout of "
+            f"a POST, and {DEADLINE_MARGIN_SECONDS} s to write its result"
+        )
+    if invocation.seconds_left() + DEADLINE_MARGIN_SECONDS > settings.lease_seconds:
+        raise InvalidSettings(
+            f"HOOKSAGA_LEASE_SECONDS must be over the function's timeout, not {settings.lease_seconds:g}"
+        )
 
 
 def function_address(settings: Settings) -> DatabaseAddress:

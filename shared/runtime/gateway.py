@@ -6,7 +6,7 @@ Libraries that do this fold repeated headers into one, and a repeated Idempotenc
 import base64
 import binascii
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
@@ -19,7 +19,8 @@ Event = dict[str, Any]
 async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
     """The application's answer to one proxy event, in the gateway's form.
 
-    A body flagged as base64 is decoded once; a wrong flag is the client's fault, answered as a problem.
+    A body flagged as base64 is decoded once; a wrong flag is the client's fault, answered as a problem. The gateway
+    must take every media type as binary: of a body that it takes for text it replaces what is not UTF-8, unseen.
     """
     try:
         body = _body(event)
@@ -27,7 +28,13 @@ async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
         response = problem(error, _request_id(event))
         return _answer(response.status_code, response.raw_headers, bytes(response.body))
     exchange = _Exchange(body)
-    await app(_scope(event), exchange.receive, exchange.send)
+    try:
+        await app(_scope(event), exchange.receive, exchange.send)
+    except Exception:
+        if (
+            not exchange.answered
+        ):  # else it has logged the fault and answered 500: that is the client's answer
+            raise
     return _answer(exchange.status, exchange.headers, bytes(exchange.body))
 
 
@@ -50,7 +57,7 @@ def _scope(event: Event) -> Scope:
         "http_version": "1.1",
         "method": event["httpMethod"],
         "scheme": "https",
-        "path": event["path"],
+        "path": unquote(event["path"]),
         "raw_path": event["path"].encode(),
         "root_path": "",
         "query_string": urlencode(_pairs(event, "QueryStringParameters")).encode(),
@@ -86,6 +93,7 @@ class _Exchange:
         self.status = 500
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
+        self.answered = False
 
     async def receive(self) -> Message:
         return self._incoming.pop() if self._incoming else {"type": "http.disconnect"}
@@ -95,6 +103,7 @@ class _Exchange:
             self.status, self.headers = message["status"], message["headers"]
         else:
             self.body += message.get("body", b"")
+            self.answered = not message.get("more_body", False)
 
 
 def _answer(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> dict[str, Any]:

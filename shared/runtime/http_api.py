@@ -22,6 +22,7 @@ from shared.core.errors import (
     HooksagaError,
     InvalidInput,
     NotFound,
+    QueueUnavailable,
     RowRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
@@ -30,6 +31,7 @@ from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
 
 PROBLEM_TYPE = "urn:hooksaga:error:"
+JSON_TYPE = "application/json"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 MAX_ID = 2**63 - 1
@@ -72,11 +74,21 @@ async def authorize(request: Request, *scopes: str) -> Caller:
     return Caller(found.tenant_id)
 
 
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body. Raises InvalidInput when it is larger than max_bytes, compressed, or in another charset."""
+def media_type_of(request: Request) -> str:
+    """The content type without its parameters, in lower case; JSON where none is given."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+
+
+async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_TYPE) -> bytes:
+    """The whole body.
+
+    Raises InvalidInput when it is larger than max_bytes, compressed, or of another type or charset.
+    """
     if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
-    _check_content_type(request.headers.get("content-type", "application/json"))
+    if media_type_of(request) != media_type:
+        raise InvalidInput("unsupported_media_type", f"the content type must be {media_type}", status=415)
+    _check_charset(request.headers.get("content-type", ""))
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -85,11 +97,8 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _check_content_type(content_type: str) -> None:
-    media_type, _, parameters = content_type.partition(";")
-    if media_type.strip().lower() not in ("application/json", ""):
-        raise InvalidInput("unsupported_media_type", "the content type must be application/json", status=415)
-    for parameter in parameters.split(";"):
+def _check_charset(content_type: str) -> None:
+    for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8"):
             raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
@@ -233,6 +242,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, dict[str, str]], ...] = (
     (Forbidden, 403, "forbidden", {}),
     (RowRefused, 422, "value_refused", {}),
     (DatabaseUnavailable, 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
+    (QueueUnavailable, 503, "queue_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
     (ClientDisconnect, 400, "body_incomplete", {}),
 )
 """From errors to status, code and headers. An empty code is the error's own."""

@@ -1,6 +1,6 @@
 """What the routes work with: sessions per role, the sender, the keys, and the wakes after a commit."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,10 @@ class Wakes(Protocol):
 
     async def sagas_started(self, saga_ids: Sequence[int]) -> None: ...
 
+    async def cancel_saga(self, saga_id: int) -> None:
+        """Have the orchestrator end a waiting saga. Raises when it could not even be asked."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Services:
@@ -35,6 +39,7 @@ class Services:
     box: SecretBox
     wakes: Wakes
     accept: Coalescer[EventDraft, Answer]
+    accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
     check_key: Coalescer[bytes, ApiKey | None]
 
     @property
@@ -91,5 +96,6 @@ def build_services(
         box=box,
         wakes=wakes,
         accept=Coalescer(accept),
+        accept_batch=accept,
         check_key=Coalescer(check_keys),
     )

@@ -20,8 +20,8 @@ class Message(Generic[Body]):
 
 
 def is_sqs_batch(event: dict[str, Any]) -> bool:
-    """Whether the event is a batch of messages; everything else wakes a function without naming work."""
-    return bool(event.get("Records"))
+    """Whether the event is a batch of messages, be it empty; all else wakes a function without naming work."""
+    return isinstance(event.get("Records"), list)
 
 
 def read_messages(event: dict[str, Any], model: type[Body]) -> list[Message[Body]]:

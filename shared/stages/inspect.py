@@ -109,6 +109,24 @@ async def show_event(connection: Connection, webhook_id: UUID, *, tenant_id: str
     return event
 
 
+@dataclass(frozen=True, slots=True)
+class SagaState:
+    """Where one saga stands."""
+
+    id: int
+    status: str
+    final_error_code: str | None
+
+
+async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: str | None) -> SagaState:
+    """Raises NotFound `saga_not_found`, also for another tenant's."""
+    params = {"id": saga_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("inspect")["show_saga"], params, SagaState)
+    if row is None:
+        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+    return row
+
+
 async def list_dead_letters(
     connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
 ) -> list[DeadLetterView]:

@@ -145,3 +145,25 @@ async def deactivate_subscription(
     query = load_queries("subscriptions")["deactivate_subscription"]
     if await fetch_row(connection, query, params, _IdRow) is None:
         raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+
+
+async def rotate_secret(
+    connection: Connection,
+    subscription_id: int,
+    *,
+    tenant_id: str | None,
+    sealed_secret: str,
+    overlap_seconds: float,
+) -> Subscription:
+    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it at once.
+
+    Raises NotFound `subscription_not_found`.
+    """
+    queries = load_queries("subscriptions")
+    params = {"id": subscription_id, "overlap_seconds": overlap_seconds, "secret": sealed_secret}
+    async with transaction(connection):
+        present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
+        await fetch_rows(connection, queries["retire_secrets"], params, _IdRow)
+        await fetch_rows(connection, queries["delete_expired_secrets"], params, _IdRow)
+        await fetch_rows(connection, queries["add_secret"], params, _IdRow)
+    return present

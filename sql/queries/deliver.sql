@@ -106,8 +106,11 @@ RETURNING j.id, j.saga_id;
 
 -- name: hand_back_jobs
 -- Gives claims back that were never begun, at shutdown: the job waits again at once, not after its lease.
-UPDATE webhook_delivery_jobs j
-   SET status = 'Pending', lease_until = NULL
-  FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count)
- WHERE j.id = t.job_id AND j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
+WITH held AS MATERIALIZED (
+    SELECT j.id FROM webhook_delivery_jobs j
+      JOIN unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count) ON t.job_id = j.id
+     WHERE j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
+     ORDER BY j.id FOR UPDATE OF j
+)
+UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL FROM held WHERE j.id = held.id
 RETURNING j.id;

@@ -56,3 +56,7 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
 
 -- name: check_alive
 SELECT true AS alive;
+
+-- name: show_saga
+SELECT s.id, s.status, s.final_error_code FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
+ WHERE s.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);

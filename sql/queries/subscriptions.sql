@@ -52,3 +52,14 @@ UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, ve
  WHERE id = %(id)s AND deleted_at IS NULL
    AND coalesce(pending_callback_url, callback_url) = %(url)s
 RETURNING *;
+
+-- name: retire_secrets
+-- The present secret signs beside the new one until it expires.
+UPDATE subscription_secrets SET expires_at = clock_timestamp() + make_interval(secs => %(overlap_seconds)s)
+ WHERE subscription_id = %(id)s AND expires_at IS NULL RETURNING id;
+
+-- name: add_secret
+INSERT INTO subscription_secrets (subscription_id, secret) VALUES (%(id)s, %(secret)s) RETURNING id;
+
+-- name: delete_expired_secrets
+DELETE FROM subscription_secrets WHERE subscription_id = %(id)s AND expires_at <= clock_timestamp() RETURNING id;

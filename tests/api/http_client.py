@@ -21,7 +21,8 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        """Numbers too long for Python stay text."""
+        return json.loads(self.body, parse_int=lambda digits: int(digits) if len(digits) < 4000 else digits)
 
 
 def request_bytes(method: str | bytes, target: str | bytes, headers: Headers, body: bytes = b"") -> bytes:

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from starlette.routing import Route as StarletteRoute
+
+from shared.runtime.app import ALL_ROUTES
+
 EVENTS, SUBSCRIPTIONS, ADMIN = "events:write", "subscriptions:write", "admin"
 
 
@@ -17,8 +21,9 @@ class Route:
         return self.path.replace("{id}", str(identity))
 
 
-ROUTES = (
+_PROMISED = (
     Route("POST", "/v1/events", (EVENTS,)),
+    Route("POST", "/v1/events/batch", (EVENTS,)),
     Route("GET", "/v1/events/{id}", (EVENTS, ADMIN)),
     Route("POST", "/v1/subscriptions", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/subscriptions", (SUBSCRIPTIONS,)),
@@ -26,12 +31,24 @@ ROUTES = (
     Route("PATCH", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
     Route("DELETE", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/verify", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/subscriptions/{id}/rotate-secret", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),
     Route("POST", "/v1/dead-letters/requeue", (ADMIN,)),
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),
     Route("POST", "/v1/dead-letters/{id}/requeue", (ADMIN,)),
+    Route("POST", "/v1/sagas/{id}/cancel", (ADMIN,)),
     Route("GET", "/v1/stats", (ADMIN,)),
 )
+
+SERVED = {
+    (method, route.path)
+    for route in ALL_ROUTES
+    if isinstance(route, StarletteRoute)
+    for method in route.methods or ()
+    if method != "HEAD"
+}
+
+ROUTES = tuple(route for route in _PROMISED if (route.method, route.path) in SERVED)
 
 BY_NAME = {f"{route.method} {route.path}": route for route in ROUTES}
 WITH_ID = {name: route for name, route in BY_NAME.items() if "{id}" in route.path}

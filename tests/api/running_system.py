@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-import pytest
+from psycopg import sql
 from psycopg.rows import dict_row
 
-from infra.local.polling import PollingWorker
 from infra.local.system import LocalSystem
 from shared.runtime.settings import Settings, read_settings
 from shared.stages.api_keys import ALL_SCOPES
 from tests.api.http_client import Api
 
 STORED = ("events", "subscriptions", "subscription_secrets", "webhook_delivery_sagas", "dead_letters")
-LEASE_POLL_SECONDS = 0.5
-"""A test cannot wait for the usual quarter of a lease until somebody looks for leases that are over."""
-
 _numbers = itertools.count(1)
 
 
@@ -43,7 +39,7 @@ class RunningSystem:
         if self._fault is not None:
             raise self._fault
         self.api = Api(self.port, self.key)
-        self.database = psycopg.connect(self.database_url, autocommit=True, row_factory=dict_row)
+        self.database = psycopg.connect(self.database_url, autocommit=True)
 
     def _run(self) -> None:
         try:
@@ -55,11 +51,6 @@ class RunningSystem:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._told_to_stop = asyncio.Event()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(PollingWorker, "_lease_poll_seconds", LEASE_POLL_SECONDS)
-            await self._serve()
-
-    async def _serve(self) -> None:
         self.system = LocalSystem(self.settings, port=0)
         url = await self.system.start()
         self.port = int(url.rpartition(":")[2])
@@ -80,7 +71,8 @@ class RunningSystem:
 
     def rows(self, query: LiteralString, *params: Any) -> list[dict[str, Any]]:
         """The answer to a superuser's query."""
-        return self.database.execute(query, params).fetchall()
+        with self.database.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query, params).fetchall()
 
     def run(self, statement: LiteralString, *params: Any) -> None:
         """A superuser's statement."""
@@ -88,8 +80,9 @@ class RunningSystem:
 
     def counts(self) -> dict[str, int]:
         """How many rows there are of everything that a request can store."""
+        query = sql.SQL("SELECT count(*) FROM {}")
         return {
-            table: self.database.execute(f"SELECT count(*) AS n FROM {table}").fetchall()[0]["n"]  # type: ignore[arg-type] # noqa: S608
+            table: self.database.execute(query.format(sql.Identifier(table))).fetchall()[0][0]
             for table in STORED
         }
 
@@ -124,7 +117,7 @@ def new_name(stem: str) -> str:
 T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T], what: str, seconds: float = 20) -> T:
+def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 20) -> T:
     """The condition's first true answer; asks often, and fails at the deadline."""
     deadline = time.monotonic() + seconds
     while not (answer := condition()):

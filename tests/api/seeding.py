@@ -1,9 +1,12 @@
-"""Rows that only the whole system can make, made by it."""
+"""Bodies of a size, and rows that only the whole system can make, made by it."""
 
 from typing import Any
 
 from tests.api.http_client import Api, event_body
 from tests.api.running_system import RunningSystem, wait_until
+
+LIMIT = 262_144
+"""Bytes that a body may have."""
 
 
 def subscribe(running: RunningSystem, api: Api, event_type: str, url: str, **more: Any) -> dict[str, Any]:
@@ -30,3 +33,10 @@ def dead_letters(running: RunningSystem, subscription_id: int, how_many: int) ->
         return ids if len(ids) >= how_many else []
 
     return wait_until(found, f"{how_many} dead letters")
+
+
+def body_of(size: int, filling: bytes) -> bytes:
+    """An event of exactly this many bytes, made of the filling as far as it goes."""
+    start, end = b'{"event_type":"big","payload":"', b'"}'
+    room = size - len(start) - len(end)
+    return start + filling * (room // len(filling)) + b"a" * (room % len(filling)) + end

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from tests.api.http_client import Answer, Api, assert_problem, event_body, read_answer, request_bytes
+from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.running_system import RunningSystem
-
-LIMIT = 262_144
+from tests.api.seeding import LIMIT, body_of
 
 NOT_JSON = {
     "empty": b"",
@@ -54,7 +53,7 @@ NOT_UTF8 = {
     "overlong slash": event_body("t", b'"\xc0\xaf"'),
     "encoded surrogate": event_body("t", b'"\xed\xa0\x80"'),
     "over the last code point": event_body("t", b'"\xf4\x90\x80\x80"'),
-    "Latin-1": event_body("t", "\"café\"".encode("latin-1")),
+    "Latin-1": event_body("t", '"café"'.encode("latin-1")),
     "cut in a character": event_body("t", '"€'.encode())[:-2],
     "UTF-8 with a byte-order mark": b"\xef\xbb\xbf" + event_body("t"),
     "UTF-16 with a byte-order mark": event_body("t").decode().encode("utf-16"),
@@ -128,13 +127,6 @@ def test_repeated_name_in_the_envelope_counts_as_its_last_value(running: Running
         assert_problem(refused, 422, "invalid_event_type", "event_type")
 
 
-def body_of(size: int, filling: bytes) -> bytes:
-    """An event of exactly this many bytes, made of the filling as far as it goes."""
-    start, end = b'{"event_type":"big","payload":"', b'"}'
-    room = size - len(start) - len(end)
-    return start + filling * (room // len(filling)) + b"a" * (room % len(filling)) + end
-
-
 FILLINGS = {
     "letters": b"a",
     "four-byte characters": "😀".encode(),
@@ -145,16 +137,16 @@ FILLINGS = {
 
 
 @pytest.mark.parametrize("filling", FILLINGS.values(), ids=FILLINGS)
-def test_the_limit_is_counted_in_bytes_as_they_come(
-    running: RunningSystem, api: Api, filling: bytes
-) -> None:
+def test_the_limit_is_counted_in_bytes_as_they_come(running: RunningSystem, api: Api, filling: bytes) -> None:
     for size in (LIMIT - 1, LIMIT):
         body = body_of(size, filling)
         assert len(body) == size
         answer = api.post_event(body)
         assert answer.status == 202
         shown = api.get(f"/v1/events/{answer.json()['id']}")
-        assert shown.body.endswith(body[len(b'{"event_type":"big",') :].replace(b'"payload"', b',"payload"', 1))
+        assert shown.body.endswith(
+            body[len(b'{"event_type":"big",') :].replace(b'"payload"', b',"payload"', 1)
+        )
     with running.nothing_stored():
         assert_problem(api.post_event(body_of(LIMIT + 1, filling)), 413, "body_too_large")
 
@@ -224,56 +216,6 @@ def test_compressed_bodies_are_refused(running: RunningSystem, api: Api, encodin
     assert api.post_event(event_body("t"), ("content-encoding", "identity")).status == 202
 
 
-def chunked(api: Api, *chunks: bytes, last: bytes = b"0\r\n\r\n") -> Answer:
-    body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + last
-    headers = api.headers(("transfer-encoding", "chunked"), ("content-type", "application/json"))
-    return api.send(request_bytes("POST", "/v1/events", headers, body))
-
-
-def test_chunked_bodies_are_put_together(running: RunningSystem, api: Api) -> None:
-    body = event_body("chunked", '{"text":"žluť 😀"}'.encode())
-    answer = chunked(api, *(body[at : at + 1] for at in range(len(body))))
-    assert answer.status == 202
-    assert api.get(f"/v1/events/{answer.json()['id']}").body.endswith('"payload":{"text":"žluť 😀"}}'.encode())
-    big = body_of(LIMIT + 1, b"a")
-    assert chunked(api, big[:100_000], big[100_000:-3], big[-2:]).status == 202
-    with running.nothing_stored():
-        assert_problem(chunked(api, big[:200_000], big[200_000:]), 413, "body_too_large")
-
-
-def test_a_body_without_end_is_not_read_on(running: RunningSystem, api: Api) -> None:
-    """The refusal comes while the body is still under way; the client need not have sent it all."""
-    with running.nothing_stored(), api.connect() as connection:
-        headers = api.headers(("content-length", str(10**12)), ("content-type", "application/json"))
-        connection.sendall(request_bytes("POST", "/v1/events", headers, b" " * (LIMIT + 1)))
-        assert_problem(read_answer(connection), 413, "body_too_large")
-
-
-def test_a_cut_body_is_not_taken_for_an_event(running: RunningSystem, api: Api) -> None:
-    """What came would be a whole event; the length said that more would follow."""
-    body = event_body("cut")
-    with running.nothing_stored():
-        for header, sent in (
-            (("content-length", str(len(body) + 1)), body),
-            (("transfer-encoding", "chunked"), b"%x\r\n%s\r\n" % (len(body), body)),
-        ):
-            with api.connect() as connection:
-                connection.sendall(request_bytes("POST", "/v1/events", api.headers(header), sent))
-                connection.shutdown(1)
-                rest = b"".join(iter(lambda: connection.recv(65536), b""))  # noqa: B023 - used at once
-                assert rest == b"" or b" 400 " in rest.split(b"\r\n")[0]
-
-
-def test_a_length_longer_than_the_body_ends_before_the_next_request(api: Api) -> None:
-    """Two requests on one connection: the second is read where the first ends, not earlier or later."""
-    body = event_body("pipelined")
-    one = request_bytes("POST", "/v1/events", api.headers(("content-length", str(len(body)))), body)
-    with api.connect() as connection:
-        connection.sendall(one + one)
-        first = read_answer(connection)
-    assert first.status == 202
-
-
 REQUESTS_WITH_BODIES = {
     "subscription": ("POST", "/v1/subscriptions"),
     "change": ("PATCH", "/v1/subscriptions/1"),
@@ -285,7 +227,9 @@ REQUESTS_WITH_BODIES = {
 def test_the_rules_for_bodies_are_the_same_on_every_route(
     running: RunningSystem, api: Api, method: str, target: str
 ) -> None:
-    def call(body: bytes, *headers: tuple[str, str | bytes], content_type: str = "application/json") -> Answer:
+    def call(
+        body: bytes, *headers: tuple[str, str | bytes], content_type: str = "application/json"
+    ) -> Answer:
         return api.call(method, target, body, *headers, content_type=content_type)
 
     with running.nothing_stored():

@@ -34,12 +34,10 @@ def bring_up(running: RunningSystem, server: EmbeddedPostgres) -> None:
     server.start()
     if running.database.closed or not is_alive(running.database):
         running.database.close()
-        running.database = psycopg.connect(
-            running.database_url, autocommit=True, row_factory=running.database.row_factory
-        )
+        running.database = psycopg.connect(running.database_url, autocommit=True)
 
 
-def is_alive(connection: psycopg.Connection) -> bool:  # type: ignore[type-arg]
+def is_alive(connection: psycopg.Connection) -> bool:
     try:
         connection.execute("SELECT 1")
     except psycopg.OperationalError:

@@ -90,9 +90,7 @@ NOT_HTTP = {
 
 
 @pytest.mark.parametrize("data", NOT_HTTP.values(), ids=NOT_HTTP)
-def test_what_is_no_http_ends_its_own_connection_only(
-    running: RunningSystem, api: Api, data: bytes
-) -> None:
+def test_what_is_no_http_ends_its_own_connection_only(running: RunningSystem, api: Api, data: bytes) -> None:
     with running.nothing_stored():
         with api.connect() as connection:
             connection.sendall(data)
@@ -133,7 +131,9 @@ def test_smuggled_second_request_is_not_carried_out(running: RunningSystem, api:
 @pytest.mark.parametrize("size", [1_000, 60_000])
 def test_long_headers_and_targets_do_no_harm(api: Api, size: int) -> None:
     assert api.post_event(event_body("long"), ("x-long", "x" * size)).status == 202
-    assert api.post_event(event_body("long"), *((f"x-{n}", "x" * 50) for n in range(size // 100))).status == 202
+    assert (
+        api.post_event(event_body("long"), *((f"x-{n}", "x" * 50) for n in range(size // 100))).status == 202
+    )
     answer = api.get("/v1/subscriptions?event_type=" + "x" * size)
     assert_problem(answer, 422, "invalid_parameter", "event_type")
     answer = api.get(f"/v1/events/evt_{'0' * size}")
@@ -146,7 +146,7 @@ def test_slow_client_holds_up_nobody(running: RunningSystem, api: Api) -> None:
     data = event_request(api, body)
     with api.connect() as slow:
         slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for at in range(0, len(data) - 1):
+        for at in range(len(data) - 1):
             slow.sendall(data[at : at + 1])
             if at % 50 == 0:
                 assert api.post_event(event_body("quick")).status == 202

@@ -16,11 +16,12 @@ import shared.runtime.telemetry as _telemetry  # noqa: F401 - first here: it kee
 from infra.cli import app
 from infra.local.postgres import EmbeddedPostgres
 from tests.cli.processes import CommandProcess
-from tests.conftest import FOLDERS, fastest_folder
 
 Run = Callable[..., Result]
 RunJson = Callable[..., Any]
 
+MEMORY = Path("/dev/shm")
+ROOM_FOR_SERVERS = 6 * 2**30
 QUICK_RETRIES = {
     "HOOKSAGA_BASE_DELAY_SECONDS": "0.05",
     "HOOKSAGA_MAX_RETRY_LIMIT": "2",
@@ -40,11 +41,13 @@ class RunningSystem:
 
 @pytest.fixture(scope="session")
 def make_folder() -> Iterator[Callable[[], Path]]:
-    """Makes data folders; their servers are stopped and they are removed at the end."""
+    """Makes data folders, in memory where there is plenty. Their servers are stopped and they go at the end."""
     made: list[Path] = []
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_FOR_SERVERS
 
     def make() -> Path:
-        made.append(Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-", dir=fastest_folder())))
+        prefix = f"hooksaga-tests-{os.getpid()}-"  # as the servers of killed tests are found
+        made.append(Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if in_memory else None)))
         return made[-1]
 
     yield make

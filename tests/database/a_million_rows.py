@@ -58,7 +58,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status)
        SELECT n, 40000 + n, 'InProgress' FROM generate_series(1001, 2010) AS n""",
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count)
-       SELECT n, 1 + (n + 1) % 50000, 'Completed', 1 FROM generate_series(3001, 203000) AS n WHERE (n + 1) % 50000 > 0""",
+       SELECT n, 1 + (n + 1) % 50000, 'Completed', 1
+         FROM generate_series(3001, 203000) AS n WHERE (n + 1) % 50000 > 0""",
     # a million first attempts and 300,000 retries wait for one endpoint, twenty jobs for ten others, of which
     # every second one was never sent to a queue and the others an hour ago
     """INSERT INTO webhook_delivery_jobs

@@ -13,7 +13,7 @@ from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
 from tests.conftest import Connect
-from tests.database.seed import POLICY, Seed, outcome
+from tests.database.seed import POLICY, REFUSED_BEFORE_IT_IS_SENT, Seed, outcome
 
 
 @pytest.fixture
@@ -203,19 +203,23 @@ async def test_late_results_do_not_take_their_neighbours_along(worker: Connectio
     assert await deliver.record_results(worker, results, worker_id="w1") == {good.id}
 
 
-POISON = [
+POISON: list[tuple[str, dict[str, Any]]] = [
     ("a status that HTTP does not have", {"response_status": 1000}),
     ("a status that no integer holds", {"response_status": 2**40}),
     ("a success without a status", {"response_status": None}),
-    ("a NUL in the text", {"response_body": "a\x00b"}),
-    ("half a surrogate pair in the text", {"response_body": "\ud83d"}),
     ("an address that is none", {"resolved_ip": "fe80::1%eth0"}),
     ("a wait that no integer holds", {"retry_after_seconds": 2**31}),
     ("a duration that no integer holds", {"duration_ms": 2**31}),
 ]
 
 
-@pytest.mark.parametrize("poison", [how for _, how in POISON], ids=[name for name, _ in POISON])
+UNSENDABLE = [
+    pytest.param({"response_body": text}, id=name, marks=REFUSED_BEFORE_IT_IS_SENT)
+    for name, text in (("a NUL in the text", "a\x00b"), ("half a surrogate pair in the text", "\ud83d"))
+]
+
+
+@pytest.mark.parametrize("poison", [*(pytest.param(how, id=name) for name, how in POISON), *UNSENDABLE])
 async def test_a_poisoned_result_is_written_as_internal_error_alone(
     worker: Connection, seed: Seed, poison: dict[str, Any]
 ) -> None:

@@ -27,7 +27,9 @@ class LambdaFunction:
         """The outcome of one invocation. Raises RequestTooLarge for an event over 6 MB."""
         body = json.dumps(event).encode()
         if len(body) > MAX_REQUEST_BYTES:
-            raise RequestTooLarge(f"Request must be smaller than {MAX_REQUEST_BYTES} bytes for the InvokeFunction operation")
+            raise RequestTooLarge(
+                f"Request must be smaller than {MAX_REQUEST_BYTES} bytes for the InvokeFunction operation"
+            )
         async with self._free:
             environment = await self._take()
             self.invocations += 1
@@ -40,6 +42,7 @@ class LambdaFunction:
         """Start one process now, so that the first invocation does not wait for its start."""
         if not self._all:
             environment = await self._take()
+            await environment.wait_until_ready()
             await self._put_back(environment)
 
     def busy_pids(self) -> list[int]:

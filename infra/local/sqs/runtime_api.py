@@ -78,6 +78,8 @@ class Environment:
         self._init_error: dict[str, Any] | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._used = False
+        self._refused_answer = False
+        self._asked = asyncio.Event()
 
     async def start(self) -> None:
         """Start the process; its cold start is waited for by the first invocation."""
@@ -93,6 +95,10 @@ class Environment:
                 stderr=log,
             )
         self._watch = asyncio.create_task(self._watch_process())
+
+    async def wait_until_ready(self) -> None:
+        """Until the process has asked for its first invocation, or has ended."""
+        await _first(self._asked.wait(), self._watch)
 
     @property
     def pid(self) -> int:
@@ -128,6 +134,9 @@ class Environment:
         started = time.monotonic()
         try:
             payload, error = await self._outcome(invocation)
+        except asyncio.CancelledError:
+            self.kill()  # nobody waits for its answer, and the next one's must not be taken for it
+            raise
         finally:
             self._current = None
         seconds = time.monotonic() - started
@@ -148,6 +157,9 @@ class Environment:
         if not invocation.answer.done():
             return None, self._init_error or _exit_error(invocation.request_id, self._process.returncode)
         good, body = invocation.answer.result()
+        if self._refused_answer:  # at which the client ends its process
+            self.kill()
+            await self._watch
         return (json.loads(body), None) if good else (None, json.loads(body))
 
     async def _watch_process(self) -> None:
@@ -177,14 +189,20 @@ class Environment:
         request_id, _, kind = path.removeprefix(f"{VERSION_PATH}/invocation/").partition("/")
         current = self._current
         if method != "POST" or current is None or current.request_id != request_id or current.answer.done():
-            return "400 Bad Request", {}, b'{"errorMessage":"Invalid request ID","errorType":"InvalidRequestID"}'
+            return (
+                "400 Bad Request",
+                {},
+                b'{"errorMessage":"Invalid request ID","errorType":"InvalidRequestID"}',
+            )
         if len(body) > MAX_RESPONSE_BYTES:
+            self._refused_answer = True
             current.answer.set_result((False, _too_large(len(body))))
             return "413 Payload Too Large", {}, _too_large(len(body))
         current.answer.set_result((kind == "response", body))
         return "202 Accepted", {}, b'{"status":"OK"}'
 
     async def _next(self) -> tuple[str, dict[str, str], bytes]:
+        self._asked.set()
         invocation = await self._waiting.get()
         invocation.picked.set()
         headers = {
@@ -210,7 +228,7 @@ def process_environment(spec: FunctionSpec, port: int) -> dict[str, str]:
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",  # noqa: S105 - emulators take anything
+        "AWS_SECRET_ACCESS_KEY": "test",
         "_HANDLER": spec.handler,
         "LAMBDA_TASK_ROOT": str(TASK_ROOT),
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -255,17 +273,18 @@ def _response(status: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def _exit_error(request_id: str, code: int | None) -> dict[str, Any]:
-    if code is None or code >= 0:
-        how = f"Runtime exited with error: exit status {code}" if code else "Runtime exited without providing a reason"
+    if not code:
+        how = "Runtime exited without providing a reason"
+    elif code > 0:
+        how = f"Runtime exited with error: exit status {code}"
     else:
-        how = f"Runtime exited with error: signal: {signal.strsignal(-code) or -code}".lower().replace(
-            "runtime", "Runtime", 1
-        )
+        how = f"Runtime exited with error: signal: {(signal.strsignal(-code) or str(-code)).lower()}"
     return {"errorType": "Runtime.ExitError", "errorMessage": f"RequestId: {request_id} Error: {how}"}
 
 
 def _too_large(size: int) -> bytes:
     message = (
-        f"Response payload size ({size} bytes) exceeded maximum allowed payload size ({MAX_RESPONSE_BYTES} bytes)."
+        f"Response payload size ({size} bytes) exceeded maximum allowed payload size "
+        f"({MAX_RESPONSE_BYTES} bytes)."
     )
     return json.dumps({"errorMessage": message, "errorType": "Function.ResponseSizeTooLarge"}).encode()

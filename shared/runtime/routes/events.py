@@ -1,4 +1,4 @@
-"""POST /v1/events and GET /v1/events/{id}."""
+"""Events in, one by one, in batches or as CloudEvents; and what became of one."""
 
 import re
 from dataclasses import asdict
@@ -9,33 +9,77 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.core.errors import HooksagaError, NotFound
-from shared.core.event_input import read_event
+from shared.core import cloud_events
+from shared.core.errors import HooksagaError, InvalidInput, NotFound
+from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
-from shared.runtime.http_api import authorize, dump_json, json_response, read_body, services_of
+from shared.runtime.http_api import (
+    Caller,
+    authorize,
+    dump_json,
+    json_response,
+    media_type_of,
+    problem_content,
+    read_body,
+    services_of,
+)
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.deliver import event_id_text
 from shared.stages.inspect import EventView, SagaView
+
+BATCH_MAX_BYTES = 4 * 1024 * 1024
+"""What the gateway and the function behind it take, with room for their own encoding."""
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})")
 
 
 async def post_event(request: Request) -> Response:
     """202 with the new event, or 200 with the first one when the key was used before for the same content."""
-    services = services_of(request)
     caller = await authorize(request, "events:write")
-    max_bytes = services.settings.payload_max_bytes
-    draft = read_event(
-        await read_body(request, max_bytes),
-        max_bytes=max_bytes,
-        idempotency_keys=request.headers.getlist("idempotency-key"),
-        tenant_id=caller.tenant_id,
-    )
-    answer = await services.accept.submit(draft)
+    answer = await services_of(request).accept.submit(await _read_draft(request, caller))
     if isinstance(answer, HooksagaError):
         raise answer
     return json_response(_accepted(answer), 200 if answer.duplicate else 202)
+
+
+async def _read_draft(request: Request, caller: Caller) -> EventDraft:
+    max_bytes = services_of(request).settings.payload_max_bytes
+    keys = request.headers.getlist("idempotency-key")
+    is_structured = media_type_of(request) == cloud_events.STRUCTURED_TYPE
+    if not is_structured and "ce-specversion" not in request.headers:
+        body = await read_body(request, max_bytes)
+        return read_event(body, max_bytes=max_bytes, idempotency_keys=keys, tenant_id=caller.tenant_id)
+    if keys:
+        rule = "a CloudEvent has its key in source and id; leave Idempotency-Key out"
+        raise InvalidInput("invalid_idempotency_key", rule, field="Idempotency-Key", status=422)
+    if is_structured:
+        body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
+        return cloud_events.read_structured(body, max_bytes=max_bytes, tenant_id=caller.tenant_id)
+    return cloud_events.read_binary(
+        request.headers, await read_body(request, max_bytes), max_bytes=max_bytes, tenant_id=caller.tenant_id
+    )
+
+
+async def post_batch(request: Request) -> Response:
+    """200 with one answer per item, in order: `{id, duplicate}` or `{error: problem}`. One transaction for all."""
+    services = services_of(request)
+    caller = await authorize(request, "events:write")
+    items = read_batch(
+        await read_body(request, BATCH_MAX_BYTES),
+        max_bytes=BATCH_MAX_BYTES,
+        item_max_bytes=services.settings.payload_max_bytes,
+        tenant_id=caller.tenant_id,
+    )
+    answers = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
+    in_order = [next(answers) if isinstance(item, EventDraft) else item for item in items]
+    return json_response({"items": [_item_answer(answer) for answer in in_order]})
+
+
+def _item_answer(answer: AcceptedEvent | HooksagaError) -> dict[str, Any]:
+    if isinstance(answer, HooksagaError):
+        return {"error": problem_content(answer)}
+    return _accepted(answer)
 
 
 def _accepted(event: AcceptedEvent) -> dict[str, Any]:
@@ -92,5 +136,8 @@ def _attempt(attempt: inspect.Attempt) -> dict[str, Any]:
     return fields
 
 
-INGEST_ROUTES = [Route("/v1/events", post_event, methods=["POST"])]
+INGEST_ROUTES = [
+    Route("/v1/events", post_event, methods=["POST"]),
+    Route("/v1/events/batch", post_batch, methods=["POST"]),
+]
 ADMIN_ROUTES = [Route("/v1/events/{id}", get_event, methods=["GET"])]

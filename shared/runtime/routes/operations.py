@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.core.errors import InvalidInput, NotFound
+from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.models import RequeueFilter, rfc3339
+from shared.core.outcomes import ErrorCode
+from shared.core.saga import SagaStatus
 from shared.runtime.http_api import (
     MAX_ID,
     Caller,
@@ -89,6 +91,23 @@ async def requeue_matching(request: Request) -> Response:
     return json_response({**asdict(done), "requeued": len(done.requeued)})
 
 
+async def cancel_saga(request: Request) -> Response:
+    """202: the orchestrator was asked to end it; 200 when it is canceled already; 409 when it does not wait."""
+    caller = await _operator(request)
+    services = services_of(request)
+    saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
+    saga = await services.admin.run(
+        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=caller.tenant_id)
+    )
+    if saga.final_error_code == ErrorCode.CANCELED and saga.status == SagaStatus.DEAD_LETTERED:
+        return json_response({"saga_id": saga_id, "status": saga.status})
+    if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
+        message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        raise Conflict("saga_not_waiting", message)
+    await services.wakes.cancel_saga(saga_id)
+    return json_response({"saga_id": saga_id, "status": saga.status}, 202)
+
+
 async def show_stats(request: Request) -> Response:
     """The backlog of all tenants, so only for keys that are bound to none."""
     caller = await _operator(request)
@@ -146,6 +165,7 @@ ROUTES = [
     Route("/v1/dead-letters/requeue", requeue_matching, methods=["POST"]),
     Route("/v1/dead-letters/{id}", show_dead_letter, methods=["GET"]),
     Route("/v1/dead-letters/{id}/requeue", requeue_dead_letter, methods=["POST"]),
+    Route("/v1/sagas/{id}/cancel", cancel_saga, methods=["POST"]),
     Route("/v1/stats", show_stats, methods=["GET"]),
     Route("/healthz", check_health, methods=["GET"]),
 ]

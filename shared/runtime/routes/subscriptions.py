@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from shared.core.errors import NotFound
 from shared.core.event_input import check_tenant
-from shared.core.models import NewSubscription, SubscriptionChange, rfc3339
+from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
 from shared.core.signing import encode_secret
 from shared.runtime.http_api import (
     Caller,
@@ -102,6 +102,25 @@ async def delete(request: Request) -> Response:
     return Response(status_code=204)
 
 
+async def rotate_secret(request: Request) -> Response:
+    """200 with the subscription and its new secret; both secrets sign until the old one expires."""
+    caller = await _caller(request)
+    services = services_of(request)
+    subscription_id = _id(request)
+    asked = await read_model(request, SecretRotation, empty=b"{}")
+    secret = encode_secret(os.urandom(SECRET_BYTES))
+    rotated = await services.subscriptions.run(
+        lambda connection: subscriptions.rotate_secret(
+            connection,
+            subscription_id,
+            tenant_id=caller.tenant_id,
+            sealed_secret=services.box.seal(secret),
+            overlap_seconds=asked.overlap_seconds,
+        )
+    )
+    return json_response({**_shown(rotated), "secret": secret})
+
+
 async def verify(request: Request) -> Response:
     """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
     caller = await _caller(request)
@@ -151,4 +170,5 @@ ROUTES = [
     Route("/v1/subscriptions/{id}", change, methods=["PATCH"]),
     Route("/v1/subscriptions/{id}", delete, methods=["DELETE"]),
     Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
+    Route("/v1/subscriptions/{id}/rotate-secret", rotate_secret, methods=["POST"]),
 ]

@@ -1,26 +1,8 @@
-"""How commands run coroutines, and what Ctrl-C and SIGTERM mean to those that run for long."""
+"""What Ctrl-C and SIGTERM mean to commands that run until they are told to stop."""
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
 from types import FrameType
-from typing import Any, TypeVar
-
-T = TypeVar("T")
-
-
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """As asyncio.run, on uvloop where there is one."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(main)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ModuleNotFoundError:  # there is none for Windows
-        return None
-    return uvloop.new_event_loop
 
 
 def stop_on_signals() -> asyncio.Event:
@@ -38,3 +20,8 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, at_first)
     return stop
+
+
+def interrupt_on_sigterm() -> None:
+    """From now on SIGTERM does what Ctrl-C does to the command: it is cancelled, and cleans up first."""
+    signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))

@@ -1,0 +1,80 @@
+"""The CDK app: `python -m infra.app`, or any `cdk` command, which cdk.json leads here.
+
+    cdk deploy --all                   dev, on AWS
+    cdk deploy --all -c env=prod       another environment of infra/settings.py
+    cdk deploy --all -c target=local   an emulator; HOOKSAGA_DATABASE_URL names the database
+
+Nothing is looked up: a synth needs no account and no network.
+"""
+
+import os
+
+from infra.node import use_current_node
+
+use_current_node()  # before the CDK starts one
+
+from aws_cdk import App, Tags, Validations  # noqa: E402
+from cdk_nag import AwsSolutionsChecks  # noqa: E402
+
+from infra.components.database_access import GivenDatabase  # noqa: E402
+from infra.settings import LOCAL, Environment, InvalidDeployment, environment_named  # noqa: E402
+from infra.stacks.api import ApiStack  # noqa: E402
+from infra.stacks.database import DatabaseStack  # noqa: E402
+from infra.stacks.network import NetworkStack  # noqa: E402
+from infra.stacks.observability import ObservabilityStack  # noqa: E402
+from infra.stacks.pipeline import PipelineStack  # noqa: E402
+
+HANDED_ON = ("HOOKSAGA_EGRESS_ALLOW", "HOOKSAGA_CA_FILE", "HOOKSAGA_BASE_DELAY_SECONDS", "HOOKSAGA_LOG_LEVEL")
+"""Variables of this shell that the functions of a local deployment get too."""
+
+
+def build(app: App) -> Environment:
+    """Add the stacks that the context asks for. Raises InvalidDeployment."""
+    if app.node.try_get_context("target") == "local":
+        _build_local(app)
+        return LOCAL
+    env = environment_named(app.node.try_get_context("env") or "dev")
+    build_on_aws(app, env)
+    return env
+
+
+def build_on_aws(app: App, env: Environment) -> None:
+    """Everything, held against AWS's rules of good practice."""
+    network = NetworkStack(app, env)
+    database = DatabaseStack(app, env, network.places).database
+    pipeline = PipelineStack(app, env, places=network.places, database=database.access, extra={})
+    api = ApiStack(app, env, pipeline.functions).api
+    ObservabilityStack(
+        app, env, queues=pipeline.queues, functions=pipeline.functions, api=api, database=database
+    )
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    Tags.of(app).add("hooksaga", env.name, exclude_resource_types=["AWS::RDS::DBProxyTargetGroup"])
+
+
+def _build_local(app: App) -> None:
+    """What an emulator can do: no network, database, proxy or firewall."""
+    url = os.environ.get("HOOKSAGA_DATABASE_URL")
+    if not url:
+        raise InvalidDeployment(
+            "the local target needs HOOKSAGA_DATABASE_URL, which its functions connect to"
+        )
+    extra = {name: os.environ[name] for name in HANDED_ON if os.environ.get(name)}
+    pipeline = PipelineStack(app, LOCAL, places=None, database=GivenDatabase(url), extra=extra)
+    api = ApiStack(app, LOCAL, pipeline.functions).api
+    ObservabilityStack(
+        app, LOCAL, queues=pipeline.queues, functions=pipeline.functions, api=api, database=None
+    )
+
+
+def main() -> None:
+    """Synthesise to CDK_OUTDIR, which `cdk` sets, or to cdk.out."""
+    app = App()
+    try:
+        build(app)
+    except InvalidDeployment as problem:
+        raise SystemExit(str(problem)) from None
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""What a function carries, put together without Docker: its own modules, those that they import, and the packages
+that these import, as wheels for the Lambda's Python and processor.
+
+Nothing is listed by hand but the names of packages that differ from the names of their modules. So a bundle cannot
+lack a module that the handler imports, and a module that nobody imports is in none.
+"""
+
+import ast
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsii
+import uv
+from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
+from aws_cdk import aws_lambda as lambda_
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHON = "3.13"
+RUNTIME = lambda_.Runtime.PYTHON_3_13
+
+OWN_PACKAGES = ("functions", "shared")
+OF_THE_RUNTIME = frozenset({"boto3", "botocore"})
+"""Lambda brings them along, and they are bigger than all the rest together."""
+
+REQUIREMENTS = {
+    "aws_lambda_powertools": "aws-lambda-powertools",
+    "psycopg": "psycopg[binary]",
+    "pydantic_settings": "pydantic-settings",
+    "yoyo": "yoyo-migrations",
+}
+"""Where a package is called other than its module."""
+
+DATA = {
+    "shared.adapters.migrations": "sql/migrations",
+    "shared.adapters.queries": "sql/queries",
+}
+"""Folders that a module reads at run time."""
+
+CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
+"""The authorities that sign for RDS and for RDS Proxy: Lambda's own list lacks the former."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What the function runs on, in the words of Lambda and of wheels."""
+
+    architecture: lambda_.Architecture
+    wheels: str
+
+
+ARM = Processor(lambda_.Architecture.ARM_64, "aarch64-manylinux_2_28")
+X86 = Processor(lambda_.Architecture.X86_64, "x86_64-manylinux_2_28")
+
+
+def processor_of_this_machine() -> Processor:
+    """An emulator runs functions on the machine that it runs on."""
+    return ARM if platform.machine().lower() in {"arm64", "aarch64"} else X86
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What goes into one bundle: files by their path from ROOT, and requirements as for pip."""
+
+    files: tuple[Path, ...]
+    requirements: tuple[str, ...]
+
+
+@cache
+def contents_of(function: str) -> Contents:
+    """What `functions.<function>.handler` imports, and what that imports, and so on."""
+    modules = _imported_from(f"functions.{function}.handler")
+    own = {name: path for name, path in modules.items() if path is not None}
+    packages = {name for name, path in modules.items() if path is None} - OF_THE_RUNTIME
+    data = [
+        path for name, folder in DATA.items() if name in own for path in sorted((ROOT / folder).glob("*.sql"))
+    ]
+    files = sorted({*own.values(), *data})
+    return Contents(tuple(files), tuple(sorted(REQUIREMENTS.get(name, name) for name in packages)))
+
+
+def _imported_from(start: str) -> dict[str, Path | None]:
+    """Every module that is reached, with its file; None for another project's, by its top name."""
+    found: dict[str, Path | None] = {}
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module in found:
+            continue
+        if module.split(".")[0] not in OWN_PACKAGES:
+            found[module] = None
+            continue
+        found[module] = path = _file_of(module)
+        waiting += [*_parents(module), *_imports_in(path)]
+    return found
+
+
+def _parents(module: str) -> Iterator[str]:
+    parts = module.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _imports_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from _reached(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from _reached([node.module])
+            # `from package import module` names a module, not a thing inside of one
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from _reached(name for name in names if _is_own_module(name))
+
+
+def _reached(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        top = name.split(".")[0]
+        if top in OWN_PACKAGES:
+            yield name
+        elif top not in sys.stdlib_module_names and not top.startswith("types_"):
+            yield top
+
+
+def _is_own_module(name: str) -> bool:
+    return name.split(".")[0] in OWN_PACKAGES and any(path.exists() for path in _candidates(name))
+
+
+def _file_of(module: str) -> Path:
+    return next(path for path in _candidates(module) if path.exists())
+
+
+def _candidates(module: str) -> tuple[Path, Path]:
+    place = ROOT.joinpath(*module.split("."))
+    return place.with_suffix(".py"), place / "__init__.py"
+
+
+@jsii.implements(ILocalBundling)
+class UvBundle:
+    """Fills the folder that the CDK gives it."""
+
+    def __init__(self, function: str, processor: Processor) -> None:
+        self._function = function
+        self._processor = processor
+
+    def try_bundle(self, output_dir: str, options: Any = None, **_: Any) -> bool:
+        """True: there is nothing that Docker would have to do instead."""
+        build(self._function, self._processor, Path(output_dir))
+        return True
+
+
+def build(function: str, processor: Processor, folder: Path) -> None:
+    """Put one function's bundle into the folder and say how big it is. Raises CalledProcessError with uv's words."""
+    contents = contents_of(function)
+    _install(contents.requirements, processor, folder)
+    for path in contents.files:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    shutil.copyfile(CERTIFICATES, folder / CERTIFICATES.name)
+    _remove_what_never_runs(folder)
+    print(f"bundle {function}: {_size_of(folder) / 1e6:.1f} MB", file=sys.stderr)  # noqa: T201 - the CDK's own output
+
+
+def _install(requirements: Iterable[str], processor: Processor, folder: Path) -> None:
+    subprocess.run(
+        [
+            *(uv.find_uv_bin(), "pip", "install", "--quiet", "--no-config", "--target", str(folder)),
+            *("--python-version", PYTHON, "--python-platform", processor.wheels, "--only-binary", ":all:"),
+            *("--constraints", str(ROOT / "constraints.txt"), *requirements),
+        ],
+        check=True,
+        cwd=ROOT,
+    )
+
+
+def _remove_what_never_runs(folder: Path) -> None:
+    """And what differs from one build to the next, so that the same sources give the same bytes."""
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    for pattern in ("*.pyi", "*.pyx", "*.c", "RECORD", "INSTALLER", "REQUESTED", "uv_cache.json", ".lock"):
+        for path in folder.rglob(pattern):
+            path.unlink()
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def digest_of(function: str, processor: Processor) -> str:
+    """Changes when anything changes that the bundle is made from; names the asset."""
+    contents = contents_of(function)
+    digest = hashlib.sha256(f"{PYTHON} {processor.wheels} {contents.requirements}".encode())
+    for path in (ROOT / "constraints.txt", Path(__file__), CERTIFICATES, *contents.files):
+        digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def code_of(function: str, processor: Processor) -> lambda_.Code:
+    """The bundle as the CDK wants it. Built once per digest: a second synth finds it in cdk.out."""
+    return lambda_.Code.from_asset(
+        str(ROOT / "functions" / function),
+        asset_hash=digest_of(function, processor),
+        asset_hash_type=AssetHashType.CUSTOM,
+        bundling=BundlingOptions(
+            image=DockerImage.from_registry("unused: bundles are made on this machine"),
+            local=UvBundle(function, processor),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Components: one capability each, whatever resources that takes. Exceptions from rules stand where they apply."""

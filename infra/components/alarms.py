@@ -1,0 +1,73 @@
+"""Alarms, each with the heading of its page in its description: what it means, and what to type."""
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from infra.settings import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The alarm goes off when the metric is at or over (or, `below`, under) the threshold for so many periods."""
+
+    threshold: float
+    periods: int = 1
+    below: bool = False
+    alarm_when_missing: bool = False
+
+
+class Alarms(Construct):
+    """All of them tell one topic, which mails where an address is set."""
+
+    def __init__(self, scope: Construct, name: str, env: Environment) -> None:
+        super().__init__(scope, name)
+        self._env = env
+        self.topic = sns.Topic(self, "Topic", topic_name=f"{env.prefix}-alarms")
+        if not env.is_local:
+            self._refuse_plain_http()
+        if env.alarm_mail:
+            self.topic.add_subscription(subscriptions.EmailSubscription(env.alarm_mail))
+
+    def add(self, page: str, subject: str, metric: cloudwatch.IMetric, limit: Limit) -> None:
+        """`page` is the heading in the runbook, `subject` what it is about; together they name the alarm."""
+        alarm = cloudwatch.Alarm(
+            self,
+            f"{page} {subject}".title().replace(" ", "").replace("-", "").replace("_", ""),
+            alarm_name=f"{self._env.prefix} {page}: {subject}",
+            alarm_description=f"{self._env.runbook_url}#{page}",
+            metric=metric,
+            threshold=limit.threshold,
+            evaluation_periods=limit.periods,
+            comparison_operator=_OPERATORS[limit.below],
+            treat_missing_data=_MISSING[limit.alarm_when_missing],
+        )
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _refuse_plain_http(self) -> None:
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={"Bool": {"aws:SecureTransport": "false"}},
+            )
+        )
+
+
+_OPERATORS = {
+    False: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+    True: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+}
+_MISSING = {
+    False: cloudwatch.TreatMissingData.NOT_BREACHING,
+    True: cloudwatch.TreatMissingData.BREACHING,
+}
+FIVE_MINUTES = Duration.minutes(5)

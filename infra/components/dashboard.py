@@ -1,0 +1,22 @@
+"""One page with the figures that the alarms watch."""
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from infra.settings import Environment
+
+IN_A_ROW = 2
+
+
+class Dashboard(Construct):
+    """Named as the deployment."""
+
+    def __init__(
+        self, scope: Construct, name: str, env: Environment, widgets: Sequence[cloudwatch.IWidget]
+    ) -> None:
+        super().__init__(scope, name)
+        board = cloudwatch.Dashboard(self, "Board", dashboard_name=env.prefix)
+        for start in range(0, len(widgets), IN_A_ROW):
+            board.add_widgets(*widgets[start : start + IN_A_ROW])

@@ -1,0 +1,90 @@
+"""One Lambda function with a role of its own that starts out with nothing but its log."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.bundling import ARM, RUNTIME, code_of, processor_of_this_machine
+from infra.components.exceptions import allow
+from infra.components.kept_logs import log_group
+from infra.components.place import Place
+from infra.settings import Environment, FunctionLimits
+
+_NETWORK_INTERFACES = (
+    "ec2:CreateNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:DeleteNetworkInterface",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+class LeastFunction(Construct):
+    """`place` is None where there is no network of ours."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        env: Environment,
+        limits: FunctionLimits,
+        place: Place | None,
+        environment: Mapping[str, str],
+        reserve: bool = False,
+    ) -> None:
+        super().__init__(scope, name)
+        function_name = f"{env.prefix}-{name}"
+        self.log = log_group(self, "Log", f"/aws/lambda/{function_name}", env)
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.log.grant_write(self.role)
+        if place is not None:
+            self._allow_network_interfaces(function_name)
+        processor = processor_of_this_machine() if env.is_local else ARM
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=function_name,
+            handler=f"functions.{name}.handler.handler",
+            runtime=RUNTIME,
+            architecture=processor.architecture,
+            code=code_of(name, processor),
+            role=self.role,  # pyright: ignore[reportArgumentType] - jsii's interfaces and pyright disagree
+            log_group=self.log,
+            environment=dict(environment),
+            timeout=Duration.seconds(limits.timeout_seconds),
+            memory_size=limits.memory_mb,
+            reserved_concurrent_executions=limits.concurrency if reserve else None,
+            tracing=lambda_.Tracing.DISABLED if env.is_local else lambda_.Tracing.ACTIVE,
+            vpc=place.vpc if place else None,
+            vpc_subnets=place.subnets if place else None,
+            security_groups=[place.security_group] if place else None,
+        )
+        allow(
+            self.function,
+            "AwsSolutions-L1",
+            "The Python that bundles are made for: infra/bundling.py names both.",
+        )
+        allow(
+            self.role,
+            "AwsSolutions-IAM5[Resource::*]",
+            "Traces and network interfaces: AWS offers no narrower resource for these actions.",
+        )
+
+    def _allow_network_interfaces(self, function_name: str) -> None:
+        """Lambda needs this to put a function into a VPC; the function's own code does not, and may not."""
+        stack = Stack.of(self)
+        itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
+        for effect, conditions in (
+            (iam.Effect.ALLOW, None),
+            (iam.Effect.DENY, {"ArnEquals": {"lambda:SourceFunctionArn": itself}}),
+        ):
+            self.role.add_to_policy(
+                iam.PolicyStatement(
+                    effect=effect, actions=list(_NETWORK_INTERFACES), resources=["*"], conditions=conditions
+                )
+            )

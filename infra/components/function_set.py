@@ -1,0 +1,95 @@
+"""All functions of the flow, each with what its design names: its login, its queues, its secrets, its way out."""
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_lambda_event_sources as sources
+from constructs import Construct, IDependable
+
+from infra.components.database_access import DatabaseAccess
+from infra.components.function import LeastFunction
+from infra.components.functions import DESIGNS, FunctionDesign
+from infra.components.place import Places
+from infra.components.queues import Queues
+from infra.components.secrets_key import SecretsKey
+from infra.settings import Environment
+from shared.adapters.queues import Queue
+
+
+class FunctionSet(Construct):
+    """`functions[name]`. `extra` are variables of every function; `after` is what has to be done before they change."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        env: Environment,
+        places: Places | None,
+        database: DatabaseAccess,
+        queues: Queues,
+        secrets_key: SecretsKey,
+        extra: Mapping[str, str],
+        after: IDependable,
+    ) -> None:
+        super().__init__(scope, name)
+        self._env, self._places, self._database = env, places, database
+        self._queues, self._secrets_key, self._extra = queues, secrets_key, extra
+        self.functions = {name: self._make(name, design) for name, design in DESIGNS.items()}
+        for function in self.functions.values():
+            function.function.node.add_dependency(after)
+
+    def _make(self, name: str, design: FunctionDesign) -> LeastFunction:
+        places = self._places
+        function = LeastFunction(
+            self,
+            name,
+            env=self._env,
+            limits=self._env.functions[name],
+            place=places.of(calls_receivers=design.calls_receivers) if places else None,
+            environment=self._environment(design),
+            reserve=bool(design.routes) and self._env.reserve_api_concurrency,
+        )
+        self._database.allow_login(function.role, design.role)
+        if design.opens_secrets:
+            self._secrets_key.allow_reading(function.role)
+        for queue in design.sends:
+            self._queues.work[queue].grant_send_messages(function.role)
+        for queue in design.reads:
+            self._wake(function, queue)
+        return function
+
+    def _environment(self, design: FunctionDesign) -> dict[str, str]:
+        env = self._env
+        return {
+            "HOOKSAGA_HTTP_TIMEOUT_SECONDS": str(env.http_timeout_seconds),
+            "HOOKSAGA_LEASE_SECONDS": str(env.lease_seconds),
+            "HOOKSAGA_REDISPATCH_SECONDS": str(env.redispatch_seconds),
+            **self._database.environment(design.role),
+            **{
+                f"HOOKSAGA_{queue.name}_QUEUE_URL": self._queues.work[queue].queue_url
+                for queue in design.sends
+            },
+            **(self._secrets_key.environment() if design.opens_secrets else {}),
+            **self._extra,
+        }
+
+    def _wake(self, function: LeastFunction, queue: Queue) -> None:
+        """Messages of the queue start copies, as many as its share allows; failed ones come back one by one."""
+        function.function.add_event_source(
+            sources.SqsEventSource(
+                self._queues.work[queue],
+                batch_size=self._env.batch_size,
+                max_concurrency=self._concurrency(queue),
+                report_batch_item_failures=True,
+            )
+        )
+
+    def _concurrency(self, queue: Queue) -> int:
+        env = self._env
+        shares = {
+            Queue.ROUTING: env.router.concurrency,
+            Queue.ORCHESTRATION: env.orchestrator.concurrency,
+            Queue.DELIVERY: env.delivery.concurrency - env.retry_concurrency,
+            Queue.DELIVERY_RETRY: env.retry_concurrency,
+        }
+        return shares[queue]

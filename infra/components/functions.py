@@ -1,0 +1,57 @@
+"""The functions and their rights, in one table: who logs in as whom, who reads and sends where, who may leave."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.routing import BaseRoute
+
+from shared.adapters.database import Role
+from shared.adapters.queues import Queue
+from shared.runtime.routes import events, operations, subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDesign:
+    """What one function is given, and nothing else. `routes` are the gateway's ways to it."""
+
+    role: Role
+    reads: Sequence[Queue] = ()
+    sends: Sequence[Queue] = ()
+    routes: Sequence[BaseRoute] = ()
+    ticks: bool = False
+    opens_secrets: bool = False
+    calls_receivers: bool = False
+
+
+DESIGNS = {
+    "ingest": FunctionDesign(Role.INGEST, sends=(Queue.ROUTING,), routes=events.INGEST_ROUTES),
+    "router": FunctionDesign(Role.ROUTER, reads=(Queue.ROUTING,), sends=(Queue.ORCHESTRATION,), ticks=True),
+    "orchestrator": FunctionDesign(
+        Role.ORCHESTRATOR,
+        reads=(Queue.ORCHESTRATION,),
+        sends=(Queue.ORCHESTRATION, Queue.DELIVERY, Queue.DELIVERY_RETRY, Queue.DEAD_TASKS),
+        ticks=True,
+    ),
+    "delivery": FunctionDesign(
+        Role.DELIVERY,
+        reads=(Queue.DELIVERY, Queue.DELIVERY_RETRY),
+        sends=(Queue.ORCHESTRATION,),
+        opens_secrets=True,
+        calls_receivers=True,
+    ),
+    "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
+    "subscriptions": FunctionDesign(
+        Role.SUBSCRIPTIONS, routes=subscriptions.ROUTES, opens_secrets=True, calls_receivers=True
+    ),
+    "admin": FunctionDesign(
+        Role.ADMIN,
+        sends=(Queue.ORCHESTRATION,),
+        routes=[*events.ADMIN_ROUTES, *operations.ROUTES],
+    ),
+}
+"""All but migrate, which is no part of the flow: see components.migration."""
+
+
+def reader_of(queue: Queue) -> str | None:
+    """The function that takes messages from the queue; none takes from dead-tasks, which is for the user's tools."""
+    return next((name for name, design in DESIGNS.items() if queue in design.reads), None)

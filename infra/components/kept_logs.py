@@ -1,0 +1,26 @@
+"""Log groups that are kept for the time that the settings say."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.settings import Environment
+
+_RETENTION = {
+    7: logs.RetentionDays.ONE_WEEK,
+    14: logs.RetentionDays.TWO_WEEKS,
+    30: logs.RetentionDays.ONE_MONTH,
+    90: logs.RetentionDays.THREE_MONTHS,
+    365: logs.RetentionDays.ONE_YEAR,
+}
+
+
+def log_group(scope: Construct, name: str, log_group_name: str, env: Environment) -> logs.LogGroup:
+    """Goes with the deployment; a KeyError names a `log_days` that CloudWatch does not know."""
+    return logs.LogGroup(
+        scope,
+        name,
+        log_group_name=log_group_name,
+        retention=_RETENTION[env.log_days],
+        removal_policy=RemovalPolicy.DESTROY,
+    )

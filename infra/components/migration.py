@@ -1,0 +1,71 @@
+"""Brings the schema to its newest state at a deployment, before any other function's new code runs.
+
+CloudFormation waits for the answer. A migration that fails is the deployment's failure, with the database's words in
+its reason, and CloudFormation goes back to what ran before.
+"""
+
+from aws_cdk import CfnElement, CustomResource, Stack
+from aws_cdk import aws_logs as logs
+from aws_cdk import custom_resources as cr
+from constructs import Construct
+
+from infra.bundling import ARM, digest_of
+from infra.components.database_access import DatabaseAccess
+from infra.components.exceptions import allow
+from infra.components.function import LeastFunction
+from infra.components.kept_logs import log_group
+from infra.components.place import Place
+from infra.settings import Environment
+from shared.adapters.database import Role
+
+BASIC_EXECUTION = (
+    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]"
+)
+
+
+class Migration(Construct):
+    """Runs whenever the migrations, or the code that runs them, differ from the last deployment's. What has to come
+    after it depends on this construct."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, env: Environment, place: Place | None, database: DatabaseAccess
+    ) -> None:
+        super().__init__(scope, name)
+        self.migrate = LeastFunction(
+            self,
+            "migrate",
+            env=env,
+            limits=env.migrate,
+            place=place,
+            environment=database.environment(Role.OWNER),
+        )
+        database.allow_login(self.migrate.role, Role.OWNER)
+        provider = self._provider(log_group(self, "ProviderLog", f"/hooksaga/{env.name}/migration", env))
+        run = CustomResource(
+            self,
+            "Run",
+            resource_type="Custom::Migration",
+            service_token=provider.service_token,
+            properties={"Schema": digest_of("migrate", ARM)},
+        )
+        run.node.add_dependency(self.migrate)
+
+    def _provider(self, log: logs.LogGroup) -> cr.Provider:
+        provider = cr.Provider(self, "Provider", on_event_handler=self.migrate.function, log_group=log)
+        allow(
+            provider,
+            BASIC_EXECUTION,
+            "The CDK's own function between CloudFormation and migrate: it writes its log.",
+        )
+        allow(
+            provider,
+            f"AwsSolutions-IAM5[Resource::<{self._logical_id()}.Arn>:*]",
+            "Migrate, whichever version.",
+        )
+        allow(provider, "AwsSolutions-L1", "The CDK chooses its runtime.")
+        return provider
+
+    def _logical_id(self) -> str:
+        resource = self.migrate.function.node.default_child
+        assert isinstance(resource, CfnElement)
+        return Stack.of(self).get_logical_id(resource)

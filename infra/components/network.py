@@ -1,0 +1,98 @@
+"""The VPC: where functions, database and endpoints stand, and the one way out, with a fixed address."""
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.components.exceptions import allow
+from infra.components.kept_logs import log_group
+from infra.settings import Environment, Nat
+
+OUTBOUND = ec2.SubnetSelection(subnet_group_name="outbound")
+INSIDE = ec2.SubnetSelection(subnet_group_name="inside")
+DATABASE = ec2.SubnetSelection(subnet_group_name="database")
+
+
+class Network(Construct):
+    """`outbound` is for what calls receivers, `inside` for all other functions: it has no route to the internet."""
+
+    def __init__(self, scope: Construct, name: str, env: Environment) -> None:
+        super().__init__(scope, name)
+        self._address = ec2.CfnEIP(self, "EgressAddress", domain="vpc")
+        nat = self._nat(env)
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(env.address_range),
+            max_azs=env.zones,
+            nat_gateways=1,
+            nat_gateway_provider=nat,
+            restrict_default_security_group=False,  # needs a function of its own; nothing of ours is in that group
+            subnet_configuration=[
+                ec2.SubnetConfiguration(name="public", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=26),
+                _subnets("outbound", ec2.SubnetType.PRIVATE_WITH_EGRESS),
+                _subnets("inside", ec2.SubnetType.PRIVATE_ISOLATED),
+                _subnets("database", ec2.SubnetType.PRIVATE_ISOLATED),
+            ],
+        )
+        if isinstance(nat, ec2.NatInstanceProviderV2):
+            self._finish_instance(nat, env)
+        self._log_flows(env)
+
+    @property
+    def egress_address(self) -> str:
+        """Where all deliveries come from."""
+        return self._address.ref
+
+    def _nat(self, env: Environment) -> ec2.NatProvider:
+        if env.nat is Nat.GATEWAY:
+            return ec2.NatProvider.gateway(eip_allocation_ids=[self._address.attr_allocation_id])
+        return ec2.NatProvider.instance_v2(
+            instance_type=ec2.InstanceType("t4g.nano"),
+            machine_image=ec2.MachineImage.latest_amazon_linux2023(cpu_type=ec2.AmazonLinuxCpuType.ARM_64),
+            default_allowed_traffic=ec2.NatTrafficDirection.NONE,
+        )
+
+    def _finish_instance(self, nat: ec2.NatInstanceProviderV2, env: Environment) -> None:
+        """Lets the receivers' ports through and nothing else but what the instance needs to set itself up."""
+        for port in sorted({443, *env.receiver_ports}):
+            nat.security_group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port))
+        for port in env.receiver_ports:
+            nat.security_group.add_ingress_rule(ec2.Peer.ipv4(env.address_range), ec2.Port.tcp(port))
+        for instance in nat.gateway_instances:
+            self._give_address(instance)
+
+    def _give_address(self, instance: ec2.Instance) -> None:
+        ec2.CfnEIPAssociation(
+            self,
+            "EgressAddressOfInstance",
+            allocation_id=self._address.attr_allocation_id,
+            instance_id=instance.instance_id,
+        )
+        resource = instance.node.default_child
+        assert isinstance(resource, ec2.CfnInstance)
+        resource.block_device_mappings = [_encrypted_disk()]
+        allow(
+            instance, "AwsSolutions-EC28", "It forwards packets; its metrics every five minutes are enough."
+        )
+        allow(
+            instance, "AwsSolutions-EC29", "It holds nothing: another takes its place, with the same address."
+        )
+
+    def _log_flows(self, env: Environment) -> None:
+        role = iam.Role(self, "FlowLogRole", assumed_by=iam.ServicePrincipal("vpc-flow-logs.amazonaws.com"))
+        group = log_group(self, "FlowLogs", f"/hooksaga/{env.name}/flows", env)
+        self.vpc.add_flow_log(
+            "RefusedFlows",
+            destination=ec2.FlowLogDestination.to_cloud_watch_logs(group, role),
+            traffic_type=ec2.FlowLogTrafficType.REJECT,
+        )
+
+
+def _subnets(name: str, kind: ec2.SubnetType) -> ec2.SubnetConfiguration:
+    return ec2.SubnetConfiguration(name=name, subnet_type=kind, cidr_mask=22 if name == "outbound" else 24)
+
+
+def _encrypted_disk() -> ec2.CfnInstance.BlockDeviceMappingProperty:
+    disk = ec2.CfnInstance.EbsProperty(encrypted=True, volume_type="gp3")
+    return ec2.CfnInstance.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=disk)

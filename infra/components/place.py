@@ -1,0 +1,31 @@
+"""Where in the network a function stands."""
+
+from dataclasses import dataclass
+
+from aws_cdk import aws_ec2 as ec2
+
+from infra.components.access_rules import AccessRules
+from infra.components.network import INSIDE, OUTBOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Subnets and the group whose rules hold for the function."""
+
+    vpc: ec2.IVpc
+    subnets: ec2.SubnetSelection
+    security_group: ec2.ISecurityGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The two there are."""
+
+    vpc: ec2.IVpc
+    rules: AccessRules
+
+    def of(self, *, calls_receivers: bool) -> Place:
+        """With a way to the internet only for who calls receivers."""
+        if calls_receivers:
+            return Place(self.vpc, OUTBOUND, self.rules.outbound)
+        return Place(self.vpc, INSIDE, self.rules.inside)

@@ -1,0 +1,61 @@
+"""The queues: ids on their way from one function to the next, each with a queue for what was tried too often."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.components.exceptions import allow
+from infra.components.functions import reader_of
+from infra.settings import Environment
+from shared.adapters.queues import Queue
+
+REDRIVE_RETENTION = Duration.days(14)
+MESSAGE_RETENTION = Duration.days(4)
+
+
+class Queues(Construct):
+    """`work[queue]`, and `redrive[queue]` for those that a function reads."""
+
+    def __init__(self, scope: Construct, name: str, env: Environment) -> None:
+        super().__init__(scope, name)
+        self._env = env
+        self.work: dict[Queue, sqs.Queue] = {}
+        self.redrive: dict[Queue, sqs.Queue] = {}
+        for queue in Queue:
+            self._add(queue)
+
+    def _add(self, queue: Queue) -> None:
+        title = queue.value.replace("_", " ").title().replace(" ", "")
+        reader = reader_of(queue)
+        if reader is None:
+            self.work[queue] = self._queue(f"{title}Queue", queue, "", MESSAGE_RETENTION)
+            allow(
+                self.work[queue],
+                "AwsSolutions-SQS3",
+                "It tells of what is dead already; the user's tools read it.",
+            )
+            return
+        self.redrive[queue] = self._queue(f"{title}Redrive", queue, "-redrive", REDRIVE_RETENTION)
+        self.work[queue] = self._queue(
+            f"{title}Queue",
+            queue,
+            "",
+            MESSAGE_RETENTION,
+            visibility_timeout=Duration.seconds(self._env.visibility_seconds(reader)),
+            dead_letter_queue=sqs.DeadLetterQueue(
+                max_receive_count=self._env.receives, queue=self.redrive[queue]
+            ),
+        )
+
+    def _queue(
+        self, name: str, queue: Queue, suffix: str, retention: Duration, **options: object
+    ) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            name,
+            queue_name=f"{self._env.prefix}-{queue.value.replace('_', '-')}{suffix}",
+            retention_period=retention,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=None if self._env.is_local else True,  # an emulator speaks plain HTTP
+            **options,  # type: ignore[arg-type]
+        )

@@ -1,0 +1,153 @@
+"""The HTTP API: every route of every function that has routes, behind API Gateway (REST, v1)."""
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_apigateway as gateway
+from aws_cdk import aws_certificatemanager as acm
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+from starlette.routing import Route
+
+from infra.components.exceptions import allow
+from infra.components.function import LeastFunction
+from infra.components.functions import DESIGNS
+from infra.components.kept_logs import log_group
+from infra.settings import Environment
+from shared.runtime.http_api import PROBLEM_TYPE
+
+TLS_POLICY = "SecurityPolicy_TLS13_1_2_PQ_2025_09"
+
+_PROBLEMS: tuple[tuple[gateway.ResponseType, int, str], ...] = (
+    (gateway.ResponseType.MISSING_AUTHENTICATION_TOKEN, 404, "route_not_found"),
+    (gateway.ResponseType.THROTTLED, 429, "too_many_requests"),
+    (gateway.ResponseType.REQUEST_TOO_LARGE, 413, "body_too_large"),
+    (gateway.ResponseType.INTEGRATION_TIMEOUT, 504, "timeout"),
+    (gateway.ResponseType.INTEGRATION_FAILURE, 503, "function_unavailable"),
+    (gateway.ResponseType.DEFAULT_4_XX, 400, "bad_request"),
+    (gateway.ResponseType.DEFAULT_5_XX, 500, "internal_error"),
+)
+"""What the gateway answers by itself, as the same kind of problem that the functions answer."""
+
+
+class RestApi(Construct):
+    """`url` ends with a slash. The functions check keys, and bodies: the gateway sees neither."""
+
+    def __init__(
+        self, scope: Construct, name: str, env: Environment, functions: Mapping[str, LeastFunction]
+    ) -> None:
+        super().__init__(scope, name)
+        self._env = env
+        self.api = self._api()
+        self._accept_findings()
+        for function_name, design in DESIGNS.items():
+            for route in design.routes:
+                assert isinstance(route, Route)
+                self._add(route, functions[function_name])
+        for response_type, status, code in _PROBLEMS:
+            self._answer(response_type, status, code)
+
+    @property
+    def url(self) -> str:
+        domain = self._env.api.domain_name
+        return f"https://{domain}/" if domain else self.api.url
+
+    def _api(self) -> gateway.RestApi:
+        env, own_domain = self._env, self._env.api.domain_name is not None
+        api = gateway.RestApi(
+            self,
+            "Api",
+            rest_api_name=env.prefix,
+            endpoint_types=[gateway.EndpointType.REGIONAL],
+            # Of a body that it takes for text the gateway replaces what is not UTF-8, unseen.
+            binary_media_types=["*/*"],
+            disable_execute_api_endpoint=own_domain,
+            domain_name=self._domain(),
+            cloud_watch_role=not env.is_local,
+            deploy_options=gateway.StageOptions(
+                stage_name="v1", **({} if env.is_local else self._watching())
+            ),
+        )
+        if not env.is_local:
+            resource = api.node.default_child
+            assert isinstance(resource, gateway.CfnRestApi)
+            resource.security_policy = TLS_POLICY
+            resource.endpoint_access_mode = "STRICT"
+        return api
+
+    def _watching(self) -> dict[str, object]:
+        """Throttling, and a line for each request that names neither body nor key."""
+        env = self._env
+        log: logs.ILogGroup = log_group(self, "AccessLog", f"/hooksaga/{env.name}/access", env)
+        return {
+            "throttling_rate_limit": env.api.requests_per_second,
+            "throttling_burst_limit": env.api.burst,
+            "access_log_destination": gateway.LogGroupLogDestination(log),
+            "access_log_format": gateway.AccessLogFormat.json_with_standard_fields(
+                caller=False,
+                http_method=True,
+                ip=True,
+                protocol=True,
+                request_time=True,
+                resource_path=True,
+                response_length=True,
+                status=True,
+                user=False,
+            ),
+            "logging_level": gateway.MethodLoggingLevel.ERROR,
+            "metrics_enabled": True,
+            "tracing_enabled": True,
+        }
+
+    def _domain(self) -> gateway.DomainNameOptions | None:
+        wanted = self._env.api
+        if wanted.domain_name is None or wanted.certificate_arn is None:
+            return None
+        return gateway.DomainNameOptions(
+            domain_name=wanted.domain_name,
+            certificate=acm.Certificate.from_certificate_arn(self, "Certificate", wanted.certificate_arn),
+            endpoint_type=gateway.EndpointType.REGIONAL,
+            security_policy=gateway.SecurityPolicy.TLS_1_2,
+        )
+
+    def _add(self, route: Route, function: LeastFunction) -> None:
+        resource = self.api.root.resource_for_path(route.path)
+        integration = gateway.LambdaIntegration(
+            function.function, allow_test_invoke=False, scope_permission_to_method=False
+        )
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            resource.add_method(method, integration)
+
+    def _answer(self, response_type: gateway.ResponseType, status: int, code: str) -> None:
+        """$context.requestId is the one that the functions log."""
+        problem = (
+            f'{{"type": "{PROBLEM_TYPE}{code}", "title": "{code.replace("_", " ")}", '
+            f'"status": {status}, "code": "{code}", "request_id": "$context.requestId"}}'
+        )
+        self.api.add_gateway_response(
+            f"Answer{status}{code.title().replace('_', '')}",
+            type=response_type,
+            status_code=str(status),
+            response_headers={"content-type": "'application/problem+json'"},
+            templates={"application/json": problem},
+        )
+
+    def _accept_findings(self) -> None:
+        keys = "The functions check the bearer key, by its hash, on every request: revoking is at once."
+        allow(self.api, "AwsSolutions-APIG4", keys)
+        allow(self.api, "AwsSolutions-COG4", keys)
+        allow(
+            self.api,
+            "AwsSolutions-APIG2",
+            "The functions check bodies byte by byte and answer problems that say why.",
+        )
+        allow(
+            self.api,
+            "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]",
+            "API Gateway's own role for an account's logs, which it documents with this policy.",
+        )
+        if not self._env.api.web_firewall:
+            allow(
+                self.api,
+                "AwsSolutions-APIG3",
+                "Set by api.web_firewall, which has a monthly price: off in dev.",
+            )

@@ -1,0 +1,43 @@
+"""The key that encrypts the subscriptions' signing secrets in the database."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from infra.components.exceptions import allow
+from infra.settings import Environment
+
+
+class SecretsKey(Construct):
+    """Made once. Where data is kept it is kept too: without it no signing secret can be opened any more."""
+
+    def __init__(self, scope: Construct, name: str, env: Environment) -> None:
+        super().__init__(scope, name)
+        keep = env.database.keep_when_destroyed and not env.is_local
+        self._secret = secretsmanager.Secret(
+            self,
+            "Secret",
+            secret_name=f"{env.prefix}-secrets-key",
+            description="Encrypts signing secrets. To rotate, put a new key before it, with a comma between.",
+            # 43 characters of base64 are 32 bytes and a rest of two bits, which decoding leaves out
+            generate_secret_string=secretsmanager.SecretStringGenerator(
+                password_length=43, exclude_punctuation=True, require_each_included_type=False
+            ),
+            removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
+        )
+        allow(
+            self._secret,
+            "AwsSolutions-SMG4",
+            "A new key goes before the old one, which still opens what it sealed: an operator's step, not a timer's.",
+        )
+
+    def environment(self) -> dict[str, str]:
+        return {"HOOKSAGA_SECRETS_KEY_ARN": self._secret.secret_arn}
+
+    def allow_reading(self, role: iam.IRole) -> None:
+        role.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["secretsmanager:GetSecretValue"], resources=[self._secret.secret_arn]
+            )
+        )

@@ -1,0 +1,30 @@
+"""A tick every minute for the functions that find lost work by SQL. What one tick misses, the next one finds."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from infra.components.function import LeastFunction
+from infra.components.functions import DESIGNS
+from infra.settings import Environment
+
+EVERY = Duration.minutes(1)
+
+
+class Ticks(Construct):
+    """A rule, not a schedule of EventBridge Scheduler: rules fire on every emulator too."""
+
+    def __init__(
+        self, scope: Construct, name: str, env: Environment, functions: dict[str, LeastFunction]
+    ) -> None:
+        super().__init__(scope, name)
+        for function_name, design in DESIGNS.items():
+            if design.ticks:
+                self._add(env, function_name, functions[function_name])
+
+    def _add(self, env: Environment, name: str, function: LeastFunction) -> None:
+        rule = events.Rule(
+            self, name, rule_name=f"{env.prefix}-{name}-tick", schedule=events.Schedule.rate(EVERY)
+        )
+        rule.add_target(targets.LambdaFunction(function.function, retry_attempts=0, max_event_age=EVERY))

@@ -1,0 +1,26 @@
+"""What is watched of the database: its processor, its disk, and how many connections are taken."""
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
+from infra.components.database import Database
+from infra.settings import Environment
+
+BUSY_PERCENT = 85
+TAKEN_SHARE = 0.8
+LOW_STORAGE_SHARE = 0.1
+
+
+def watch_database(alarms: Alarms, env: Environment, database: Database) -> list[cloudwatch.IWidget]:
+    """The alarms are added; the widget is for the dashboard."""
+    instance, wanted = database.instance, env.database
+    processor = instance.metric_cpu_utilization(period=FIVE_MINUTES)
+    free = instance.metric_free_storage_space(period=FIVE_MINUTES, statistic=cloudwatch.Stats.MINIMUM)
+    taken = instance.metric_database_connections(period=FIVE_MINUTES, statistic=cloudwatch.Stats.MAXIMUM)
+    alarms.add("database-busy", "database", processor, Limit(BUSY_PERCENT, periods=3))
+    low = LOW_STORAGE_SHARE * wanted.storage_gb * 2**30
+    alarms.add("database-storage-low", "database", free, Limit(low, below=True))
+    alarms.add(
+        "database-connections", "database", taken, Limit(TAKEN_SHARE * wanted.connection_limit, periods=2)
+    )
+    return [cloudwatch.GraphWidget(title="Database", left=[processor], right=[taken], width=12)]

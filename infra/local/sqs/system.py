@@ -1,0 +1,128 @@
+"""SQS mode on one machine: embedded PostgreSQL, an SQS API, every function in processes of its own, and an HTTP front.
+
+The same interface as LocalSystem, so whatever drives the one drives the other.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from infra.local.sqs.event_source import QueueMapping, QueueSource, Schedule
+from infra.local.sqs.front import Front
+from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, environment_of, function_spec
+from infra.local.sqs.functions import LambdaFunction
+from infra.local.sqs.ministack import Ministack, given_endpoint
+from infra.local.sqs.queue_set import QueueSet, create_queues
+from infra.local.sqs.sqs_api import SqsApi
+from infra.local.system import LocalSystem, database_address, kept_text
+from shared.adapters.migrations import migrate
+from shared.adapters.secret_box import generate_key
+from shared.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class SqsOptions:
+    """What a test changes. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
+    there already."""
+
+    tick_seconds: float = 60
+    endpoint: str | None = None
+    queue_prefix: str = "hooksaga"
+    max_receive_count: int = 5
+    mappings: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+
+class SqsSystem(LocalSystem):
+    """`start`, then events flow until `stop`. Needs awslambdaric, and ministack or a given endpoint."""
+
+    def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
+        super().__init__(settings, port=port)
+        self._options = options or SqsOptions()
+        self._ministack: Ministack | None = None
+        self.functions: dict[str, LambdaFunction] = {}
+        self.sources: dict[str, QueueSource] = {}
+        self.schedules: dict[str, Schedule] = {}
+
+    async def start(self) -> str:
+        """Bring up everything, and give the URL of the HTTP front.
+
+        Raises NoSqsEndpoint without an SQS API, OSError when the port is taken.
+        """
+        self._ended = asyncio.Event()
+        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        await asyncio.to_thread(migrate, self.address)
+        await self._ensure_api_key()
+        self.sqs = SqsApi(await self._endpoint())
+        self.queues = await self._create_queues()
+        self._make_functions()
+        await asyncio.gather(*(function.warm_up() for function in self.functions.values()))
+        await self._start_sources()
+        self._front = Front([(self.functions[name], _routes_of(name)) for name in API_FUNCTIONS])
+        return await self._front.start(self._port)
+
+    async def wait(self) -> None:
+        """Returns when `stop` is called: nothing here ends by itself."""
+        await self._ended.wait()
+
+    async def stop(self, *, stop_database: bool = True) -> None:
+        """Accept nothing more, let the batches under way end, and stop what was started here."""
+        await self._front.stop()
+        for schedule in self.schedules.values():
+            await schedule.stop()
+        await asyncio.gather(*(source.stop() for source in self.sources.values()))
+        await asyncio.gather(*(function.stop() for function in self.functions.values()))
+        await self.sqs.close()
+        if self._ministack:
+            await self._ministack.stop()
+        if self._embedded and stop_database and not await self._database_is_shared():
+            await asyncio.to_thread(self._embedded.stop)
+        self._ended.set()
+
+    async def _endpoint(self) -> str:
+        endpoint = self._options.endpoint or given_endpoint()
+        if endpoint is None:
+            self._ministack = Ministack(self._settings.data_dir / "ministack.log")
+            endpoint = await self._ministack.start()
+        return endpoint
+
+    async def _create_queues(self) -> QueueSet:
+        visibility = {queue: kind.visibility_seconds for kind in FUNCTIONS.values() for queue in kind.queues}
+        return await create_queues(
+            self.sqs,
+            self._options.queue_prefix,
+            visibility_seconds=visibility,
+            max_receive_count=self._options.max_receive_count,
+        )
+
+    def _make_functions(self) -> None:
+        keys = self._settings.secrets_keys or [
+            kept_text(self._settings.data_dir / "secrets.key", generate_key)
+        ]
+        environment = environment_of(
+            self._settings,
+            HOOKSAGA_DATABASE_URL=self.address.url,
+            HOOKSAGA_SECRETS_KEY=",".join(keys),
+            AWS_ENDPOINT_URL=self.sqs.endpoint,
+            **self.queues.settings(),
+        )
+        logs = self._settings.data_dir / "functions"
+        logs.mkdir(parents=True, exist_ok=True)
+        for name, kind in FUNCTIONS.items():
+            self.functions[name] = LambdaFunction(function_spec(name, kind, environment), logs)
+
+    async def _start_sources(self) -> None:
+        for name, kind in FUNCTIONS.items():
+            function = self.functions[name]
+            for queue in kind.queues:
+                options = self._options.mappings.get(queue, {})
+                mapping = QueueMapping(self.queues.work[queue], **options)
+                self.sources[queue] = QueueSource(self.sqs, mapping, function)
+                await self.sources[queue].start()
+            if kind.scheduled:
+                self.schedules[name] = Schedule(function, self._options.tick_seconds)
+                self.schedules[name].start()
+
+
+def _routes_of(name: str) -> Any:
+    return import_module(f"functions.{name}.handler").function.routes

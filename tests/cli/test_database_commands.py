@@ -1,0 +1,123 @@
+"""`migrate`, `audit` and `keys`, which go to the database itself."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from infra.local.postgres import EmbeddedPostgres
+from shared.adapters.database import DatabaseAddress
+from tests.cli.conftest import Run, RunJson, runner_with
+from tests.database.seed import Seed
+
+pytestmark = pytest.mark.xdist_group("cli_system")
+
+UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+@pytest.fixture
+def run_on(database_address: DatabaseAddress) -> Run:
+    """Runs commands on a migrated, empty database of this test's own."""
+    return runner_with({"HOOKSAGA_DATABASE_URL": database_address.url})
+
+
+def test_the_audit_of_a_good_database_is_good(run_on: Run) -> None:
+    result = run_on("audit")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("Every promise is kept.\n")
+    assert result.stdout.count(": ok, none found") >= 7
+
+
+async def test_the_audit_tells_a_breach_with_its_rows(run_on: Run, seed: Seed) -> None:
+    saga_id = await seed.saga()
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 2 WHERE id = %s", [saga_id])
+    result = await asyncio.to_thread(run_on, "audit", "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["ok"]) == (1, False)
+    (broken,) = [promise for promise in found["promises"] if not promise["ok"]]
+    assert broken["rows"] == [{"saga_id": saga_id, "attempt_count": 2, "applied_jobs": 0}]
+    said = (await asyncio.to_thread(run_on, "audit")).stdout
+    assert "attempt count is not the applied jobs: BREACH, 1 found" in said
+    assert f"    saga_id {saga_id}, attempt_count 2, applied_jobs 0" in said
+
+
+def test_the_running_system_keeps_every_promise(run_json: RunJson) -> None:
+    assert run_json("audit")["ok"]
+
+
+def test_migrate_makes_the_embedded_database_and_leaves_it_stopped(make_folder: Callable[[], Path]) -> None:
+    folder = make_folder()
+    run = runner_with({"HOOKSAGA_DATA_DIR": str(folder)})
+    assert run("audit").exit_code == 2
+    first = run("migrate", "--json")
+    assert "0001_roles" in json.loads(first.stdout)["applied"]
+    assert "nothing to do" in run("migrate").stdout
+    assert not EmbeddedPostgres(folder).is_running()
+    assert json.loads(run("audit", "--json").stdout)["ok"]
+    assert not EmbeddedPostgres(folder).is_running()
+
+
+def test_a_server_that_runs_already_is_left_running(run_json: RunJson, run: Run) -> None:
+    run_json("audit")
+    assert run("stats").exit_code == 0
+
+
+def test_a_key_works_until_it_is_revoked(run: Run, run_json: RunJson) -> None:
+    created = run_json("keys", "create", "--name", "shop", "--scope", "events:write", "--tenant-id", "acme")
+    key = {"HOOKSAGA_API_KEY": created["key"]}
+    event = b'{"event_type": "test.key", "payload": 1}'
+    assert run("send", "-", stdin=event, **key).exit_code == 0
+    assert "forbidden (403)" in run("stats", **key).stderr
+    assert run_json("keys", "revoke", str(created["id"])) == {"id": created["id"], "revoked": True}
+    refused = run("send", "-", stdin=event, **key)
+    assert refused.exit_code == 2
+    assert "unauthorized (401)" in refused.stderr
+
+
+def test_the_list_shows_no_key(run: Run, run_json: RunJson) -> None:
+    made = run("keys", "create", "--name", "listed")
+    key = made.stdout.split()[-1]
+    assert key.startswith("hs_")
+    assert "not shown again" in made.stderr
+    table = run("keys", "list").stdout
+    assert "listed" in table
+    assert f"...{key[-4:]}" in table
+    assert key not in table
+    assert {"id", "name", "last_four", "scopes", "revoked_at"} <= run_json("keys", "list")["items"][0].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["create"], 2, "--name"),
+        (["create", "--name", ""], 2, "--name has 1 to 100"),
+        (["create", "--name", "a", "--scope", "all"], 2, "all"),
+        (["create", "--name", "a", "--tenant-id", "a b"], 1, "tenant_id"),
+        (["revoke", "999999999"], 1, "there is no key 999999999"),
+    ],
+)
+def test_what_is_wrong_is_said(run: Run, arguments: list[str], code: int, words: str) -> None:
+    result = run("keys", *arguments)
+    assert result.exit_code == code, result.output
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["audit"], ["keys", "list"]])
+def test_a_database_that_is_away_is_said(command: list[str]) -> None:
+    result = runner_with({"HOOKSAGA_DATABASE_URL": UNREACHABLE})(*command)
+    assert result.exit_code == 1
+    assert "hooksaga: " in result.stderr
+    assert "refused" in result.stderr
+
+
+def test_a_database_without_the_schema_is_said(test_server: str, maintenance: psycopg.Connection) -> None:
+    maintenance.execute("CREATE DATABASE without_schema")
+    result = runner_with({"HOOKSAGA_DATABASE_URL": test_server.replace("/hooksaga?", "/without_schema?")})(
+        "audit"
+    )
+    maintenance.execute("DROP DATABASE without_schema WITH (FORCE)")
+    assert result.exit_code == 1
+    assert "hooksaga migrate" in result.stderr

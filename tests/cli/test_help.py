@@ -1,0 +1,53 @@
+"""What the command says of itself, and how quickly."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.cli import app
+
+SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "yoyo", "shared")
+GROUPS = {
+    "events": ["show"],
+    "subscriptions": ["create", "list", "show", "update", "delete", "verify"],
+    "dead-letters": ["list", "show", "requeue"],
+    "keys": ["create", "list", "revoke"],
+}
+COMMANDS = ["up", "demo", "receiver", "bench", "send", "stats", "migrate", "audit", *GROUPS]
+
+
+def test_nothing_slow_is_imported_before_a_command_runs() -> None:
+    program = "import sys, infra.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert sorted(set(SLOW_TO_IMPORT) & set(done.stdout.split())) == []
+
+
+def test_the_help_names_every_command() -> None:
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert [name for name in COMMANDS if name not in shown] == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_help_of_a_group_names_its_commands(group: str) -> None:
+    shown = CliRunner().invoke(app, [group, "--help"]).stdout
+    assert [name for name in GROUPS[group] if name not in shown] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_the_version_is_shown() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("hooksaga 0.")
+
+
+@pytest.mark.parametrize("wrong", [["nothing"], ["up", "--nothing"], ["up", "--port", "70000"], ["send"]])
+def test_wrong_use_ends_with_2(wrong: list[str]) -> None:
+    assert CliRunner().invoke(app, wrong).exit_code == 2

@@ -1,0 +1,121 @@
+"""The life of a subscription, from the command line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run, RunJson, RunningSystem
+
+pytestmark = pytest.mark.xdist_group("cli_system")
+
+Subscribed = Callable[[str], dict[str, Any]]
+
+
+def test_the_secret_is_shown_once(run: Run, running_system: RunningSystem) -> None:
+    url = f"{running_system.receiver_url}/ok"
+    created = run("subscriptions", "create", "--event-type", "test.secret", "--callback-url", url)
+    assert created.exit_code == 0
+    assert "whsec_" in created.stdout
+    assert "subscriptions verify" in created.stderr
+    number = created.stdout.split()[1]
+    assert "whsec_" not in run("subscriptions", "show", number).output
+
+
+def test_what_create_is_told_is_what_is_kept(run_json: RunJson) -> None:
+    options = {
+        "--event-type": "test.options",
+        "--callback-url": "https://receiver.example/hook",
+        "--description": "the shop",
+        "--tenant-id": "acme",
+        "--max-retry-limit": "7",
+        "--base-delay-seconds": "1.5",
+        "--timeout-seconds": "3",
+        "--header": "x-shop=a=b",
+    }
+    arguments = [text for pair in options.items() for text in pair]
+    created = run_json("subscriptions", "create", *arguments, "--inactive")
+    shown = run_json("subscriptions", "show", str(created["id"]))
+    assert shown["tenant_id"] == "acme"
+    assert shown["description"] == "the shop"
+    assert (shown["max_retry_limit"], shown["base_delay_seconds"], shown["timeout_seconds"]) == (7, 1.5, 3)
+    assert shown["headers"] == {"x-shop": "a=b"}
+    assert (shown["active"], shown["verified"]) == (False, False)
+
+
+def test_verifying_makes_it_active(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
+    number = str(subscribed("/ok")["id"])
+    assert run_json("subscriptions", "show", number)["verified"]
+    assert run("subscriptions", "verify", number).exit_code == 0
+
+
+def test_an_address_that_does_not_answer_the_challenge_is_not_verified(run: Run, run_json: RunJson) -> None:
+    wanted = ("--event-type", "test.nobody", "--callback-url", "https://127.0.0.1:1/")
+    number = str(run_json("subscriptions", "create", *wanted)["id"])
+    result = run("subscriptions", "verify", number)
+    assert result.exit_code == 1
+    assert "verification_failed (422)" in result.stderr
+
+
+def test_the_list_pages_and_filters(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
+    made = [subscribed("/ok") for _ in range(3)]
+    first = run_json("subscriptions", "list", "--limit", "2")
+    second = run_json("subscriptions", "list", "--limit", "2", "--cursor", first["next"])
+    numbers = [one["id"] for one in first["items"] + second["items"]]
+    assert numbers[:3] == [one["id"] for one in reversed(made)]
+    assert run_json("subscriptions", "list", "--event-type", made[0]["event_type"])["next"] is None
+    table = run("subscriptions", "list", "--limit", "1")
+    assert made[2]["callback_url"] in table.stdout
+    assert "--cursor" in table.stderr
+
+
+def test_an_update_changes_what_it_names(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
+    number = str(subscribed("/ok")["id"])
+    changes = ("--max-retry-limit", "9", "--header", "a=b", "--inactive", "--description", "changed")
+    changed = run_json("subscriptions", "update", number, *changes)
+    assert (changed["max_retry_limit"], changed["headers"], changed["active"]) == (9, {"a": "b"}, False)
+    back = run_json("subscriptions", "update", number, "--reset", "max-retry-limit", "--reset", "headers")
+    assert (back["max_retry_limit"], back["headers"], back["active"]) == (None, {}, False)
+    assert "changed" in run("subscriptions", "update", number, "--active").stdout
+
+
+def test_a_new_address_waits_until_it_is_verified(
+    run: Run, run_json: RunJson, subscribed: Subscribed, running_system: RunningSystem
+) -> None:
+    number = str(subscribed("/ok")["id"])
+    new = f"{running_system.receiver_url}/ok/new"
+    changed = run_json("subscriptions", "update", number, "--callback-url", new)
+    assert changed["pending_callback_url"] == new
+    assert "new URL not verified" in run("subscriptions", "list", "--limit", "1").stdout
+    assert run_json("subscriptions", "verify", number)["callback_url"] == new
+
+
+def test_a_deleted_one_is_gone(run: Run, subscribed: Subscribed) -> None:
+    number = str(subscribed("/ok")["id"])
+    assert "is deleted" in run("subscriptions", "delete", number).stdout
+    result = run("subscriptions", "show", number)
+    assert result.exit_code == 1
+    assert "subscription_not_found (404)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["create", "--event-type", "a", "--callback-url", "http://a.example/"], 1, "invalid_callback_url"),
+        (["create", "--event-type", "a"], 2, "--callback-url"),
+        (
+            ["create", "--event-type", "a", "--callback-url", "https://a.example/", "--header", "a"],
+            2,
+            "NAME=VALUE",
+        ),
+        (["update", "1"], 2, "nothing to change"),
+        (["update", "1", "--max-retry-limit", "0"], 1, "max_retry_limit"),
+        (["update", "1", "--reset", "event-type"], 2, "event-type"),
+        (["show", "x"], 2, "integer"),
+        (["list", "--cursor", "x"], 1, "invalid_cursor"),
+    ],
+)
+def test_what_is_wrong_is_said(run: Run, arguments: list[str], code: int, words: str) -> None:
+    result = run("subscriptions", *arguments)
+    assert result.exit_code == code, result.output
+    assert words in result.stderr

@@ -1,0 +1,191 @@
+"""The audit finds each broken promise, by its own name and by no other, and nothing where all is well.
+
+Most of these states cannot be made in any other way than by a superuser with all guards switched off.
+"""
+
+from typing import LiteralString
+
+import pytest
+
+from shared.adapters.database import Connection, Role
+from shared.adapters.queries import load_queries
+from shared.core.saga import SagaStatus
+from shared.stages import orchestrate, requeue
+from shared.stages.audit import audit
+from tests.conftest import Connect
+from tests.database.seed import POLICY, Seed
+
+
+@pytest.fixture
+async def auditor(connect: Connect) -> Connection:
+    return await connect(Role.ADMIN)
+
+
+async def broken(auditor: Connection) -> set[str]:
+    return {finding.promise for finding in await audit(auditor) if finding.rows}
+
+
+async def test_a_database_at_work_keeps_every_promise(auditor: Connection, seed: Seed) -> None:
+    for status in SagaStatus:
+        await seed.saga(status)
+    await seed.event_for(await seed.subscription())
+    await seed.claim(await seed.job())
+    await seed.finish(await seed.job(), "http_503")
+    await orchestrate.cancel_saga(seed.connection, POLICY, await seed.saga())
+    await requeue.requeue_one(seed.connection, await seed.dead_letter())
+    retried = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(retried)
+    await seed.finish(await seed.start(retried))
+    await orchestrate.apply_results(seed.connection, POLICY)
+    assert await broken(auditor) == set()
+
+
+async def test_an_empty_database_keeps_every_promise(auditor: Connection) -> None:
+    assert await broken(auditor) == set()
+    assert len(await audit(auditor)) == len(load_queries("audit"))
+
+
+async def test_an_event_that_nobody_routed(auditor: Connection, seed: Seed) -> None:
+    event_id = await seed.event_for(await seed.subscription())
+    await seed.rewrite("DELETE FROM routing_outbox")
+    assert await broken(auditor) == {"event_neither_waiting_nor_routed"}
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert [row["event_id"] for row in finding.rows] == [event_id]
+
+
+async def test_a_pair_with_two_first_sagas(auditor: Connection, seed: Seed) -> None:
+    await seed.saga()
+    await seed.connection.execute("DROP INDEX uniq_saga_event_subscription")
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id)"
+        " SELECT event_id, subscription_id FROM webhook_delivery_sagas"
+    )
+    assert await broken(auditor) == {"pair_with_two_first_sagas"}
+
+
+async def test_a_saga_in_progress_without_a_job(auditor: Connection, seed: Seed) -> None:
+    await seed.job()
+    await seed.rewrite("DELETE FROM webhook_delivery_jobs")
+    assert await broken(auditor) == {"saga_with_wrong_active_jobs"}
+
+
+@pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY, SagaStatus.DEAD_LETTERED])
+async def test_a_job_for_a_saga_that_should_have_none(
+    auditor: Connection, seed: Seed, status: SagaStatus
+) -> None:
+    await seed.saga(status)
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
+        " SELECT id, subscription_id, 9, now() FROM webhook_delivery_sagas"
+    )
+    assert await broken(auditor) == {"saga_with_wrong_active_jobs"}
+
+
+async def test_two_open_jobs_of_one_saga(auditor: Connection, seed: Seed) -> None:
+    await seed.finish(await seed.job(), "http_503")
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
+        " SELECT id, subscription_id, 2, now() FROM webhook_delivery_sagas"
+    )
+    assert await broken(auditor) == {"saga_with_wrong_active_jobs"}
+
+
+@pytest.mark.parametrize("count", [0, 2])
+async def test_attempts_that_are_not_the_results_taken(auditor: Connection, seed: Seed, count: int) -> None:
+    await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = %s", [count])
+    assert await broken(auditor) == {"attempt_count_is_not_the_applied_jobs"}
+
+
+async def test_more_attempts_than_any_limit_allows(auditor: Connection, seed: Seed) -> None:
+    await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_jobs"
+        " (saga_id, subscription_id, attempt_number, attempt_at, status, error_code, applied_at)"
+        " SELECT id, subscription_id, n, now() + n * interval '1 s', 'Failed', 'http_503', now()"
+        " FROM webhook_delivery_sagas, generate_series(2, 51) AS n"
+    )
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 51")
+    assert await broken(auditor) == {"attempt_count_over_any_limit"}
+
+
+async def test_a_dead_saga_without_a_dead_letter(auditor: Connection, seed: Seed) -> None:
+    await seed.dead_letter()
+    await seed.rewrite("DELETE FROM dead_letters")
+    assert await broken(auditor) == {"dead_saga_without_its_dead_letter"}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "payload_snapshot = '{\"n\":  1}'",
+        "subscription_id = subscription_id + 1",
+        "event_id = (SELECT max(id) FROM events)",
+    ],
+)
+async def test_a_dead_letter_that_is_not_true(auditor: Connection, seed: Seed, lie: str) -> None:
+    await seed.dead_letter()
+    await seed.event("other")
+    async with seed.connection.transaction():
+        await seed.connection.execute("SET LOCAL session_replication_role = replica")
+        await seed.connection.execute(f"UPDATE dead_letters SET {lie}".encode())
+    assert await broken(auditor) == {"dead_letter_untrue"}
+
+
+async def test_a_dead_letter_of_a_saga_that_lives(auditor: Connection, seed: Seed) -> None:
+    await seed.dead_letter()
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET status = 'PendingRetry'")
+    assert await broken(auditor) == {"dead_letter_untrue"}
+
+
+BROKEN_HISTORIES: list[LiteralString] = [
+    "UPDATE webhook_delivery_jobs SET status = 'Failed', error_code = 'http_503'",
+    "UPDATE webhook_delivery_jobs SET status = 'Completed' WHERE attempt_number = 1",
+]
+
+
+@pytest.mark.parametrize("change", BROKEN_HISTORIES)
+async def test_a_completed_saga_whose_last_job_alone_did_not_complete(
+    auditor: Connection, seed: Seed, change: LiteralString
+) -> None:
+    saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.make_due(saga_id)
+    await seed.finish(await seed.start(saga_id))
+    await orchestrate.apply_results(seed.connection, POLICY)
+    await seed.rewrite(change)
+    assert await broken(auditor) == {"completed_saga_without_one_last_completed_job"}
+
+
+@pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY])
+@pytest.mark.parametrize(("minutes", "expected"), [(2, set[str]()), (4, {"saga_waits_too_long"})])
+async def test_a_saga_that_waits_too_long(
+    auditor: Connection, seed: Seed, status: SagaStatus, minutes: int, expected: set[str]
+) -> None:
+    await seed.saga(status)
+    await seed.rewrite(
+        "UPDATE webhook_delivery_sagas SET next_attempt_at = now() - %s * interval '1 minute'", [minutes]
+    )
+    assert await broken(auditor) == expected
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(2, set[str]()), (4, {"lease_over_too_long"})])
+async def test_a_lease_that_nobody_ended(
+    auditor: Connection, seed: Seed, minutes: int, expected: set[str]
+) -> None:
+    await seed.claim(await seed.job())
+    await seed.rewrite(
+        "UPDATE webhook_delivery_jobs SET lease_until = now() - %s * interval '1 minute'", [minutes]
+    )
+    assert await broken(auditor) == expected
+
+
+@pytest.mark.parametrize("column", ["event_id", "subscription_id"])
+async def test_a_requeued_saga_of_another_pair(auditor: Connection, seed: Seed, column: str) -> None:
+    await requeue.requeue_one(seed.connection, await seed.dead_letter())
+    async with seed.connection.transaction():
+        await seed.connection.execute("SET LOCAL session_replication_role = replica")
+        statement = (
+            f"UPDATE webhook_delivery_sagas SET {column} = {column} + 1 WHERE requeued_from IS NOT NULL"
+        )
+        await seed.connection.execute(statement.encode())
+    assert await broken(auditor) == {"requeued_saga_with_another_pair"}

@@ -1,0 +1,128 @@
+"""What dead workers held comes back, the same row and the same attempt, but not for ever."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from shared.adapters.database import Connection, Role
+from shared.core.saga import SagaStatus
+from shared.stages import orchestrate
+from shared.stages.clean_leases import clean_leases
+from tests.conftest import Connect
+from tests.database.seed import POLICY, Seed
+
+
+@pytest.fixture
+async def cleaner(connect: Connect) -> Connection:
+    return await connect(Role.LEASE_CLEANER)
+
+
+async def job_row(seed: Seed, job_id: int) -> dict[str, Any]:
+    return await seed.row(
+        "SELECT *, status::text AS state FROM webhook_delivery_jobs WHERE id = %s", [job_id]
+    )
+
+
+async def expired(seed: Seed, subscription_id: int | None = None) -> int:
+    job_id = await seed.job(subscription_id)
+    await seed.claim(job_id, worker_id="dead")
+    await seed.expire_lease(job_id)
+    return job_id
+
+
+async def test_an_expired_lease_makes_the_same_attempt_wait_again(cleaner: Connection, seed: Seed) -> None:
+    job_id = await expired(seed)
+    before = await job_row(seed, job_id)
+    (reset,) = await clean_leases(cleaner, max_claims=5)
+    assert (reset.id, reset.saga_id, reset.worker_id) == (job_id, before["saga_id"], "dead")
+    assert reset.lease_until == before["lease_until"]
+    after = await job_row(seed, job_id)
+    assert (after["state"], after["lease_until"], after["error_code"]) == ("Pending", None, None)
+    unchanged = ("attempt_number", "attempt_at", "claim_count", "saga_id", "created_at")
+    assert {name: after[name] for name in unchanged} == {name: before[name] for name in unchanged}
+
+
+async def test_a_reset_costs_the_saga_no_attempt(cleaner: Connection, seed: Seed) -> None:
+    await expired(seed)
+    await clean_leases(cleaner, max_claims=5)
+    saga = await seed.row("SELECT status::text, attempt_count FROM webhook_delivery_sagas")
+    assert saga == {"status": "InProgress", "attempt_count": 0}
+
+
+async def test_a_reset_job_is_sent_to_the_queue_again(cleaner: Connection, seed: Seed) -> None:
+    job_id = await expired(seed)
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET dispatched_at = now()")
+    await clean_leases(cleaner, max_claims=5)
+    assert (await job_row(seed, job_id))["dispatched_at"] is None
+
+
+async def test_a_lease_that_runs_is_left_alone(cleaner: Connection, seed: Seed) -> None:
+    running, waiting, ended = await seed.job(), await seed.job(), await seed.job()
+    await seed.claim(running)
+    await seed.finish(ended)
+    assert await clean_leases(cleaner, max_claims=5) == []
+    assert (await job_row(seed, running))["state"] == "Leased"
+    assert (await job_row(seed, waiting))["state"] == "Pending"
+
+
+async def test_cleaning_twice_does_nothing_more(cleaner: Connection, seed: Seed) -> None:
+    await expired(seed)
+    assert len(await clean_leases(cleaner, max_claims=5)) == 1
+    assert await clean_leases(cleaner, max_claims=5) == []
+
+
+async def test_a_payload_that_kills_workers_ends_as_a_dead_letter(cleaner: Connection, seed: Seed) -> None:
+    job_id = await seed.job(await seed.subscription(max_retry_limit=1))
+    states: list[str] = []
+    for _ in range(5):
+        await seed.claim(job_id)
+        await seed.expire_lease(job_id)
+        (reset,) = await clean_leases(cleaner, max_claims=5)
+        states.append(reset.status)
+    assert states == ["Pending"] * 4 + ["Failed"]
+    row = await job_row(seed, job_id)
+    assert (row["error_code"], row["claim_count"]) == ("lease_expired", 5)
+    assert row["finished_at"] is not None
+    (moved,) = await orchestrate.apply_results(seed.connection, POLICY)
+    assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, "lease_expired")
+
+
+async def test_a_batch_is_bounded_and_takes_the_oldest_first(cleaner: Connection, seed: Seed) -> None:
+    older, newer = await expired(seed), await expired(seed)
+    await seed.rewrite(
+        "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 hour' WHERE id = %s", [older]
+    )
+    assert [reset.id for reset in await clean_leases(cleaner, max_claims=5, limit=1)] == [older]
+    assert [reset.id for reset in await clean_leases(cleaner, max_claims=5, limit=1)] == [newer]
+
+
+async def test_cleaners_at_once_reset_each_lease_once(connect: Connect, seed: Seed) -> None:
+    job_ids = await seed.jobs(await seed.subscription(), 300)
+    await seed.claim(*job_ids)
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second'")
+    crowd = [await connect(Role.LEASE_CLEANER) for _ in range(4)]
+
+    async def drain(connection: Connection) -> list[int]:
+        mine: list[int] = []
+        while batch := await clean_leases(connection, max_claims=5, limit=20):
+            mine += [reset.id for reset in batch]
+        return mine
+
+    reset = [job_id for some in await asyncio.gather(*map(drain, crowd)) for job_id in some]
+    assert sorted(reset) == job_ids
+
+
+async def test_a_result_that_is_being_written_wins_over_the_cleaner(
+    connect: Connect, cleaner: Connection, seed: Seed
+) -> None:
+    job_id = await expired(seed)
+    writer = await connect(Role.OWNER)
+    async with writer.transaction():
+        await writer.execute(
+            "UPDATE webhook_delivery_jobs SET status = 'Completed', response_status = 200 WHERE id = %s",
+            [job_id],
+        )
+        assert await clean_leases(cleaner, max_claims=5) == []
+    assert await clean_leases(cleaner, max_claims=5) == []
+    assert (await job_row(seed, job_id))["state"] == "Completed"

@@ -1,0 +1,99 @@
+"""The matrix of objects and roles in sql/README.md is what the database has, right by right."""
+
+import re
+from collections import defaultdict
+from typing import LiteralString
+
+import pytest
+
+from shared.adapters.queries import QUERIES_DIR
+from tests.database.seed import Seed
+
+README = QUERIES_DIR.parent / "README.md"
+
+LETTERS = {"SELECT": "S", "INSERT": "I", "UPDATE": "U", "DELETE": "D", "EXECUTE": "X"}
+
+Rights = dict[tuple[str, str], set[str]]
+"""(object, role) -> letters; a small letter means some columns only."""
+
+TABLE_RIGHTS: LiteralString = """
+    SELECT c.relname AS object, coalesce(r.rolname, 'PUBLIC') AS role, a.privilege_type AS right
+      FROM pg_class c CROSS JOIN aclexplode(c.relacl) AS a LEFT JOIN pg_roles r ON r.oid = a.grantee
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relowner <> a.grantee"""
+
+COLUMN_RIGHTS: LiteralString = """
+    SELECT c.relname AS object, r.rolname AS role, a.privilege_type AS right,
+           array_agg(t.attname::text) AS columns
+      FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid
+     CROSS JOIN aclexplode(t.attacl) AS a JOIN pg_roles r ON r.oid = a.grantee
+     WHERE c.relnamespace = 'public'::regnamespace
+     GROUP BY 1, 2, 3"""
+
+FUNCTION_RIGHTS: LiteralString = """
+    SELECT p.proname AS object, coalesce(r.rolname, 'PUBLIC') AS role, a.privilege_type AS right
+      FROM pg_proc p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
+      LEFT JOIN pg_roles r ON r.oid = a.grantee
+     WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee"""
+
+
+def table_under(heading: str) -> list[list[str]]:
+    """The rows of the first table behind a heading, its head included, without markup."""
+    text = README.read_text(encoding="utf-8").split(f"## {heading}\n", 1)[1]
+    lines = re.findall(r"^\|(.*)\|$", text.split("\n## ", 1)[0], re.MULTILINE)
+    rows = [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
+    return [row for row in rows if set("".join(row)) - set("- :")]
+
+
+def written_matrix() -> Rights:
+    head, *rows = table_under("Who may do what")
+    return {
+        (row[0], role): set(cell.replace(" ", ""))
+        for row in rows
+        for role, cell in zip(head[1:], row[1:], strict=True)
+        if cell
+    }
+
+
+def written_columns() -> dict[tuple[str, str, str], set[str]]:
+    _, *rows = table_under("Rights on some columns only")
+    return {(table, role, right): set(columns.split(", ")) for table, role, right, columns in rows}
+
+
+async def granted_columns(seed: Seed) -> dict[tuple[str, str, str], set[str]]:
+    rows = await seed.rows(COLUMN_RIGHTS)
+    return {(row["object"], row["role"], row["right"]): set(row["columns"]) for row in rows}
+
+
+async def test_the_matrix_is_what_the_database_grants(seed: Seed) -> None:
+    granted: Rights = defaultdict(set)
+    for row in [*await seed.rows(TABLE_RIGHTS), *await seed.rows(FUNCTION_RIGHTS)]:
+        granted[row["object"], row["role"]].add(LETTERS.get(right := str(row["right"]), right))
+    for table, role, right in await granted_columns(seed):
+        granted[table, role].add(LETTERS[right].lower())
+    assert written_matrix() == granted
+
+
+async def test_the_columns_are_those_that_the_database_grants(seed: Seed) -> None:
+    assert written_columns() == await granted_columns(seed)
+
+
+async def test_every_table_and_open_function_has_a_row(seed: Seed) -> None:
+    objects = await seed.rows(
+        "SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        " AND relkind = 'r' AND relname NOT LIKE '%%yoyo%%'"
+    )
+    assert {row["name"] for row in objects} <= {row[0] for row in table_under("Who may do what")}
+
+
+@pytest.mark.parametrize("object_name", ["api_keys"])
+async def test_nobody_reads_what_only_functions_may(seed: Seed, object_name: str) -> None:
+    assert not [role for name, role in written_matrix() if name == object_name]
+
+
+async def test_functions_with_their_owners_rights_fix_their_search_path(seed: Seed) -> None:
+    """Or whoever calls one could put an object of his own in its way."""
+    loose = await seed.rows(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef"
+        " AND NOT coalesce(proconfig::text LIKE '%%search_path=pg_catalog%%', false)"
+    )
+    assert loose == []

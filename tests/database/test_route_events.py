@@ -1,0 +1,198 @@
+"""Events to sagas: one for each subscription that should have it, never two, whoever routes."""
+
+import asyncio
+
+import pytest
+from psycopg import errors
+
+from shared.adapters.database import Connection, Role
+from shared.core.event_input import EventDraft
+from shared.stages.route_events import Routed, route_events
+from tests.conftest import Connect
+from tests.database.seed import Seed
+
+
+@pytest.fixture
+async def router(connect: Connect) -> Connection:
+    return await connect(Role.ROUTER)
+
+
+async def receivers(seed: Seed, event_id: int) -> list[int]:
+    rows = await seed.rows(
+        "SELECT subscription_id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY subscription_id",
+        [event_id],
+    )
+    return [row["subscription_id"] for row in rows]
+
+
+async def test_every_matching_subscription_gets_one_pending_saga(router: Connection, seed: Seed) -> None:
+    wanted = [await seed.subscription("a") for _ in range(3)]
+    event_id = await seed.event("a")
+    routed = await route_events(router)
+    assert (routed.event_ids, len(routed.saga_ids)) == ([event_id], 3)
+    assert await receivers(seed, event_id) == wanted
+    sagas = await seed.rows(
+        "SELECT DISTINCT status::text, attempt_count, requeued_from, next_attempt_at <= now() AS due"
+        " FROM webhook_delivery_sagas"
+    )
+    assert sagas == [{"status": "Pending", "attempt_count": 0, "requeued_from": None, "due": True}]
+
+
+async def test_type_and_tenant_match_exactly(router: Connection, seed: Seed) -> None:
+    right = await seed.subscription("a.b", tenant_id="acme")
+    for event_type, tenant_id in [("a.B", "acme"), ("a", "acme"), ("a.b", "Acme"), ("a.b", "default")]:
+        await seed.subscription(event_type, tenant_id=tenant_id)
+    event_id = await seed.event("a.b", tenant_id="acme")
+    await route_events(router)
+    assert await receivers(seed, event_id) == [right]
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    ["active = false", "verified = false", "deleted_at = now()", "active = false, verified = false"],
+)
+async def test_a_subscription_that_takes_nothing_gets_no_saga(
+    router: Connection, seed: Seed, unfit: str
+) -> None:
+    await seed.subscription("a")
+    await seed.connection.execute(f"UPDATE subscriptions SET {unfit}".encode())
+    event_id = await seed.event("a")
+    assert await route_events(router) == Routed([event_id], [])
+    assert await seed.value("SELECT count(*) FROM routing_outbox") == 0
+
+
+async def test_events_from_before_a_subscription_could_take_them_are_not_for_it(
+    router: Connection, seed: Seed
+) -> None:
+    older = await seed.event("a")
+    subscription_id = await seed.subscription("a")
+    newer = await seed.event("a")
+    await route_events(router)
+    assert (await receivers(seed, older), await receivers(seed, newer)) == ([], [subscription_id])
+
+
+async def test_a_pause_starts_a_new_age(router: Connection, seed: Seed) -> None:
+    subscription_id = await seed.subscription("a")
+    during = await seed.event("a")
+    await seed.connection.execute("UPDATE subscriptions SET active = false")
+    await seed.connection.execute("UPDATE subscriptions SET active = true")
+    after = await seed.event("a")
+    await route_events(router)
+    assert (await receivers(seed, during), await receivers(seed, after)) == ([], [subscription_id])
+
+
+async def test_a_change_that_is_no_pause_loses_no_event(router: Connection, seed: Seed) -> None:
+    subscription_id = await seed.subscription("a")
+    event_id = await seed.event("a")
+    await seed.connection.execute("UPDATE subscriptions SET description = 'changed', max_retry_limit = 9")
+    await route_events(router)
+    assert await receivers(seed, event_id) == [subscription_id]
+
+
+async def test_an_event_accepted_at_the_very_moment_is_for_it(router: Connection, seed: Seed) -> None:
+    subscription_id = await seed.subscription("a")
+    event_id = await seed.event("a")
+    await seed.rewrite("UPDATE subscriptions SET eligible_since = (SELECT created_at FROM events)")
+    await route_events(router)
+    assert await receivers(seed, event_id) == [subscription_id]
+
+
+async def test_routing_an_event_again_makes_no_second_saga(router: Connection, seed: Seed) -> None:
+    event_id = await seed.event_for(await seed.subscription())
+    await route_events(router)
+    assert await route_events(router, event_ids=[event_id]) == Routed()
+    await seed.connection.execute(
+        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
+    )
+    assert await route_events(router, event_ids=[event_id]) == Routed([event_id], [])
+    assert len(await receivers(seed, event_id)) == 1
+
+
+async def test_routing_again_adds_those_who_were_missing(router: Connection, seed: Seed) -> None:
+    first = await seed.subscription("a")
+    event_id = await seed.event("a")
+    await route_events(router)
+    second = await seed.subscription("a")
+    await seed.rewrite("UPDATE subscriptions SET eligible_since = '2020-01-01'")
+    await seed.connection.execute(
+        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
+    )
+    routed = await route_events(router)
+    assert len(routed.saga_ids) == 1
+    assert await receivers(seed, event_id) == [first, second]
+
+
+async def test_routers_at_once_route_each_event_once(connect: Connect, seed: Seed) -> None:
+    for _ in range(3):
+        await seed.subscription("a")
+    await seed.accept(*[EventDraft("a", "{}")] * 400)
+    crowd = [await connect(Role.ROUTER) for _ in range(6)]
+
+    async def drain(connection: Connection) -> Routed:
+        mine = Routed()
+        while (batch := await route_events(connection, max_events=25)).event_ids:
+            mine.event_ids.extend(batch.event_ids)
+            mine.saga_ids.extend(batch.saga_ids)
+        return mine
+
+    routed = await asyncio.gather(*map(drain, crowd))
+    events = [event_id for some in routed for event_id in some.event_ids]
+    sagas = [saga_id for some in routed for saga_id in some.saga_ids]
+    assert (len(events), len(set(events)), len(sagas), len(set(sagas))) == (400, 400, 1200, 1200)
+    assert await seed.value("SELECT count(*) FROM webhook_delivery_sagas") == 1200
+
+
+async def test_an_event_that_another_router_holds_is_left_to_it(connect: Connect, seed: Seed) -> None:
+    first, second = await connect(Role.ROUTER), await connect(Role.ROUTER)
+    held, free = [await seed.event("a") for _ in range(2)]
+    async with first.transaction():
+        assert (await route_events(first, event_ids=[held])).event_ids == [held]
+        assert (await route_events(second)).event_ids == [free]
+
+
+async def test_a_router_that_dies_in_the_middle_leaves_the_event_waiting(
+    router: Connection, connect: Connect, seed: Seed
+) -> None:
+    event_id = await seed.event_for(await seed.subscription())
+    await router.execute("BEGIN")
+    assert len((await route_events(router)).saga_ids) == 1
+    await seed.connection.execute("SELECT pg_terminate_backend(%s)", [router.info.backend_pid])
+    with pytest.raises(errors.OperationalError):
+        await router.execute("COMMIT")
+    assert await receivers(seed, event_id) == []
+    assert (await route_events(await connect(Role.ROUTER))).event_ids == [event_id]
+    assert len(await receivers(seed, event_id)) == 1
+
+
+async def test_the_oldest_events_go_first(router: Connection, seed: Seed) -> None:
+    events = [await seed.event("a") for _ in range(5)]
+    assert (await route_events(router, max_events=2)).event_ids == events[:2]
+    assert (await route_events(router, max_events=2)).event_ids == events[2:4]
+
+
+async def test_only_the_named_events_are_routed(router: Connection, seed: Seed) -> None:
+    events = [await seed.event("a") for _ in range(3)]
+    assert (await route_events(router, event_ids=[events[1], 10**12])).event_ids == [events[1]]
+    assert await route_events(router, event_ids=[]) == Routed()
+
+
+async def test_a_batch_ends_where_its_fan_out_would_pass_the_bound(router: Connection, seed: Seed) -> None:
+    for _ in range(10):
+        await seed.subscription("wide")
+    await seed.subscription("narrow")
+    events = [await seed.event(kind) for kind in ("wide", "wide", "narrow", "wide")]
+    batches: list[tuple[list[int], int]] = []
+    while (routed := await route_events(router, max_sagas=20)).event_ids:
+        batches.append((sorted(routed.event_ids), len(routed.saga_ids)))
+    assert batches == [(events[:3], 21), (events[3:], 10)]
+
+
+async def test_one_event_wider_than_the_bound_is_routed_all_the_same(router: Connection, seed: Seed) -> None:
+    for _ in range(10):
+        await seed.subscription("wide")
+    await seed.event("wide")
+    assert len((await route_events(router, max_sagas=3)).saga_ids) == 10
+
+
+async def test_nothing_waiting_is_no_error(router: Connection) -> None:
+    assert await route_events(router) == Routed()

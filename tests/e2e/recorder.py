@@ -1,0 +1,130 @@
+"""The local receiver, in a thread of its own, remembering every request to the byte."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from aiohttp import web
+from standardwebhooks.webhooks import Webhook
+
+from infra.local.receiver import Receiver, RunningReceiver, serve
+from infra.local.tls import Certificates
+from tests.api.running_system import wait_until
+
+T = TypeVar("T")
+Script = Callable[[bytes], web.Response]
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """One request, noted when its body was there. Header names are in lower case."""
+
+    path: str
+    query: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    at: float
+
+    def header(self, name: str) -> str:
+        """Its only value."""
+        values = [value for known, value in self.headers if known == name]
+        assert len(values) == 1, (name, values)
+        return values[0]
+
+    @property
+    def is_challenge(self) -> bool:
+        return b'"subscription.verification"' in self.body
+
+    def verify(self, secret: str) -> None:
+        """Raises WebhookVerificationError, by the independent implementation."""
+        signed = {
+            name: self.header(name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
+        }
+        Webhook(secret).verify(self.body, signed, json_parse=False)
+
+
+class RecordingReceiver(Receiver):
+    """Answers as its scripts say; paths without a script fail in the way that they name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived: list[Arrived] = []
+        self.scripts: dict[str, Script] = {}
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        headers = [(name.lower(), value) for name, value in request.headers.items()]
+        self.arrived.append(Arrived(request.path, request.query_string, headers, body, time.time()))
+        script = self.scripts.get(request.path)
+        return script(body) if script else await super().handle(request)
+
+
+class Recorder:
+    """The receiver's thread. Its port stays the same over `stop` and `start`."""
+
+    def __init__(self, certificates: Certificates) -> None:
+        self._certificates = certificates
+        self.receiver = RecordingReceiver()
+        self._port = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="receiver")
+        self._thread.start()
+        self._running: RunningReceiver | None = None
+        self.start()
+
+    def start(self) -> None:
+        assert self._running is None
+        serving = serve(port=self._port, certificates=self._certificates, receiver=self.receiver)
+        self._running = self._do(serving)
+        self.url = self._running.url
+        self._port = int(self.url.rpartition(":")[2])
+
+    def stop(self) -> None:
+        """Cuts what hangs; from now on connections are refused."""
+        if self._running is not None:
+            self._do(self._running.stop())
+            self._running = None
+
+    def close(self) -> None:
+        self.stop()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(30)
+        self._loop.close()
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    def script(self, path: str, answer: Script | web.Response | int) -> None:
+        """What the path answers from now on: a status, or what the function makes of the body."""
+        if isinstance(answer, int):
+            self.receiver.scripts[path] = lambda _body, status=answer: web.Response(status=status)
+        else:
+            assert not isinstance(answer, web.Response), "an answer can be sent once only: give a function"
+            self.receiver.scripts[path] = answer
+
+    def events(self, path: str | None = None) -> list[Arrived]:
+        """What arrived, oldest first, without challenges."""
+        return [
+            one for one in list(self.receiver.arrived) if path in (None, one.path) and not one.is_challenge
+        ]
+
+    def challenges(self, path: str) -> list[Arrived]:
+        return [one for one in list(self.receiver.arrived) if one.path == path and one.is_challenge]
+
+    def wait_for(self, path: str, how_many: int, seconds: float = 20) -> list[Arrived]:
+        """The events of a path, once there are so many."""
+        return wait_until(
+            lambda: found if len(found := self.events(path)) >= how_many else [],
+            f"{how_many} events at {path}",
+            seconds,
+        )
+
+
+def each(work: Callable[[int], T], how_many: int, threads: int = 8) -> list[T]:
+    """work(0), work(1), … from several threads; the answers in order."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, range(how_many)))

@@ -1,0 +1,135 @@
+"""`hooksaga up` as a process that can be killed, with its logs in files."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psutil
+import psycopg
+from psycopg.rows import dict_row
+
+from infra.local.postgres import EmbeddedPostgres
+from infra.local.tls import Certificates
+from tests.api.http_client import Api
+from tests.api.running_system import wait_until
+
+KEY = "hs_a-key-of-the-tests-0123456789"
+
+
+class UpProcess:
+    """One data folder and one port over any number of starts. Stop with `close`, which ends the database too."""
+
+    def __init__(self, folder: Path, certificates: Certificates, **variables: str) -> None:
+        self.folder = folder
+        self.log = folder / "up.log"
+        self.said = folder / "up.out"
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port: int = probe.getsockname()[1]
+        self.api = Api(self.port, KEY)
+        self.server = EmbeddedPostgres(folder)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HOOKSAGA_")}
+        self._environment = {
+            **kept,
+            "HOOKSAGA_DATA_DIR": str(folder),
+            "HOOKSAGA_API_KEY": KEY,
+            "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
+            "HOOKSAGA_CA_FILE": str(certificates.ca),
+            "HOOKSAGA_RETRY_JITTER": "0",
+            "HOOKSAGA_BASE_DELAY_SECONDS": "0.2",
+            "HOOKSAGA_LOG_LEVEL": "DEBUG",
+            **variables,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def spawn(self) -> None:
+        """Start, without waiting for anything."""
+        command = [sys.executable, "-m", "infra.cli", "up", "--port", str(self.port)]
+        with self.log.open("ab") as log, self.said.open("ab") as said:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+            )
+
+    def start(self) -> None:
+        self.spawn()
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        wait_until(self.is_ready, "the process is ready", 60)
+
+    def is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log.read_text()[-3000:]
+        try:
+            return self.api.get("/healthz").status == 200
+        except OSError:
+            return False
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """SIGKILL to the whole process group. The database has a group of its own and lives on."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        assert self._process.wait(10) == -signal.SIGKILL
+
+    def terminate(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(45)
+
+    def kill_database(self) -> None:
+        """SIGKILL to this folder's database server, if it has one."""
+        try:
+            number = int((self.folder / "postgres" / "postmaster.pid").read_text().split()[0])
+            process = psutil.Process(number)
+        except (FileNotFoundError, IndexError, psutil.NoSuchProcess):
+            return
+        if process.name().startswith("postgres") and str(self.folder) in " ".join(process.cmdline()):
+            process.kill()
+
+    def close(self) -> None:
+        if self.is_alive:
+            self.kill()
+        self.server.stop()
+
+    def rows(self, query: LiteralString, params: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The answer to a superuser's query."""
+        with psycopg.connect(self.server.start(), autocommit=True) as connection:
+            return connection.cursor(row_factory=dict_row).execute(query, params).fetchall()
+
+    def end_leases_of_dead_workers(self) -> int:
+        """As if the time of every lease but those of the present process had passed; how many there were.
+
+        The guards of the database refuse this to everybody, so it is done past them.
+        """
+        with psycopg.connect(self.server.start(), autocommit=True) as connection:
+            connection.execute("SET session_replication_role = replica")
+            return connection.execute(
+                "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' "
+                "WHERE status = 'Leased' AND worker_id NOT LIKE %s",
+                [f"%:{self.pid}:%" if self.is_alive else ""],
+            ).rowcount
+
+
+def pause_until(moment: float) -> None:
+    """For faults that have to strike at a random time."""
+    time.sleep(max(0.0, moment - time.monotonic()))

@@ -1,0 +1,116 @@
+"""An SQS API per test process, and functions under AWS's own runtime client.
+
+Without ministack or awslambdaric in the environment these tests are skipped, and say what is missing.
+"""
+
+import asyncio
+import importlib.util
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+import pytest_asyncio
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from infra.local.sqs.functions import LambdaFunction
+from infra.local.sqs.ministack import Ministack, given_endpoint, is_installed
+from infra.local.sqs.runtime_api import FunctionSpec
+from infra.local.sqs.sqs_api import SqsApi
+
+T = TypeVar("T")
+NewFunction = Callable[..., LambdaFunction]
+NewQueue = Callable[..., Any]
+
+_numbers = itertools.count(1)
+
+
+def new_name(stem: str) -> str:
+    """A name that no other test uses, in whatever process it runs."""
+    return f"{stem}-{os.getpid()}-{next(_numbers)}"
+
+
+async def until(condition: Callable[[], Any], what: str, seconds: float = 20) -> Any:
+    """The condition's first true answer; it may be a coroutine function. Fails at the deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        await asyncio.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def runtime_client() -> None:
+    """Functions can run here."""
+    if importlib.util.find_spec("awslambdaric") is None:
+        pytest.skip("awslambdaric is not installed")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def sqs_endpoint(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The URL of an SQS API: one that listens already, or a ministack of this process's own."""
+    given = given_endpoint()
+    if given is not None:
+        yield given
+        return
+    if not is_installed():
+        pytest.skip("ministack is not installed, and neither LOCALSTACK_HOST nor AWS_ENDPOINT_URL is set")
+    ministack = Ministack(tmp_path_factory.mktemp("ministack") / "ministack.log")
+    yield await ministack.start()
+    await ministack.stop()
+
+
+@pytest.fixture
+async def sqs(sqs_endpoint: str) -> AsyncIterator[SqsApi]:
+    """The service, as the event source reads it."""
+    async with SqsApi(sqs_endpoint) as api:
+        yield api
+
+
+@pytest.fixture
+def aws_environment(sqs_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """This process's boto3 talks to the emulator."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", sqs_endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return sqs_endpoint
+
+
+@pytest.fixture
+async def new_function(runtime_client: None, tmp_path: Path) -> AsyncIterator[NewFunction]:
+    """Makes a function of tests/sqs/probes.py."""
+    made: list[LambdaFunction] = []
+
+    def make(handler: str = "handler", **options: Any) -> LambdaFunction:
+        options = {"timeout_seconds": 5, "environment": {}, **options}
+        made.append(
+            LambdaFunction(
+                FunctionSpec(new_name("probe"), f"tests.sqs.probes.{handler}", **options), tmp_path
+            )
+        )
+        return made[-1]
+
+    yield make
+    for function in made:
+        await function.stop()
+
+
+@pytest.fixture(scope="module")
+def module_database(test_server: str, maintenance: psycopg.Connection) -> Iterator[str]:
+    """URL of a migrated, empty database for all tests of one module."""
+    name = new_name("sqs").replace("-", "_")
+    maintenance.execute(
+        sql.SQL("CREATE DATABASE {} TEMPLATE hooksaga STRATEGY file_copy").format(sql.Identifier(name))
+    )
+    yield make_conninfo(test_server, dbname=name)
+    maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -1,0 +1,212 @@
+"""For every file of events-samples: the rows that it speaks of, and how the function answers."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, LiteralString
+
+from shared.core.saga import SagaStatus
+from shared.stages.api_keys import create_api_key
+from tests.database.seed import Seed
+
+KEY = "hs_replace_me"
+EVENTS_ONLY_KEY = "hs_events_only_key"
+WEBHOOK_ID = "01900000-0000-7000-8000-000000000001"
+ALL_GOOD = {"batchItemFailures": []}
+
+Prepare = Callable[[Seed, str], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`answer`: what the answer holds at least. `rows`: a count per query after it."""
+
+    prepare: Prepare
+    answer: Any
+    rows: dict[LiteralString, int] = field(default_factory=dict[LiteralString, int])
+
+
+SAGAS: LiteralString = "SELECT count(*) FROM webhook_delivery_sagas"
+PENDING_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Pending'"
+DISPATCHED: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE dispatched_at IS NOT NULL"
+COMPLETED_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Completed'"
+EVENTS: LiteralString = "SELECT count(*) FROM events"
+CANCELED: LiteralString = "SELECT count(*) FROM dead_letters WHERE final_error_code = 'canceled'"
+SETTLED: LiteralString = """
+    SELECT count(*) FROM webhook_delivery_sagas
+     WHERE (id, status) IN ((1, 'Completed'), (2, 'PendingRetry'))"""
+ACTIVE: LiteralString = "SELECT count(*) FROM subscriptions WHERE active"
+
+
+async def nothing(seed: Seed, _: str) -> None:
+    """Only the keys that the samples carry."""
+    await create_api_key(seed.connection, KEY, name="samples")
+    await create_api_key(seed.connection, EVENTS_ONLY_KEY, name="shop", scopes=["events:write"])
+
+
+async def two_events(seed: Seed, receiver: str) -> None:
+    subscription = await seed.subscription("order.created", receiver)
+    for _ in range(2):
+        await seed.event_for(subscription)
+
+
+async def two_sagas(seed: Seed, receiver: str) -> None:
+    subscription = await seed.subscription("order.created", receiver)
+    for _ in range(2):
+        await seed.saga(SagaStatus.PENDING, subscription)
+
+
+async def two_jobs(seed: Seed, receiver: str) -> None:
+    subscription = await seed.subscription("order.created", receiver)
+    for _ in range(2):
+        await seed.job(subscription)
+
+
+async def two_results(seed: Seed, receiver: str) -> None:
+    await two_jobs(seed, receiver)
+    await seed.finish(1)
+    await seed.finish(2, error_code="http_503")
+
+
+async def a_dead_worker(seed: Seed, receiver: str) -> None:
+    await two_jobs(seed, receiver)
+    await seed.claim(1)
+    await seed.expire_lease(1)
+
+
+async def a_dead_letter(seed: Seed, receiver: str) -> None:
+    """Dead letter 1 of event 1, and saga 2 that waits."""
+    await nothing(seed, receiver)
+    subscription = await seed.subscription("order.created", receiver)
+    await seed.dead_letter(subscription)
+    await seed.saga(SagaStatus.PENDING, subscription)
+    await seed.rewrite("UPDATE events SET webhook_id = %s WHERE id = 1", [WEBHOOK_ID])
+
+
+async def a_subscription(seed: Seed, receiver: str) -> None:
+    await nothing(seed, receiver)
+    await seed.subscription("order.created", receiver, verified=False)
+
+
+def http(status: int, /, **content: Any) -> dict[str, Any]:
+    return {"statusCode": status, "content": content}
+
+
+def refused(code: str) -> dict[str, Any]:
+    return {"error": {"code": code}}
+
+
+CASES: dict[str, Case] = {
+    "router/sqs.two_events": Case(two_events, ALL_GOOD, {SAGAS: 2}),
+    "router/sqs.duplicate": Case(two_events, ALL_GOOD, {SAGAS: 1}),
+    "router/sqs.mixed_with_malformed": Case(two_events, ALL_GOOD, {SAGAS: 2}),
+    "router/sqs.unknown_event": Case(two_events, ALL_GOOD, {SAGAS: 0}),
+    "router/sqs.empty": Case(two_events, ALL_GOOD, {SAGAS: 0}),
+    "router/eventbridge.tick": Case(two_events, {"routed": 2}, {SAGAS: 2}),
+    "orchestrator/sqs.sagas_due": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 2, DISPATCHED: 2}),
+    "orchestrator/sqs.results": Case(two_results, ALL_GOOD, {SETTLED: 2}),
+    "orchestrator/sqs.cancel": Case(two_sagas, ALL_GOOD, {CANCELED: 1, PENDING_JOBS: 0}),
+    "orchestrator/sqs.duplicate": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 1}),
+    "orchestrator/sqs.mixed_with_malformed": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 2}),
+    "orchestrator/sqs.unknown": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 0}),
+    "orchestrator/sqs.empty": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 0}),
+    "orchestrator/eventbridge.tick": Case(two_sagas, {"moved": 2, "dispatched": 0}, {PENDING_JOBS: 2}),
+    "delivery/sqs.two_jobs": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 2}),
+    "delivery/sqs.retry": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 1}),
+    "delivery/sqs.duplicate": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 1}),
+    "delivery/sqs.mixed_with_malformed": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 2}),
+    "delivery/sqs.unknown_job": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 0}),
+    "delivery/sqs.empty": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 0}),
+    "lease_cleaner/eventbridge.tick": Case(a_dead_worker, {"reset": 1}, {PENDING_JOBS: 2}),
+    "migrate/deploy.every_time": Case(nothing, {"applied": []}),
+    "admin/direct.list_dead_letters": Case(
+        a_dead_letter,
+        {"items": [{"id": 1, "final_error_code": "http_503", "requeued_as": None}], "next": None},
+    ),
+    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": {"n": 1}}),
+    "admin/direct.requeue": Case(
+        a_dead_letter, {"dead_letter_id": 1, "saga_id": 3, "created": True}, {SAGAS: 3}
+    ),
+    "admin/direct.requeue_matching": Case(
+        a_dead_letter, {"matched": 1, "requeued": 1, "skipped": 0, "dry_run": False}, {SAGAS: 3}
+    ),
+    "admin/direct.requeue_matching_dry_run": Case(
+        a_dead_letter, {"matched": 1, "requeued": 0, "skipped": 0, "dry_run": True}, {SAGAS: 2}
+    ),
+    "admin/direct.cancel_saga": Case(a_dead_letter, {"saga_id": 2, "asked": True}, {CANCELED: 0}),
+    "admin/direct.show_event": Case(
+        a_dead_letter,
+        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"},
+    ),
+    "admin/direct.stats": Case(a_dead_letter, {"outbox": 0, "sagas_waiting": 1, "dead_letters_24h": 1}),
+    "admin/direct.create_key": Case(
+        nothing, {"id": 3, "name": "shop", "scopes": ["events:write"], "tenant_id": "shop"}
+    ),
+    "admin/direct.list_keys": Case(
+        nothing, {"items": [{"id": 2, "name": "shop"}, {"id": 1, "last_four": "e_me"}]}
+    ),
+    "admin/direct.revoke_key": Case(nothing, {"id": 1, "revoked": True}),
+    "admin/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
+    "admin/direct_refused.without_action": Case(nothing, refused("invalid_field")),
+    "admin/direct_refused.missing_dead_letter": Case(nothing, refused("dead_letter_not_found")),
+    "admin/direct_refused.wrong_type": Case(a_dead_letter, refused("invalid_field")),
+    "admin/direct_refused.unknown_field": Case(nothing, refused("invalid_field")),
+    "admin/direct_refused.unknown_scope": Case(nothing, refused("invalid_field")),
+    "admin/direct_refused.missing_key": Case(nothing, refused("api_key_not_found")),
+    "admin/api_gateway.dead_letters": Case(a_dead_letter, http(200, items=[{"id": 1}], next=None)),
+    "admin/api_gateway.dead_letter": Case(a_dead_letter, http(200, id=1, payload_snapshot={"n": 1})),
+    "admin/api_gateway.requeue_one": Case(a_dead_letter, http(201, dead_letter_id=1, saga_id=3), {SAGAS: 3}),
+    "admin/api_gateway.requeue_matching": Case(a_dead_letter, http(200, matched=1, requeued=1), {SAGAS: 3}),
+    "admin/api_gateway.event": Case(a_dead_letter, http(200, payload={"n": 1}, sagas=[{"id": 1}])),
+    "admin/api_gateway.stats": Case(a_dead_letter, http(200, sagas_waiting=1)),
+    "admin/api_gateway.health": Case(nothing, http(200, status="ok")),
+    "admin/api_gateway_refused.wrong_key": Case(nothing, http(401, code="unauthorized")),
+    "admin/api_gateway_refused.missing_dead_letter": Case(nothing, http(404, code="dead_letter_not_found")),
+    "admin/api_gateway_refused.bad_cursor": Case(nothing, http(422, code="invalid_cursor")),
+    "ingest/api_gateway.order_created": Case(nothing, http(202, duplicate=False), {EVENTS: 1}),
+    "ingest/api_gateway.order_created_big_number": Case(nothing, http(202), {EVENTS: 1}),
+    "ingest/api_gateway.order_created_unicode": Case(nothing, http(202), {EVENTS: 1}),
+    "ingest/api_gateway.invoice_paid": Case(nothing, http(202), {EVENTS: 1}),
+    "ingest/api_gateway.user_updated": Case(nothing, http(202), {EVENTS: 1}),
+    "ingest/api_gateway_refused.body_not_json": Case(nothing, http(400, code="invalid_json"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.body_not_utf8": Case(nothing, http(400, code="body_not_utf8"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.body_not_base64": Case(
+        nothing, http(400, code="body_not_base64"), {EVENTS: 0}
+    ),
+    "ingest/api_gateway_refused.unknown_field": Case(nothing, http(422, code="invalid_event"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.without_key": Case(nothing, http(401, code="unauthorized"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.two_idempotency_keys": Case(nothing, http(422), {EVENTS: 0}),
+    "ingest/api_gateway_refused.compressed": Case(nothing, http(415, code="body_compressed"), {EVENTS: 0}),
+    "subscriptions/api_gateway.create": Case(nothing, http(201, id=1, verified=False), {ACTIVE: 1}),
+    "subscriptions/api_gateway.list": Case(a_subscription, http(200, items=[{"id": 1}], next=None)),
+    "subscriptions/api_gateway.show": Case(a_subscription, http(200, id=1, event_type="order.created")),
+    "subscriptions/api_gateway.change": Case(
+        a_subscription, http(200, description="the shop", timeout_seconds=5)
+    ),
+    "subscriptions/api_gateway.verify": Case(a_subscription, http(200, verified=True)),
+    "subscriptions/api_gateway.delete": Case(a_subscription, http(204), {ACTIVE: 0}),
+    "subscriptions/api_gateway_refused.callback_without_tls": Case(
+        nothing, http(422, code="invalid_callback_url"), {ACTIVE: 0}
+    ),
+    "subscriptions/api_gateway_refused.callback_to_private_address": Case(
+        nothing, http(422, code="invalid_callback_url"), {ACTIVE: 0}
+    ),
+    "subscriptions/api_gateway_refused.missing": Case(nothing, http(404, code="subscription_not_found")),
+    "subscriptions/api_gateway_refused.without_scope": Case(nothing, http(403, code="forbidden")),
+}
+
+
+def content_of(answer: Any) -> Any:
+    """An answer of the gateway's form with its body read."""
+    if not isinstance(answer, dict) or "statusCode" not in answer:
+        return answer
+    return {"statusCode": answer["statusCode"], "content": json.loads(answer["body"] or "{}")}
+
+
+def holds(found: Any, wanted: Any) -> bool:
+    """Whether everything wanted is in what was found; objects may have more fields."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(name in found and holds(found[name], one) for name, one in wanted.items())
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(wanted) == len(found) and all(map(holds, found, wanted))
+    return bool(found == wanted)

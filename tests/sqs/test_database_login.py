@@ -1,0 +1,165 @@
+"""How a function on AWS logs in: as its own role, with a fresh token, to a server whose name is proven."""
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import boto3
+import pytest
+import trustme
+from psycopg.conninfo import conninfo_to_dict
+
+from shared.adapters.aws_secrets import database_url_from_secret, read_secret
+from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
+from shared.core.errors import DatabaseUnavailable
+from shared.runtime.function import function_address, function_secret_box
+from shared.runtime.settings import InvalidSettings, read_settings
+from tests.sqs.conftest import new_name
+from tests.sqs.postgres_login import LoginServer
+
+pytestmark = pytest.mark.usefixtures("credentials")
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Lambda gives a function: tokens are made from it, without any call."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
+        monkeypatch.setenv(f"AWS_{name}", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def server_context(issuer: trustme.CA, name: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    issuer.issue_cert(name).configure_cert(context)
+    return context
+
+
+@pytest.fixture
+def server(authority: trustme.CA) -> Iterator[LoginServer]:
+    """Its certificate is for localhost."""
+    with LoginServer(server_context(authority, "localhost")) as running:
+        yield running
+
+
+def address(port: int, host: str, ca_file: Path) -> DatabaseAddress:
+    return function_address(read_settings(database_host=host, database_port=port, database_ca_file=ca_file))
+
+
+@pytest.fixture
+def ca_file(authority: trustme.CA, tmp_path: Path) -> Path:
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return path
+
+
+async def nothing(_: Connection) -> None:
+    raise AssertionError("nobody may log in")
+
+
+async def log_in(where: DatabaseAddress, role: Role) -> None:
+    session = Session(where, role)
+    with pytest.raises(DatabaseUnavailable):
+        await session.run(nothing)
+    await session.close()
+
+
+async def test_each_login_is_the_roles_own_with_a_token_of_its_own(
+    server: LoginServer, ca_file: Path
+) -> None:
+    where = address(server.port, "localhost", ca_file)
+    await log_in(where, Role.ROUTER)
+    await log_in(where, Role.DELIVERY)
+    assert [user for user, _ in server.logins] == ["router_worker", "job_worker"]
+    for user, token in server.logins:
+        host, _, query = token.partition("/?")
+        signed = parse_qs(query)
+        assert host == f"localhost:{server.port}"
+        assert (signed["Action"], signed["DBUser"]) == (["connect"], [user])
+        assert signed["X-Amz-Expires"] == ["900"]
+        assert "/eu-west-1/rds-db/" in signed["X-Amz-Credential"][0]
+
+
+async def test_a_server_of_another_name_gets_no_token(server: LoginServer, ca_file: Path) -> None:
+    await log_in(address(server.port, "127.0.0.1", ca_file), Role.ROUTER)
+    assert server.logins == []
+
+
+async def test_a_server_of_another_authority_gets_no_token(ca_file: Path) -> None:
+    with LoginServer(server_context(trustme.CA(), "localhost")) as impostor:
+        await log_in(address(impostor.port, "localhost", ca_file), Role.ROUTER)
+    assert impostor.logins == []
+
+
+def test_without_a_bundle_the_systems_authorities_are_asked() -> None:
+    where = function_address(read_settings(database_host="db.example"))
+    given = conninfo_to_dict(role_conninfo(where, Role.ORCHESTRATOR))
+    assert given["sslmode"] == "verify-full"
+    assert given["sslrootcert"] == "system"
+    assert (given["host"], given["dbname"], given["user"]) == ("db.example", "hooksaga", "saga_orchestrator")
+
+
+@pytest.mark.database
+async def test_a_new_connection_takes_a_new_token(database_address: DatabaseAddress) -> None:
+    minted: list[str] = []
+
+    def mint(user: str) -> str:
+        minted.append(user)
+        return f"token-{len(minted)}"
+
+    session = Session(DatabaseAddress(database_address.url, mint_password=mint), Role.ROUTER)
+    for _ in range(2):
+        await session.run(_who)
+        await session.run(_who)
+        await session.close()
+    assert minted == ["router_worker", "router_worker"]
+
+
+async def _who(connection: Connection) -> None:
+    answer = await (await connection.execute("SELECT current_user")).fetchone()
+    assert answer == ("router_worker",)
+
+
+@pytest.mark.sqs
+def test_the_owner_logs_in_by_the_secret_that_rds_wrote(aws_environment: str) -> None:
+    password = r"""it's a \ "pass word"""
+    client: Any = boto3.client("secretsmanager")
+    fields = {"host": "db.example", "port": 6543, "username": "hooks owner", "password": password}
+    arn = client.create_secret(Name=new_name("rds"), SecretString=_json(fields))["ARN"]
+    given = conninfo_to_dict(database_url_from_secret(arn))
+    assert (given["host"], given["port"], given["dbname"]) == ("db.example", "6543", "hooksaga")
+    assert (given["user"], given["password"]) == ("hooks owner", password)
+    where = function_address(read_settings(database_secret_arn=arn, database_host="db.example"))
+    assert conninfo_to_dict(where.url)["sslmode"] == "verify-full"
+
+
+@pytest.mark.sqs
+def test_the_keys_of_signing_secrets_come_from_a_secret(aws_environment: str) -> None:
+    from shared.adapters.secret_box import SecretBox, generate_key
+
+    client: Any = boto3.client("secretsmanager")
+    new, old = generate_key(), generate_key()
+    arn = client.create_secret(Name=new_name("keys"), SecretString=f"{new}, {old}")["ARN"]
+    assert read_secret(arn) == f"{new}, {old}"
+    box = function_secret_box(read_settings(secrets_key_arn=arn))
+    assert box.open(SecretBox([old]).seal("whsec_x")) == "whsec_x"
+    assert SecretBox([new]).open(box.seal("whsec_y")) == "whsec_y"
+
+
+def test_a_function_without_database_or_keys_says_which_variable_is_missing() -> None:
+    with pytest.raises(InvalidSettings, match="HOOKSAGA_DATABASE_URL"):
+        function_address(read_settings(database_url=None))
+    with pytest.raises(InvalidSettings, match="HOOKSAGA_SECRETS_KEY"):
+        function_secret_box(read_settings(secrets_key=None))
+
+
+def _json(fields: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(fields)

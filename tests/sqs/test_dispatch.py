@@ -1,0 +1,139 @@
+"""After a commit: which messages are sent, and what follows when they are not taken."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.adapters.queues import Outgoing, Queue, Queues, Sent
+from shared.core.errors import DatabaseUnavailable
+from shared.core.messages import DeadTaskEvent
+from shared.core.saga import SagaStatus
+from shared.runtime import dispatch
+from shared.stages.orchestrate import SagaMoved, WaitingJob
+from tests.conftest import SessionOf
+from tests.database.seed import Seed
+
+
+class RecordingQueues(Queues):
+    """Takes everything but for the queues named."""
+
+    def __init__(self, *refusing: Queue) -> None:
+        super().__init__({})
+        self.refusing = refusing
+        self.sent: list[tuple[Queue, Outgoing]] = []
+
+    async def send(self, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
+        positions = list(range(len(messages)))
+        if queue in self.refusing:
+            return Sent(failed=positions)
+        self.sent += [(queue, message) for message in messages]
+        return Sent(positions)
+
+
+class BrokenSession(Session):
+    def __init__(self) -> None:
+        super().__init__(DatabaseAddress("host=127.0.0.1 port=1"), Role.ORCHESTRATOR)
+
+
+def moved(status: SagaStatus, **changes: Any) -> SagaMoved:
+    usual: dict[str, Any] = {
+        "saga_id": 7,
+        "webhook_id": UUID("01a21f3b-ea21-7df2-8880-a4e8e3eb3d94"),
+        "subscription_id": 3,
+        "status": status,
+        "attempt_count": 2,
+        "next_attempt_at": datetime.now(UTC) + timedelta(seconds=30),
+        "final_error_code": "http_503",
+        "job_id": 11,
+        "dead_letter_id": 5 if status is SagaStatus.DEAD_LETTERED else None,
+        "worker_id": "w",
+        "max_retry_limit": 2,
+    }
+    return SagaMoved(**{**usual, **changes})
+
+
+async def tell(queues: RecordingQueues, *moves: SagaMoved, session: Session | None = None) -> None:
+    await dispatch.tell_of_moves(queues, session or BrokenSession(), moves)
+
+
+@pytest.mark.parametrize(
+    ("wait", "delays"), [(29.5, [30]), (0, [0]), (-5, [0]), (899.5, [900]), (901, []), (3600, [])]
+)
+async def test_a_retry_within_fifteen_minutes_is_woken_when_it_is_due(wait: float, delays: list[int]) -> None:
+    queues = RecordingQueues()
+    due = datetime.now(UTC) + timedelta(seconds=wait)
+    await tell(queues, moved(SagaStatus.PENDING_RETRY, next_attempt_at=due))
+    assert [(queue, message.delay_seconds) for queue, message in queues.sent] == [
+        (Queue.ORCHESTRATION, delay) for delay in delays
+    ]
+
+
+async def test_a_death_is_announced_with_all_that_an_alarm_needs() -> None:
+    queues = RecordingQueues()
+    await tell(queues, moved(SagaStatus.DEAD_LETTERED))
+    ((queue, message),) = queues.sent
+    assert (queue, message.delay_seconds, message.group) == (Queue.DEAD_TASKS, 0, None)
+    assert isinstance(message.body, DeadTaskEvent)
+    told = message.body.model_dump()
+    assert datetime.fromisoformat(told.pop("timestamp")).tzinfo is not None
+    assert told == {
+        "taskId": 11,
+        "sagaId": 7,
+        "eventId": "evt_01a21f3bea217df28880a4e8e3eb3d94",
+        "subscriptionId": 3,
+        "deadLetterId": 5,
+        "workerId": "w",
+        "attemptCount": 2,
+        "maxAttempts": 2,
+        "errorCode": "http_503",
+        "errorMessage": "delivery given up after 2 attempts: http_503",
+    }
+
+
+async def test_a_death_that_cannot_be_announced_changes_nothing_else() -> None:
+    queues = RecordingQueues(Queue.DEAD_TASKS)
+    await tell(queues, moved(SagaStatus.DEAD_LETTERED), moved(SagaStatus.PENDING_RETRY))
+    assert [queue for queue, _ in queues.sent] == [Queue.ORCHESTRATION]
+
+
+async def test_completed_sagas_need_no_message() -> None:
+    queues = RecordingQueues()
+    await tell(queues, moved(SagaStatus.COMPLETED))
+    assert queues.sent == []
+
+
+async def test_retries_and_deaths_are_told_before_the_database_can_fail() -> None:
+    """The moves are committed and come once: what is not told now is told by no repetition of the message."""
+    queues = RecordingQueues()
+    moves = [
+        moved(status)
+        for status in (SagaStatus.IN_PROGRESS, SagaStatus.PENDING_RETRY, SagaStatus.DEAD_LETTERED)
+    ]
+    with pytest.raises(DatabaseUnavailable):
+        await tell(queues, *moves)
+    assert [queue for queue, _ in queues.sent] == [
+        Queue.ORCHESTRATION,
+        Queue.DEAD_TASKS,
+        Queue.DELIVERY_RETRY,
+    ]
+
+
+@pytest.mark.database
+async def test_only_jobs_that_were_taken_count_as_told(seed: Seed, session_of: SessionOf) -> None:
+    first, retry = await seed.job(), await seed.job()
+    waiting = [
+        WaitingJob(first, 1, subscription_id=21, attempt_number=1),
+        WaitingJob(retry, 2, subscription_id=22, attempt_number=2),
+    ]
+    queues = RecordingQueues(Queue.DELIVERY_RETRY)
+    told = await dispatch.dispatch_jobs(queues, session_of(Role.ORCHESTRATOR), waiting)
+    assert told == 1
+    assert [(queue, message.group) for queue, message in queues.sent] == [(Queue.DELIVERY, "21")]
+    rows = await seed.rows(
+        "SELECT id, dispatched_at IS NOT NULL AS told FROM webhook_delivery_jobs ORDER BY id"
+    )
+    assert [(row["id"], row["told"]) for row in rows] == [(first, True), (retry, False)]

@@ -1,0 +1,141 @@
+"""Every event of events-samples goes to its function, in a process under AWS's own runtime client."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from infra.local import receiver as receivers
+from infra.local.sqs.function_table import FUNCTIONS, FunctionKind, function_spec
+from infra.local.sqs.functions import LambdaFunction
+from infra.local.sqs.queue_set import create_queues
+from infra.local.sqs.sqs_api import SqsApi
+from infra.local.tls import ensure_certificates
+from tests.database.seed import Seed
+from tests.sqs.conftest import new_name
+from tests.sqs.sample_cases import ALL_GOOD, CASES, content_of, holds
+
+pytestmark = [pytest.mark.sqs, pytest.mark.asyncio(loop_scope="module")]
+
+SAMPLES = Path(__file__).parents[2] / "events-samples"
+FILES = sorted(SAMPLES.glob("*/*.json"))
+TABLES = (
+    "api_keys, dead_letters, events, routing_outbox, subscriptions, subscription_secrets,"
+    " webhook_delivery_jobs, webhook_delivery_sagas"
+)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SAMPLES).with_suffix("").as_posix()
+
+
+class Stage:
+    """Functions, a database and a receiver; `set_up` brings the rows of a case, with ids from 1 on."""
+
+    def __init__(self, seed: Seed, functions: dict[str, LambdaFunction], receiver: str) -> None:
+        self.seed = seed
+        self.functions = functions
+        self._receiver = receiver
+
+    async def set_up(self, name: str) -> None:
+        await self.seed.connection.execute("SET session_replication_role = replica")
+        await self.seed.connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY")  # type: ignore[arg-type]
+        await self.seed.connection.execute("SET session_replication_role = DEFAULT")
+        await CASES[name].prepare(self.seed, self._receiver)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(
+    module_database: str, sqs_endpoint: str, runtime_client: None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp("samples")
+    certificates = ensure_certificates(folder)
+    running = await receivers.serve(certificates=certificates)
+    connection = await psycopg.AsyncConnection.connect(module_database, autocommit=True)
+    seed = Seed(connection)
+    async with SqsApi(sqs_endpoint) as api:
+        visibility = {queue: kind.visibility_seconds for kind in FUNCTIONS.values() for queue in kind.queues}
+        queues = await create_queues(api, new_name("samples"), visibility_seconds=visibility)
+    environment = {
+        "HOOKSAGA_DATABASE_URL": module_database,
+        "HOOKSAGA_SECRETS_KEY": seed.secrets_key,
+        "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
+        "HOOKSAGA_CA_FILE": str(certificates.ca),
+        "AWS_ENDPOINT_URL": sqs_endpoint,
+        **queues.settings(),
+    }
+    kinds = {**FUNCTIONS, "migrate": FunctionKind(60)}
+    functions = {
+        name: LambdaFunction(function_spec(name, kind, environment), folder) for name, kind in kinds.items()
+    }
+    yield Stage(seed, functions, f"{running.url}/ok")
+    for function in functions.values():
+        await function.stop()
+    await connection.close()
+    await running.stop()
+
+
+async def test_every_sample_has_a_case_and_every_function_a_sample() -> None:
+    assert {name_of(path) for path in FILES} == set(CASES)
+    assert {path.parent.name for path in FILES} == {*FUNCTIONS, "migrate"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+async def test_a_function_answers_its_sample(stage: Stage, path: Path) -> None:
+    case = CASES[name_of(path)]
+    await stage.set_up(name_of(path))
+    outcome = await stage.functions[path.parent.name].invoke(json.loads(path.read_text(encoding="utf-8")))
+    assert outcome.error is None
+    answer = content_of(outcome.payload)
+    assert holds(answer, case.answer), answer
+    for query, count in case.rows.items():
+        assert await stage.seed.value(query) == count, query
+
+
+async def test_a_key_that_was_made_works_and_one_that_was_revoked_does_not(stage: Stage) -> None:
+    await stage.set_up("admin/direct.create_key")
+    admin, ingest = stage.functions["admin"], stage.functions["ingest"]
+    made = (await admin.invoke({"action": "create_key", "name": "new"})).payload
+    assert await post_status(ingest, made["key"]) == 202
+    await admin.invoke({"action": "revoke_key", "id": made["id"]})
+    assert await post_status(ingest, made["key"]) == 401
+    shown = (await admin.invoke({"action": "list_keys"})).payload["items"][0]
+    assert shown["revoked_at"] is not None
+    assert made["key"] not in json.dumps(shown)
+
+
+async def post_status(ingest: LambdaFunction, key: str) -> int:
+    event: dict[str, Any] = json.loads((SAMPLES / "ingest/api_gateway.user_updated.json").read_text())
+    event["headers"] = event["multiValueHeaders"] = None
+    event["multiValueHeaders"] = {"Authorization": [f"Bearer {key}"]}
+    return (await ingest.invoke(event)).payload["statusCode"]
+
+
+@pytest.mark.parametrize("function", ["router", "orchestrator", "delivery"])
+async def test_a_batch_that_fails_whole_reports_all_and_leaves_nothing_behind(
+    stage: Stage, function: str
+) -> None:
+    """Cold, then warm, then good again in the same process."""
+    sample = {"router": "two_events", "orchestrator": "sagas_due", "delivery": "two_jobs"}[function]
+    event = json.loads((SAMPLES / function / f"sqs.{sample}.json").read_text())
+    everything = [{"itemIdentifier": record["messageId"]} for record in event["Records"]]
+    role = {"router": "router_worker", "orchestrator": "saga_orchestrator", "delivery": "job_worker"}[
+        function
+    ]
+    await stage.set_up(f"{function}/sqs.{sample}")
+    under_test = stage.functions[function]
+    await stage.seed.connection.execute(f"ALTER ROLE {role} NOLOGIN")  # type: ignore[arg-type]
+    try:
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+        await stage.seed.connection.execute(query, [role])
+        outcomes = [await under_test.invoke(event) for _ in range(2)]
+    finally:
+        await stage.seed.connection.execute(f"ALTER ROLE {role} LOGIN")  # type: ignore[arg-type]
+    assert [outcome.payload for outcome in outcomes] == [{"batchItemFailures": everything}] * 2
+    last = await under_test.invoke(event)
+    assert last.payload == ALL_GOOD
+    assert (last.cold, last.pid) == (False, outcomes[0].pid)

@@ -1,0 +1,74 @@
+"""Batches in, the messages to give back out."""
+
+from typing import Any
+
+import pytest
+
+from shared.core.messages import DeliveryMessage, OrchestrationMessage, RoutingMessage
+from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
+
+
+def batch(*bodies: str | None) -> dict[str, Any]:
+    return {"Records": [{"messageId": f"m{number}", "body": body} for number, body in enumerate(bodies)]}
+
+
+@pytest.mark.parametrize(
+    ("event", "is_batch"),
+    [
+        (batch("x"), True),
+        ({"Records": []}, True),
+        ({"Records": None}, False),
+        ({"source": "aws.events"}, False),
+        ({}, False),
+    ],
+)
+def test_what_is_a_batch(event: dict[str, Any], is_batch: bool) -> None:
+    assert is_sqs_batch(event) is is_batch
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        "",
+        "x",
+        "{}",
+        "[]",
+        "null",
+        '{"event_id": "1"}',
+        '{"event_id": 1.5}',
+        '{"event_id": true}',
+        '{"event_id": 0}',
+        '{"event_id": 9223372036854775808}',
+        '{"event_id": 1, "version": 2}',
+        '{"event_id": 1',
+        '{"event_id": NaN}',
+        "[" * 100_000,
+        "x" * 1_048_576,
+    ],
+)
+def test_a_malformed_message_is_left_out_and_not_given_back(body: str | None) -> None:
+    messages = read_messages(batch('{"event_id": 1}', body, '{"event_id": 2}'), RoutingMessage)
+    assert [(message.message_id, message.body.event_id) for message in messages] == [("m0", 1), ("m2", 2)]
+
+
+@pytest.mark.parametrize(
+    "body", ["{}", '{"saga_id": 1, "job_id": 1}', '{"saga_id": null}', '{"saga_id": 1, "event_id": 2}']
+)
+def test_the_orchestrator_takes_exactly_one_id(body: str) -> None:
+    assert read_messages(batch(body), OrchestrationMessage) == []
+
+
+@pytest.mark.parametrize("name", ["saga_id", "job_id", "cancel_saga_id"])
+def test_the_orchestrator_takes_each_kind(name: str) -> None:
+    (message,) = read_messages(batch(f'{{"{name}": 9007199254740993}}'), OrchestrationMessage)
+    assert getattr(message.body, name) == 9007199254740993
+
+
+def test_the_answer_names_exactly_those_that_come_back() -> None:
+    body = '{"job_id": 1, "saga_id": 1}'
+    messages = read_messages(batch(body, body, body), DeliveryMessage)
+    assert failures(messages[1:]) == {
+        "batchItemFailures": [{"itemIdentifier": "m1"}, {"itemIdentifier": "m2"}]
+    }
+    assert failures([]) == {"batchItemFailures": []}

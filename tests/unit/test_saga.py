@@ -1,0 +1,168 @@
+"""The state machine: every state with every trigger, and nothing that is not in the table."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.core.outcomes import ErrorCode
+from shared.core.saga import (
+    JOB_MOVES,
+    SAGA_MOVES,
+    Cancel,
+    Due,
+    IllegalMove,
+    JobFailed,
+    JobStatus,
+    JobSucceeded,
+    RetryPolicy,
+    Saga,
+    SagaStatus,
+    Trigger,
+    decide,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+POLICY = RetryPolicy(jitter=0)
+
+PENDING, IN_PROGRESS = SagaStatus.PENDING, SagaStatus.IN_PROGRESS
+PENDING_RETRY, COMPLETED, DEAD = SagaStatus.PENDING_RETRY, SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED
+
+DELIVERABLE, UNDELIVERABLE = Due(deliverable=True), Due(deliverable=False)
+FAILED, SUCCEEDED, CANCEL = JobFailed("http_503"), JobSucceeded(), Cancel()
+TRIGGERS: list[Trigger] = [DELIVERABLE, UNDELIVERABLE, FAILED, SUCCEEDED, CANCEL]
+
+# What is not in here is illegal.
+OUTCOMES: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
+    (PENDING, DELIVERABLE): IN_PROGRESS,
+    (PENDING, UNDELIVERABLE): DEAD,
+    (PENDING, CANCEL): DEAD,
+    (IN_PROGRESS, SUCCEEDED): COMPLETED,
+    (IN_PROGRESS, FAILED): PENDING_RETRY,
+    (PENDING_RETRY, DELIVERABLE): IN_PROGRESS,
+    (PENDING_RETRY, UNDELIVERABLE): DEAD,
+    (PENDING_RETRY, CANCEL): DEAD,
+}
+
+
+def saga(
+    status: SagaStatus, attempts: int = 1, *, due: datetime = NOW, error: str | None = "http_500"
+) -> Saga:
+    return Saga(7, status, attempts, due, error)
+
+
+@pytest.mark.parametrize(("status", "trigger"), list(product(SagaStatus, TRIGGERS)), ids=str)
+def test_every_state_with_every_trigger(status: SagaStatus, trigger: Trigger) -> None:
+    expected = OUTCOMES.get((status, trigger))
+    if expected is None:
+        with pytest.raises(IllegalMove):
+            decide(saga(status), trigger, POLICY, NOW)
+    else:
+        assert decide(saga(status), trigger, POLICY, NOW).status is expected
+
+
+@pytest.mark.parametrize(("status", "trigger"), OUTCOMES, ids=str)
+@pytest.mark.parametrize("attempts", [0, 4, 5, 50])
+def test_no_decision_leaves_the_table_of_moves(status: SagaStatus, trigger: Trigger, attempts: int) -> None:
+    assert decide(saga(status, attempts), trigger, POLICY, NOW).status in SAGA_MOVES[status]
+
+
+@pytest.mark.parametrize(("status", "trigger"), OUTCOMES, ids=str)
+def test_only_a_result_counts_an_attempt_and_it_counts_one(status: SagaStatus, trigger: Trigger) -> None:
+    counted = decide(saga(status, 1), trigger, POLICY, NOW).attempt_count - 1
+    assert counted == (1 if trigger in (FAILED, SUCCEEDED) else 0)
+
+
+def test_terminal_states_lead_nowhere_and_all_others_somewhere() -> None:
+    assert [status for status, moves in SAGA_MOVES.items() if not moves] == [COMPLETED, DEAD]
+    assert [status for status, moves in JOB_MOVES.items() if not moves] == [
+        JobStatus.COMPLETED,
+        JobStatus.FAILED,
+    ]
+    assert set(SAGA_MOVES) == set(SagaStatus)
+    assert set(JOB_MOVES) == set(JobStatus)
+
+
+@pytest.mark.parametrize("status", [PENDING, PENDING_RETRY])
+@pytest.mark.parametrize("trigger", [DELIVERABLE, UNDELIVERABLE])
+def test_nothing_is_started_before_its_time(status: SagaStatus, trigger: Trigger) -> None:
+    waiting = saga(status, due=NOW + timedelta(microseconds=1))
+    with pytest.raises(IllegalMove):
+        decide(waiting, trigger, POLICY, NOW)
+
+
+def test_a_saga_can_be_canceled_before_its_time() -> None:
+    waiting = saga(PENDING_RETRY, due=NOW + timedelta(hours=1))
+    assert decide(waiting, CANCEL, POLICY, NOW).final_error_code == ErrorCode.CANCELED
+
+
+@pytest.mark.parametrize(("limit", "attempts"), [(1, 0), (5, 4), (5, 5), (3, 9)])
+def test_the_last_failure_ends_the_saga_in_one_step(limit: int, attempts: int) -> None:
+    dead = decide(saga(IN_PROGRESS, attempts), FAILED, RetryPolicy(max_retry_limit=limit), NOW)
+    assert (dead.status, dead.attempt_count, dead.final_error_code) == (DEAD, attempts + 1, "http_503")
+    assert dead.next_attempt_at == NOW
+
+
+@pytest.mark.parametrize("attempts", range(4))
+def test_a_failure_with_attempts_left_waits(attempts: int) -> None:
+    waiting = decide(saga(IN_PROGRESS, attempts), FAILED, POLICY, NOW)
+    assert (waiting.status, waiting.attempt_count) == (PENDING_RETRY, attempts + 1)
+    assert waiting.next_attempt_at == NOW + timedelta(seconds=30 * 2**attempts)
+
+
+def test_the_wait_counts_from_the_failure_not_from_the_attempt() -> None:
+    old = saga(IN_PROGRESS, 0, due=NOW - timedelta(days=1))
+    assert decide(old, FAILED, POLICY, NOW).next_attempt_at == NOW + timedelta(seconds=30)
+
+
+def test_what_the_receiver_asked_for_is_passed_on() -> None:
+    waiting = decide(saga(IN_PROGRESS, 0), JobFailed("http_429", 120), POLICY, NOW)
+    assert waiting.next_attempt_at == NOW + timedelta(seconds=120)
+
+
+@pytest.mark.parametrize("status", [PENDING, PENDING_RETRY])
+def test_a_limit_lowered_below_what_was_used_ends_a_waiting_saga(status: SagaStatus) -> None:
+    dead = decide(saga(status, 3), DELIVERABLE, RetryPolicy(max_retry_limit=3), NOW)
+    assert (dead.status, dead.attempt_count, dead.final_error_code) == (DEAD, 3, "http_500")
+
+
+def test_an_inactive_subscription_counts_before_a_lowered_limit() -> None:
+    dead = decide(saga(PENDING_RETRY, 3), UNDELIVERABLE, RetryPolicy(max_retry_limit=3), NOW)
+    assert dead.final_error_code == ErrorCode.SUBSCRIPTION_INACTIVE
+
+
+def test_a_success_keeps_what_went_wrong_before() -> None:
+    assert decide(saga(IN_PROGRESS), SUCCEEDED, POLICY, NOW).final_error_code == "http_500"
+    assert decide(saga(IN_PROGRESS, 0, error=None), SUCCEEDED, POLICY, NOW).final_error_code is None
+
+
+def test_a_decision_changes_nothing_that_it_was_given() -> None:
+    given_saga = saga(IN_PROGRESS)
+    decide(given_saga, FAILED, POLICY, NOW)
+    assert given_saga == saga(IN_PROGRESS)
+
+
+@given(
+    failures=st.lists(st.booleans(), max_size=60),
+    limit=st.integers(1, 50),
+    base=st.floats(0.001, 3600),
+    retry_after=st.none() | st.integers(0, 10**9),
+)
+def test_every_life_ends_within_its_limit(
+    failures: list[bool], limit: int, base: float, retry_after: int | None
+) -> None:
+    policy = RetryPolicy(max_retry_limit=limit, base_delay_seconds=base)
+    living, now, posts = Saga(1, PENDING, 0, NOW), NOW, 0
+    for fails in [*failures, *[True] * 50]:
+        living = decide(living, DELIVERABLE, policy, now)
+        posts += 1
+        result = JobFailed("http_503", retry_after) if fails else JobSucceeded()
+        living = decide(living, result, policy, now)
+        if not SAGA_MOVES[living.status]:
+            break
+        assert now < living.next_attempt_at <= now + timedelta(seconds=3600 * 1.1 + 1)
+        now = living.next_attempt_at
+    assert living.status in (COMPLETED, DEAD)
+    assert posts == living.attempt_count <= limit
