@@ -8,6 +8,7 @@ Nothing is looked up: a synth needs no account and no network.
 """
 
 import os
+from dataclasses import replace
 
 from infra.node import use_current_node
 
@@ -31,8 +32,7 @@ HANDED_ON = ("HOOKSAGA_EGRESS_ALLOW", "HOOKSAGA_CA_FILE", "HOOKSAGA_BASE_DELAY_S
 def build(app: App) -> Environment:
     """Add the stacks that the context asks for. Raises InvalidDeployment."""
     if app.node.try_get_context("target") == "local":
-        _build_local(app)
-        return LOCAL
+        return _build_local(app)
     env = environment_named(app.node.try_get_context("env") or "dev")
     build_on_aws(app, env)
     return env
@@ -51,19 +51,19 @@ def build_on_aws(app: App, env: Environment) -> None:
     Tags.of(app).add("hooksaga", env.name, exclude_resource_types=["AWS::RDS::DBProxyTargetGroup"])
 
 
-def _build_local(app: App) -> None:
+def _build_local(app: App) -> Environment:
     """What an emulator can do: no network, database, proxy or firewall."""
     url = os.environ.get("HOOKSAGA_DATABASE_URL")
     if not url:
         raise InvalidDeployment(
             "the local target needs HOOKSAGA_DATABASE_URL, which its functions connect to"
         )
+    env = replace(LOCAL, local_python=app.node.try_get_context("python"))
     extra = {name: os.environ[name] for name in HANDED_ON if os.environ.get(name)}
-    pipeline = PipelineStack(app, LOCAL, places=None, database=GivenDatabase(url), extra=extra)
-    api = ApiStack(app, LOCAL, pipeline.functions).api
-    ObservabilityStack(
-        app, LOCAL, queues=pipeline.queues, functions=pipeline.functions, api=api, database=None
-    )
+    pipeline = PipelineStack(app, env, places=None, database=GivenDatabase(url), extra=extra)
+    api = ApiStack(app, env, pipeline.functions).api
+    ObservabilityStack(app, env, queues=pipeline.queues, functions=pipeline.functions, api=api, database=None)
+    return env
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 """What a function carries, put together without Docker: its own modules, those that they import, and the packages
-that these import, as wheels for the Lambda's Python and processor.
+that these import, as wheels for the Lambda's Python and machine.
 
 Nothing is listed by hand but the names of packages that differ from the names of their modules. So a bundle cannot
 lack a module that the handler imports, and a module that nobody imports is in none.
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHON = "3.13"
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 
 OWN_PACKAGES = ("functions", "shared")
@@ -49,20 +48,22 @@ CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
 
 
 @dataclass(frozen=True, slots=True)
-class Processor:
-    """What the function runs on, in the words of Lambda and of wheels."""
+class Machine:
+    """What a function runs on, in the words of Lambda and of wheels."""
 
     architecture: lambda_.Architecture
     wheels: str
+    python: str = "3.13"
 
 
-ARM = Processor(lambda_.Architecture.ARM_64, "aarch64-manylinux_2_28")
-X86 = Processor(lambda_.Architecture.X86_64, "x86_64-manylinux_2_28")
+ARM = Machine(lambda_.Architecture.ARM_64, "aarch64-manylinux_2_28")
+X86 = Machine(lambda_.Architecture.X86_64, "x86_64-manylinux_2_28")
 
 
-def processor_of_this_machine() -> Processor:
-    """An emulator runs functions on the machine that it runs on."""
-    return ARM if platform.machine().lower() in {"arm64", "aarch64"} else X86
+def this_machine(python: str | None = None) -> Machine:
+    """An emulator runs functions where it runs itself, some of them under the Python that they have."""
+    here = ARM if platform.machine().lower() in {"arm64", "aarch64"} else X86
+    return replace(here, python=python or here.python)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +145,20 @@ def _candidates(module: str) -> tuple[Path, Path]:
 class UvBundle:
     """Fills the folder that the CDK gives it."""
 
-    def __init__(self, function: str, processor: Processor) -> None:
+    def __init__(self, function: str, machine: Machine) -> None:
         self._function = function
-        self._processor = processor
+        self._machine = machine
 
     def try_bundle(self, output_dir: str, options: Any = None, **_: Any) -> bool:
         """True: there is nothing that Docker would have to do instead."""
-        build(self._function, self._processor, Path(output_dir))
+        build(self._function, self._machine, Path(output_dir))
         return True
 
 
-def build(function: str, processor: Processor, folder: Path) -> None:
+def build(function: str, machine: Machine, folder: Path) -> None:
     """Put one function's bundle into the folder and say how big it is. Raises CalledProcessError with uv's words."""
     contents = contents_of(function)
-    _install(contents.requirements, processor, folder)
+    _install(contents.requirements, machine, folder)
     for path in contents.files:
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,11 +168,18 @@ def build(function: str, processor: Processor, folder: Path) -> None:
     print(f"bundle {function}: {_size_of(folder) / 1e6:.1f} MB", file=sys.stderr)  # noqa: T201 - the CDK's own output
 
 
-def _install(requirements: Iterable[str], processor: Processor, folder: Path) -> None:
+def _install(requirements: Iterable[str], machine: Machine, folder: Path) -> None:
     subprocess.run(
         [
             *(uv.find_uv_bin(), "pip", "install", "--quiet", "--no-config", "--target", str(folder)),
-            *("--python-version", PYTHON, "--python-platform", processor.wheels, "--only-binary", ":all:"),
+            *(
+                "--python-version",
+                machine.python,
+                "--python-platform",
+                machine.wheels,
+                "--only-binary",
+                ":all:",
+            ),
             *("--constraints", str(ROOT / "constraints.txt"), *requirements),
         ],
         check=True,
@@ -191,23 +199,23 @@ def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def digest_of(function: str, processor: Processor) -> str:
+def digest_of(function: str, machine: Machine) -> str:
     """Changes when anything changes that the bundle is made from; names the asset."""
     contents = contents_of(function)
-    digest = hashlib.sha256(f"{PYTHON} {processor.wheels} {contents.requirements}".encode())
+    digest = hashlib.sha256(f"{machine.python} {machine.wheels} {contents.requirements}".encode())
     for path in (ROOT / "constraints.txt", Path(__file__), CERTIFICATES, *contents.files):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def code_of(function: str, processor: Processor) -> lambda_.Code:
+def code_of(function: str, machine: Machine) -> lambda_.Code:
     """The bundle as the CDK wants it. Built once per digest: a second synth finds it in cdk.out."""
     return lambda_.Code.from_asset(
         str(ROOT / "functions" / function),
-        asset_hash=digest_of(function, processor),
+        asset_hash=digest_of(function, machine),
         asset_hash_type=AssetHashType.CUSTOM,
         bundling=BundlingOptions(
             image=DockerImage.from_registry("unused: bundles are made on this machine"),
-            local=UvBundle(function, processor),
+            local=UvBundle(function, machine),
         ),
     )

@@ -83,6 +83,8 @@ class Environment:
 
     name: str
     target: Literal["aws", "local"] = "aws"
+    local_python: str | None = None
+    """The Python of an emulator that runs functions under its own, whatever they ask for."""
 
     ingest: FunctionLimits = FunctionLimits(timeout_seconds=15, concurrency=10, connections=2)
     subscriptions: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=2)

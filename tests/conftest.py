@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from infra.local.postgres import EmbeddedPostgres
+from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
 from shared.adapters.migrations import migrate
 from tests.database.seed import Seed
@@ -33,11 +34,9 @@ _numbers = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With several processes, tests of one xdist_group run in one of them: they share what is costly to make."""
-    if hasattr(config, "workerinput"):
-        config.option.loadgroup = True
-    elif getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "loadgroup"
+    """With several processes, the tests of one file run in one of them: they may share what is costly to make."""
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadfile"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,10 +72,11 @@ def _fastest_folder() -> Path:
 
 
 def _remove_servers_of_killed_tests() -> None:
-    """A test process that is killed leaves its server running."""
+    """A test process that is killed leaves its server running. Others may remove it at the same time."""
     for folder in _fastest_folder().glob(f"{_FOLDERS}*"):
         if not psutil.pid_exists(int(folder.name.removeprefix(_FOLDERS).split("-")[0])):
-            EmbeddedPostgres(folder).stop()
+            with suppress(OSError, EmbeddedPostgresError):
+                EmbeddedPostgres(folder).stop()
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -8,5 +8,8 @@ from shared.runtime.settings import read_settings
 
 
 def handler(event: Event, context: Any) -> Any:
-    """Whatever the event: `{"applied": [names]}`. A failed migration raises, which stops the deploy."""
+    """`{"applied": [names]}`. A failed migration raises, which stops the deploy; a deployment that is taken away
+    (CloudFormation's `Delete`) leaves the schema as it is."""
+    if event.get("RequestType") == "Delete":
+        return {"applied": []}
     return {"applied": migrate(function_address(read_settings()))}

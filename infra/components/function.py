@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.bundling import ARM, RUNTIME, code_of, processor_of_this_machine
+from infra.bundling import ARM, RUNTIME, code_of, this_machine
 from infra.components.exceptions import allow
 from infra.components.kept_logs import log_group
 from infra.components.place import Place
@@ -44,15 +44,15 @@ class LeastFunction(Construct):
         self.log.grant_write(self.role)
         if place is not None:
             self._allow_network_interfaces(function_name)
-        processor = processor_of_this_machine() if env.is_local else ARM
+        machine = this_machine(env.local_python) if env.is_local else ARM
         self.function = lambda_.Function(
             self,
             "Function",
             function_name=function_name,
             handler=f"functions.{name}.handler.handler",
             runtime=RUNTIME,
-            architecture=processor.architecture,
-            code=code_of(name, processor),
+            architecture=machine.architecture,
+            code=code_of(name, machine),
             role=self.role,  # pyright: ignore[reportArgumentType] - jsii's interfaces and pyright disagree
             log_group=self.log,
             environment=dict(environment),

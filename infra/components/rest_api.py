@@ -15,6 +15,9 @@ from infra.components.kept_logs import log_group
 from infra.settings import Environment
 from shared.runtime.http_api import PROBLEM_TYPE
 
+STAGE = "api"
+"""In the URL before every path, unless there is a domain of your own."""
+
 TLS_POLICY = "SecurityPolicy_TLS13_1_2_PQ_2025_09"
 
 _PROBLEMS: tuple[tuple[gateway.ResponseType, int, str], ...] = (
@@ -64,7 +67,7 @@ class RestApi(Construct):
             domain_name=self._domain(),
             cloud_watch_role=not env.is_local,
             deploy_options=gateway.StageOptions(
-                stage_name="v1", **({} if env.is_local else self._watching())
+                stage_name=STAGE, **({} if env.is_local else self._watching())
             ),
         )
         if not env.is_local:

@@ -11,15 +11,18 @@ def read_secret(arn: str) -> str:
     return str(_client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"])
 
 
-def database_url_from_secret(arn: str) -> str:
-    """A libpq URL of the owner, from a secret as RDS writes it: host, port, username, password, dbname."""
+def database_url_from_secret(arn: str, *, host: str | None = None, dbname: str | None = None) -> str:
+    """A libpq URL of the owner, from a secret as RDS writes it: username, password, and often host, port, dbname.
+
+    A secret that RDS keeps by itself names neither host nor database: then those given here are meant.
+    """
     secret = cast(dict[str, Any], json.loads(read_secret(arn)))
     fields = {
-        "host": secret["host"],
+        "host": secret.get("host") or host,
         "port": secret.get("port", 5432),
         "user": secret["username"],
         "password": secret["password"],
-        "dbname": secret.get("dbname") or "hooksaga",
+        "dbname": secret.get("dbname") or dbname or "hooksaga",
     }
     return " ".join(f"{name}='{_quoted(str(value))}'" for name, value in fields.items())
 

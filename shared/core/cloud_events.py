@@ -18,6 +18,7 @@ from shared.core.event_input import (
     check_json_syntax,
     check_json_text,
     check_tenant,
+    invalid_json,
 )
 
 STRUCTURED_TYPE = "application/cloudevents+json"
@@ -45,7 +46,7 @@ def read_structured(body: bytes, *, max_bytes: int, tenant_id: str | None) -> Ev
     except msgspec.ValidationError:
         raise InvalidInput("invalid_cloud_event", "a CloudEvent is a JSON object", status=422) from None
     except msgspec.DecodeError as error:
-        raise InvalidInput("invalid_json", f"the body is not valid JSON: {error}") from None
+        raise invalid_json(body, error) from None
     for name in fields:
         if not _ATTRIBUTE_NAME.fullmatch(name) and name != "data_base64":
             raise _invalid(name[:50], "attribute names are lower-case letters and digits")

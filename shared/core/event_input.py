@@ -15,7 +15,8 @@ from shared.core.errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_BATCH_ITEMS = 500
-BATCH_ENVELOPE_DEPTH = 2
+MAX_BATCH_DEPTH = 500
+"""Of the whole batch, so that one item that is too deep is answered alone."""
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -23,6 +24,9 @@ EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 _PRINTABLE_ASCII = re.compile(r"[ -~]{1,255}")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 
 
@@ -75,7 +79,7 @@ def read_batch(
     A bad item is answered in its place and rejects no other. Raises InvalidInput for a body that cannot be read as a
     batch of 1 to MAX_BATCH_ITEMS items.
     """
-    check_json_text(body, max_bytes, MAX_DEPTH + BATCH_ENVELOPE_DEPTH)
+    check_json_text(body, max_bytes, MAX_BATCH_DEPTH)
     items = _decode(body, _Batch).items
     if not 1 <= len(items) <= MAX_BATCH_ITEMS:
         rule = f"items holds 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
@@ -99,7 +103,7 @@ def _decode(body: bytes, kind: type[Struct]) -> Struct:
     except msgspec.ValidationError as error:
         raise _invalid_field(str(error)) from None
     except msgspec.DecodeError as error:
-        raise _invalid_json(error) from None
+        raise invalid_json(body, error) from None
 
 
 def _draft(envelope: _Envelope, external_id: str | None, tenant_id: str | None) -> EventDraft:
@@ -134,11 +138,14 @@ def check_json_syntax(body: bytes) -> None:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except msgspec.DecodeError as error:
-        raise _invalid_json(error) from None
+        raise invalid_json(body, error) from None
 
 
-def _invalid_json(error: msgspec.DecodeError) -> InvalidInput:
-    return InvalidInput("invalid_json", f"the body is not valid JSON: {error}")
+def invalid_json(body: bytes, error: msgspec.DecodeError) -> InvalidInput:
+    """The refusal of a body that is no JSON. Half of a surrogate pair, escaped, is no text, and is refused with it."""
+    hint = "; half of a surrogate pair is escaped in it, perhaps a character that was cut in two"
+    lone = hint if _LONE_SURROGATE.search(body) else ""
+    return InvalidInput("invalid_json", f"the body is not valid JSON: {error}{lone}")
 
 
 def _is_deeper_than(body: bytes, limit: int) -> bool:

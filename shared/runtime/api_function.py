@@ -9,9 +9,10 @@ from starlette.routing import BaseRoute
 
 from shared.adapters.database import Role
 from shared.adapters.queues import Queues
+from shared.adapters.secret_box import SecretBox, generate_key
 from shared.runtime.app import build_app
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
-from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.function import Event, Function, Invocation, function_secret_box
 from shared.runtime.gateway import answer_gateway
 from shared.runtime.services import Services, build_services
 
@@ -38,6 +39,13 @@ class ApiFunction(Function):
     def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
         super().__init__(role)
         self.routes = routes
+
+    @functools.cached_property
+    def box(self) -> SecretBox:
+        """Only `subscriptions` may read the keys. The others get a box that nothing was ever sealed in."""
+        if self.role is Role.SUBSCRIPTIONS:
+            return function_secret_box(self.settings)
+        return SecretBox([generate_key()])
 
     @functools.cached_property
     def services(self) -> Services:

@@ -141,9 +141,10 @@ def function_address(settings: Settings) -> DatabaseAddress:
     if settings.database_url is not None:
         return DatabaseAddress(settings.database_url.get_secret_value(), bool(settings.prepared_statements))
     if settings.database_secret_arn is not None:
-        return DatabaseAddress(
-            database_url_from_secret(settings.database_secret_arn) + _tls_options(settings)
+        owner = database_url_from_secret(
+            settings.database_secret_arn, host=settings.database_host, dbname=settings.database_name
         )
+        return DatabaseAddress(owner + _tls_options(settings))
     if settings.database_host is None:
         raise InvalidSettings("HOOKSAGA_DATABASE_URL, _DATABASE_HOST or _DATABASE_SECRET_ARN must be set")
     host, port = settings.database_host, settings.database_port
@@ -165,4 +166,10 @@ def function_secret_box(settings: Settings) -> SecretBox:
         return SecretBox(settings.secrets_keys)
     if settings.secrets_key_arn is None:
         raise InvalidSettings("HOOKSAGA_SECRETS_KEY or HOOKSAGA_SECRETS_KEY_ARN must be set")
-    return SecretBox([key.strip() for key in read_secret(settings.secrets_key_arn).split(",") if key.strip()])
+    keys = [key.strip() for key in read_secret(settings.secrets_key_arn).split(",") if key.strip()]
+    return SecretBox([_padded(key) for key in keys])
+
+
+def _padded(key: str) -> str:
+    """A key that Secrets Manager made is random letters and digits: base64 without the padding at its end."""
+    return key + "=" * (-len(key) % 4)

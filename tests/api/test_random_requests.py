@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from tests.api.http_client import Api, event_body, read_answer, request_bytes
-from tests.api.routes import ROUTES
+from tests.api.routes import ROUTES, Route
 from tests.api.running_system import RunningSystem, wait_until
 
 REQUESTS = 2_000
@@ -63,6 +63,18 @@ NAMES = [
     "\u0000",
     "x",
 ]
+IDS = ["0", "1", "7", "-1", "x", "%00", "evt_" + "0" * 32, "9" * 25, "%FF"]
+PARAMETERS = [
+    "limit",
+    "cursor",
+    "event_type",
+    "subscription_id",
+    "error_code",
+    "failed_after",
+    "failed_before",
+]
+VALUES = ["", "1", "%00", "x%00", "%FF", "9" * 25, "2026-01-01T00:00:00Z", "%F0%9F%98%80", "%zz"]
+LISTS = tuple(route for route in ROUTES if route.method == "GET" and "{id}" not in route.path)
 HEADERS: list[tuple[str, bytes]] = [
     ("idempotency-key", b"k"),
     ("idempotency-key", b""),
@@ -131,40 +143,24 @@ class Fuzz:
             body[self.random.randrange(len(body))] = self.random.randrange(256)
         return bytes(body)
 
-    def target(self) -> str:
-        route = self.random.choice(ROUTES)
-        target = route.at(
-            self.random.choice(["0", "1", "7", "-1", "x", "%00", "evt_" + "0" * 32, "9" * 25, "%FF"])
-        )
+    def target(self, route: Route) -> str:
+        target = route.at(self.random.choice(IDS))
         if self.random.random() < 0.1:
             target = target[: self.random.randrange(1, len(target) + 1)]
-        if self.random.random() < 0.4:
-            target += "?" + "&".join(self.parameter() for _ in range(self.random.randrange(4)))
+        if self.random.random() < (0.8 if route.method == "GET" else 0.1):
+            target += "?" + "&".join(self.parameter() for _ in range(self.random.choice([1, 1, 1, 2, 3])))
         return target
 
     def parameter(self) -> str:
-        name = self.random.choice(["limit", "cursor", "event_type", "subscription_id", *NAMES])
-        value = self.random.choice(
-            [
-                "",
-                "1",
-                "0",
-                "%00",
-                "%FF",
-                "x",
-                "9" * 25,
-                "2026-01-01T00:00:00Z",
-                "%F0%9F%98%80",
-                "a=b",
-                "%",
-                "%zz",
-            ]
-        )
-        return f"{name if name.isprintable() else '%00'}={value}"
+        names = PARAMETERS if self.random.random() < 0.95 else ["surprise", "%00", ""]
+        return f"{self.random.choice(names)}={self.random.choice(VALUES)}"
 
     def request(self, api: Api) -> bytes:
-        method = self.random.choice([route.method for route in ROUTES] + ["POST", "POST", "PUT", "OPTIONS"])
-        target = "/v1/events" if method == "POST" and self.random.random() < 0.4 else self.target()
+        route = self.random.choice(ROUTES + LISTS * 3 + ROUTES[:1] * 8)
+        method = (
+            route.method if self.random.random() < 0.95 else self.random.choice(["PUT", "OPTIONS", "DELETE"])
+        )
+        target = self.target(route)
         body = self.body()
         more = [self.random.choice(HEADERS) for _ in range(self.random.choice([0, 0, 0, 1, 2]))]
         headers = [*api.headers(("content-length", str(len(body))), ("connection", "close")), *more]

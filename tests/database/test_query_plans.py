@@ -22,7 +22,6 @@ from tests.database import a_million_rows as rows
 pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
-    pytest.mark.xdist_group("query_plans"),
     pytest.mark.timeout(300),
 ]
 

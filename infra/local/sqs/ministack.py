@@ -113,6 +113,7 @@ def _clean_environment(port: int, home: str) -> dict[str, str]:
         "BIND_HOST": HOST,
         "GATEWAY_PORT": str(port),
         "LOG_LEVEL": "WARNING",
+        "IOT_MTLS_ENABLED": "0",  # it would listen on every interface
     }
 
 

@@ -1,0 +1,84 @@
+"""What a function keeps between invocations, and what it must not."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shared.adapters.database import Role
+from shared.runtime.function import Function, Invocation, check_times
+from shared.runtime.settings import InvalidSettings, read_settings
+
+
+class Context:
+    """Lambda's, as far as it is used."""
+
+    aws_request_id = "request"
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self._seconds * 1000)
+
+
+@pytest.fixture
+def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[Function]:
+    monkeypatch.setenv("HOOKSAGA_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    function = Function(Role.ROUTER)
+    yield function
+    assert function._loop is not None
+    function._loop.close()
+
+
+def test_an_error_leaves_no_task_to_the_next_invocation(function: Function) -> None:
+    ended: list[str] = []
+
+    async def linger() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("lingering")
+
+    async def fail(_: Function, invocation: Invocation) -> None:
+        task = asyncio.create_task(linger())
+        await asyncio.sleep(0)
+        assert not task.done()
+        raise RuntimeError(invocation.event["why"])
+
+    async def others(_: Function, __: Invocation) -> int:
+        return len(asyncio.all_tasks()) - 1
+
+    with pytest.raises(RuntimeError, match="asked to"):
+        function.run(fail, {"why": "asked to"}, None)
+    assert ended == ["lingering"]
+    assert function.run(others, {}, None) == 0
+
+
+def test_the_deadline_leaves_time_to_write() -> None:
+    assert Invocation({}, Context(45)).seconds_left() == 43
+    assert Invocation({}, Context(1)).seconds_left() == -1
+    assert Invocation({}, None).seconds_left() == 60
+
+
+@pytest.mark.parametrize(
+    ("timeout", "settings", "reason"),
+    [
+        (45, {}, None),
+        (33, {"lease_seconds": 35}, None),
+        (32, {}, "the function's timeout must be over 32 s"),
+        (3, {}, "the function's timeout must be over 32 s"),
+        (45, {"lease_seconds": 40}, "HOOKSAGA_LEASE_SECONDS"),
+        (61, {}, "HOOKSAGA_LEASE_SECONDS"),
+    ],
+)
+def test_a_delivery_whose_times_are_out_of_order_says_so(
+    timeout: float, settings: dict[str, Any], reason: str | None
+) -> None:
+    chosen = read_settings(**settings)
+    if reason is None:
+        check_times(chosen, Invocation({}, Context(timeout)))
+        return
+    with pytest.raises(InvalidSettings, match=reason):
+        check_times(chosen, Invocation({}, Context(timeout)))

@@ -1,0 +1,108 @@
+"""A CloudEvent becomes the event that it says, or is refused by a rule that names the attribute."""
+
+import json
+
+import pytest
+
+from shared.core.cloud_events import read_binary, read_structured
+from shared.core.errors import InvalidInput
+
+MAX = 10_000
+GOOD = {"specversion": "1.0", "id": "A-1", "source": "/shop", "type": "order.created"}
+BINARY = {"ce-specversion": "1.0", "ce-id": "A-1", "ce-source": "/shop", "ce-type": "order.created"}
+
+
+def structured(**changes: object) -> bytes:
+    return json.dumps(
+        {name: value for name, value in {**GOOD, **changes}.items() if value is not ...}
+    ).encode()
+
+
+def read(body: bytes, tenant_id: str | None = None):
+    return read_structured(body, max_bytes=MAX, tenant_id=tenant_id)
+
+
+def test_data_is_the_payload_to_the_byte() -> None:
+    body = b'{"specversion":"1.0","id":"1","source":"s","type":"t","data": { "a":1.10,  "a": 2 } }'
+    assert read(body).payload == '{ "a":1.10,  "a": 2 }'
+
+
+def test_source_and_id_are_the_key_and_type_is_the_event_type() -> None:
+    draft = read(structured(data={}))
+    assert (draft.source, draft.external_id, draft.event_type, draft.tenant_id) == (
+        "/shop",
+        "A-1",
+        "order.created",
+        "default",
+    )
+
+
+def test_missing_data_is_null_and_extensions_are_allowed() -> None:
+    draft = read(structured(time="2026-01-01T00:00:00Z", subject="x", traceparent="00-1", tenantid="acme"))
+    assert (draft.payload, draft.tenant_id) == ("null", "acme")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"specversion": "0.3"}, "specversion"),
+        ({"specversion": ...}, "specversion"),
+        ({"id": ...}, "id"),
+        ({"id": ""}, "id"),
+        ({"id": "a\nb"}, "id"),
+        ({"id": 5}, "id"),
+        ({"id": "x" * 256}, "id"),
+        ({"source": ""}, "source"),
+        ({"type": ...}, "type"),
+        ({"datacontenttype": "text/xml"}, "datacontenttype"),
+        ({"data_base64": "AA=="}, "data_base64"),
+        ({"Bad-Name": 1}, "Bad-Name"),
+    ],
+)
+def test_a_broken_attribute_is_named(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(**changes))
+    assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", field)
+
+
+def test_an_event_type_outside_the_rule_is_named() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(type="has space"))
+    assert refused.value.code == "invalid_event_type"
+
+
+def test_half_a_surrogate_pair_is_said_to_be_the_fault() -> None:
+    with pytest.raises(InvalidInput, match="surrogate"):
+        read(structured(id="\ud800"))
+
+
+@pytest.mark.parametrize("body", [b"[]", b"3", b"{", b"", b"{}x", b'{"data": NaN}'])
+def test_what_is_no_json_object_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        read(body)
+
+
+def test_a_key_of_one_tenant_cannot_write_for_another() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(tenantid="other"), tenant_id="acme")
+    assert refused.value.code == "tenant_not_allowed"
+
+
+def test_binary_mode_takes_the_body_as_it_is() -> None:
+    draft = read_binary({**BINARY, "ce-id": "Z%C3%BC%201"}, b' {"a": 1.10} ', max_bytes=MAX, tenant_id=None)
+    assert (draft.payload, draft.external_id) == (' {"a": 1.10} ', "Zü 1")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"ce-id": "%FF"}, b"{}"),
+        ({"ce-type": ""}, b"{}"),
+        ({}, b"NaN"),
+        ({}, b"\xff"),
+        ({}, b""),
+    ],
+)
+def test_binary_mode_refuses_by_a_rule(headers: dict[str, str], body: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        read_binary({**BINARY, **headers}, body, max_bytes=MAX, tenant_id=None)
