@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from infra.bundling import ROOT
 from infra.deploy_local_emulator import Emulator
 from infra.deploy_local_stack import LocalStack
 from infra.local.api_client import ApiClient
@@ -24,6 +23,7 @@ from infra.local.postgres import EmbeddedPostgres
 from infra.local.receiver import Receiver, serve
 from infra.local.tls import Certificates, ensure_certificates
 
+ROOT = Path(__file__).resolve().parents[1]
 DELIVERY_SECONDS = 90.0
 EVENT_TYPE = "deployment.checked"
 
@@ -129,11 +129,11 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="keep logs, cdk.out and the database here")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hooksaga-deploy-") as fresh:
-        run(
-            chosen.data_dir or Path(fresh),
-            destroy=chosen.destroy,
-            say=lambda line: print(line, file=sys.stderr),
-        )  # noqa: T201
+        run(chosen.data_dir or Path(fresh), destroy=chosen.destroy, say=_say)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class LocalStack:
     python: str | None = None
 
     def bootstrap(self) -> None:
-        """What `cdk deploy` needs in an account. Its bucket refuses plain HTTP, which is all that an emulator speaks."""
+        """What `cdk deploy` needs in an account. Its bucket refuses plain HTTP, an emulator speaks no other."""
         self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--app", "", cwd=self.work_dir)
         self._client("s3").delete_bucket_policy(Bucket=ASSETS)
 
@@ -123,7 +123,7 @@ class LocalStack:
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ENDPOINT_URL_S3": self.endpoint,
             "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",  # noqa: S105 - the emulator's
+            "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_REGION": REGION,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from shared.core import saga
+
+State = TypeVar("State", bound=StrEnum)
 
 STATES_PAGE = Path(__file__).resolve().parents[1] / "docs" / "states.md"
 
@@ -18,7 +21,7 @@ def states_page() -> str:
     )
 
 
-def _diagram(moves: Mapping[StrEnum, frozenset[StrEnum]]) -> str:
+def _diagram(moves: Mapping[State, frozenset[State]]) -> str:
     first = next(iter(moves))
     lines = [f"    [*] --> {first}"]
     for state, following in moves.items():

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 AUDIT_SECONDS = 3600.0
 """An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
-CLOSING_LOOKS, CLOSING_PAUSE_SECONDS = 20, 0.05
 
 T = TypeVar("T")
 
@@ -86,7 +85,7 @@ async def open_database(*, create: bool = False) -> "AsyncIterator[DatabaseAddre
     Raises WrongUse when there is no embedded one yet, unless it may be created.
     """
     from infra.local.postgres import EmbeddedPostgres
-    from infra.local.system import database_address
+    from infra.local.system import database_address, is_in_use
     from shared.adapters.database import Role
     from shared.runtime.settings import read_settings
     from shared.stages.inspect import check_alive
@@ -100,7 +99,7 @@ async def open_database(*, create: bool = False) -> "AsyncIterator[DatabaseAddre
         await run_as(address, Role.OWNER, check_alive)
         yield address
     finally:
-        if embedded and not was_running and not await _is_in_use(address):
+        if embedded and not was_running and not await is_in_use(address):
             await asyncio.to_thread(embedded.stop)
 
 
@@ -121,21 +120,3 @@ async def run_as(address: "DatabaseAddress", role: "Role", unit: "Callable[[Conn
         return await session.run(unit)
     finally:
         await session.close()
-
-
-async def _is_in_use(address: "DatabaseAddress") -> bool:
-    """Whether somebody else works with the server that we started, such as a `hooksaga up` that came meanwhile.
-
-    A connection that was just closed is still counted for a moment.
-    """
-    from shared.adapters.database import Role, fetch_dicts
-    from shared.adapters.queries import load_queries
-
-    async def count(connection: "Connection") -> list[dict[str, Any]]:
-        return await fetch_dicts(connection, load_queries("local")["count_other_connections"], {})
-
-    for _ in range(CLOSING_LOOKS):
-        if not (await run_as(address, Role.OWNER, count))[0]["connections"]:
-            return False
-        await asyncio.sleep(CLOSING_PAUSE_SECONDS)
-    return True

@@ -41,14 +41,12 @@ def _expected() -> tuple[type[Exception], ...]:
     """Called only when something was raised, so that no command pays for these imports."""
     from infra.local.api_client import ApiError
     from infra.local.postgres import EmbeddedPostgresError
-    from shared.adapters import database
+    from infra.local.system_user import SystemUserError
     from shared.core.errors import HooksagaError
     from shared.runtime.settings import InvalidSettings
 
-    # What the database says of its own schema and rights reaches us as its driver's errors.
-    driver_errors = database.psycopg.Error
-    ours = (CommandFailed, WrongUse, ApiError, InvalidSettings, HooksagaError, EmbeddedPostgresError)
-    return (*ours, driver_errors, OSError)
+    ours = (CommandFailed, WrongUse, ApiError, InvalidSettings, HooksagaError)
+    return (*ours, EmbeddedPostgresError, SystemUserError, OSError)
 
 
 def exit_code_of(error: Exception) -> int:
@@ -64,14 +62,15 @@ def exit_code_of(error: Exception) -> int:
 def message_of(error: Exception) -> str:
     """What happened first, then the hint, then what a server wrote, indented."""
     from infra.local.api_client import ApiError
-    from shared.adapters import database
+    from shared.core.errors import DatabaseUnavailable, SchemaMismatch
 
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, ApiError) and error.code in WRONG_KEY_CODES:
         lines.append(
             "give another key with --api-key, or in HOOKSAGA_API_KEY; `hooksaga keys create` makes one"
         )
-    if isinstance(error, database.psycopg.Error):
-        hint = "check HOOKSAGA_DATABASE_URL" if error.sqlstate is None else "does it need `hooksaga migrate`?"
-        lines = [f"the database: {lines[0]}", hint]
+    if isinstance(error, SchemaMismatch):
+        lines = [f"the database: {lines[0]}", "does it need `hooksaga migrate`?"]
+    if isinstance(error, DatabaseUnavailable):
+        lines = [f"the database: {lines[0]}", "check HOOKSAGA_DATABASE_URL"]
     return "\n  ".join(printable(line) for line in [lines[0], *lines[1:][-LOG_LINES_SHOWN:]])

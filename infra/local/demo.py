@@ -6,9 +6,10 @@ import json
 import shutil
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich import box
 from rich.console import Console
@@ -71,8 +72,18 @@ class Delivery:
     as_expected: bool
 
 
+class SystemFactory(Protocol):
+    """Makes a system that is not started yet."""
+
+    def __call__(self, settings: Settings, *, port: int) -> LocalSystem: ...
+
+
 async def run_demo(
-    data_dir: Path, console: Console, *, keep: Callable[[str, str], Awaitable[None]] | None = None
+    data_dir: Path,
+    console: Console,
+    *,
+    keep: Callable[[str, str], Awaitable[None]] | None = None,
+    make_system: SystemFactory = LocalSystem,
 ) -> bool:
     """Run the whole story in a data folder of its own, which is emptied first. True when all ended as it should.
 
@@ -82,19 +93,20 @@ async def run_demo(
     await asyncio.to_thread(_start_fresh, folder)
     certificates = ensure_certificates(folder)
     receiver = Receiver()
-    running = await receivers.serve(certificates=certificates, receiver=receiver)
-    system = LocalSystem(_demo_settings(folder, certificates.ca), port=0)
-    url = await system.start()
-    console.print(f"API at {url}, subscribers at {running.url} (TLS, signatures checked)", soft_wrap=True)
-    try:
-        story = _Story(system, ApiClient(url, system.api_key), receiver, running, console)
+    async with AsyncExitStack() as running:
+        subscribers = await receivers.serve(certificates=certificates, receiver=receiver)
+        running.push_async_callback(subscribers.stop)
+        system = make_system(_demo_settings(folder, certificates.ca), port=0)
+        url = await system.start()
+        running.push_async_callback(system.stop)
+        console.print(
+            f"API at {url}, subscribers at {subscribers.url} (TLS, signatures checked)", soft_wrap=True
+        )
+        story = _Story(system, ApiClient(url, system.api_key), receiver, subscribers, console)
         verdict = await story.tell()
         if keep:
             await keep(url, system.api_key)
         return verdict
-    finally:
-        await system.stop()
-        await running.stop()
 
 
 def _start_fresh(folder: Path) -> None:

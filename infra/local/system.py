@@ -17,6 +17,7 @@ from shared.adapters.http_sender import HttpSender
 from shared.adapters.migrations import migrate
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, generate_key
+from shared.core.errors import DatabaseUnavailable
 from shared.runtime.app import build_app
 from shared.runtime.services import Services, build_services
 from shared.runtime.settings import Settings
@@ -91,14 +92,24 @@ class LocalSystem:
         self._port = port
         self.api_key = ""
         self.api_key_is_new = False
+        self._embedded: EmbeddedPostgres | None = None
 
     async def start(self) -> str:
         """Bring up the database, the schema, the key and the API, and give the API's URL.
 
-        Raises OSError when the port is taken.
+        Raises OSError when the port is taken. What was begun is undone when a later step fails.
         """
         listening = socket.create_server((HOST, self._port), backlog=2048)
-        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        try:
+            self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+            await self._start_on_database(listening)
+        except BaseException:
+            listening.close()
+            await self._stop_database()
+            raise
+        return f"http://{HOST}:{listening.getsockname()[1]}"
+
+    async def _start_on_database(self, listening: socket.socket) -> None:
         await asyncio.to_thread(migrate, self.address)
         await self._ensure_api_key()
         ca_file = self._settings.ca_file
@@ -115,7 +126,6 @@ class LocalSystem:
         self._server = _Server(_uvicorn_config(self.services))
         self._serving = asyncio.create_task(self._server.serve([listening]))
         self._working = asyncio.create_task(self.worker.run())
-        return f"http://{HOST}:{listening.getsockname()[1]}"
 
     async def wait(self) -> None:
         """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""
@@ -123,7 +133,7 @@ class LocalSystem:
         for task in done:
             task.result()
 
-    async def stop(self, *, stop_database: bool = True) -> None:
+    async def stop(self) -> None:
         """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it."""
         self._server.should_exit = True
         await self._serving
@@ -131,7 +141,10 @@ class LocalSystem:
         await self._working
         await self.services.close()
         await self.sender.close()
-        if self._embedded and stop_database and not await self._database_is_shared():
+        await self._stop_database()
+
+    async def _stop_database(self) -> None:
+        if self._embedded and not await is_in_use(self.address):
             await asyncio.to_thread(self._embedded.stop)
 
     async def _ensure_api_key(self) -> None:
@@ -147,17 +160,28 @@ class LocalSystem:
         finally:
             await session.close()
 
-    async def _database_is_shared(self) -> bool:
-        session = Session(self.address, Role.OWNER)
-        try:
-            return await session.run(_others_are_connected)
-        finally:
-            await session.close()
-
 
 @dataclass(frozen=True, slots=True)
 class _Others:
     connections: int
+
+
+async def is_in_use(address: DatabaseAddress) -> bool:
+    """Whether another process of hooksaga works on this database.
+
+    A connection that was closed is still counted for a moment, so an early yes is asked again.
+    """
+    session = Session(address, Role.OWNER)
+    try:
+        for pause in (0.05, 0.1, 0.2, 0.4, 0.8):
+            if not await session.run(_others_are_connected):
+                return False
+            await asyncio.sleep(pause)
+        return True
+    except DatabaseUnavailable:
+        return False
+    finally:
+        await session.close()
 
 
 async def _others_are_connected(connection: Connection) -> bool:

@@ -19,6 +19,10 @@ CREATE_SECONDS = 10.0
 ANYONE_MAY_SEARCH = 0o001
 
 
+class SystemUserError(RuntimeError):
+    """There is no user that PostgreSQL could run as. The message says why."""
+
+
 class RunOptions(TypedDict, total=False):
     """The keyword arguments of `subprocess.run` that choose the user."""
 
@@ -32,7 +36,7 @@ def is_needed() -> bool:
 
 
 def run_options() -> RunOptions:
-    """Raises RuntimeError when root has no way to create the user."""
+    """Raises SystemUserError when root has no way to create the user."""
     if sys.platform == "win32" or not is_needed():
         return {}
     entry = _entry()
@@ -64,7 +68,7 @@ if sys.platform != "win32":
         while (entry := _find()) is None:
             output = _create()
             if _find() is None and time.monotonic() > deadline:
-                raise RuntimeError(f"Root could not create the user {NAME!r} for PostgreSQL: {output}")
+                raise SystemUserError(f"Root could not create the user {NAME!r} for PostgreSQL: {output}")
             time.sleep(0.1)
         return entry
 
@@ -78,7 +82,7 @@ if sys.platform != "win32":
 def _create() -> str:
     program = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if program is None:
-        raise RuntimeError(
+        raise SystemUserError(
             "PostgreSQL refuses to run as root, and there is no useradd here: use another user"
         )
     args = ["--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]

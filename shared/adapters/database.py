@@ -20,7 +20,7 @@ from psycopg import AsyncConnection, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import class_row
 
-from shared.core.errors import DatabaseUnavailable, RowRefused
+from shared.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch
 
 Connection = AsyncConnection[Any]
 Params = Mapping[str, Any]
@@ -67,6 +67,14 @@ def role_password(owner_password: str, role: Role) -> str:
     return base64.urlsafe_b64encode(digest).decode()
 
 
+def is_conninfo(text: str) -> bool:
+    """Whether libpq can read the text as a connection string."""
+    try:
+        return bool(conninfo_to_dict(text))
+    except psycopg.Error:
+        return False
+
+
 def role_conninfo(address: DatabaseAddress, role: Role) -> str:
     """libpq connection string that logs in as the role, with dead peers noticed within about 15 s."""
     given = conninfo_to_dict(address.url)
@@ -103,7 +111,8 @@ class Session:
         """Run a unit of work that is safe to repeat, and give back its answer.
 
         A deadlock or serialization failure re-runs the whole unit a few times. Raises DatabaseUnavailable when
-        the database is away, read-only, full or too slow, and RowRefused when it does not take a value.
+        the database is away, read-only, full or too slow, RowRefused when it does not take a value, and
+        SchemaMismatch when it is not the database of this version.
         """
         async with self._lock:
             for left in reversed(range(RERUNS)):
@@ -257,6 +266,8 @@ def _translated(error: psycopg.Error) -> Exception:
     state = error.sqlstate or ""
     if state.startswith(_ROW_STATES):
         return RowRefused(str(error))
+    if state.startswith("42"):
+        return SchemaMismatch(f"{error}; is a migration missing?")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or state.startswith(
         _CLOSING_STATES
     ):

@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from yoyo import get_backend, read_migrations  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from shared.adapters.database import DatabaseAddress, Role, role_password
+from shared.core.errors import DatabaseUnavailable, MigrationFailed
 
 MIGRATIONS_DIR = Path(__file__).resolve().parents[2] / "sql" / "migrations"
 
@@ -25,12 +26,17 @@ def migrate(address: DatabaseAddress, directory: Path = MIGRATIONS_DIR) -> list[
     """Run what is missing, each file in one transaction, and give the names of what was run.
 
     Safe to run again, and by several processes at once: one works, the others wait and find nothing to do. With
-    a password in the address, every role's password is set to the one derived from it. Raises psycopg.Error
-    when a migration fails; the files before it stay applied.
+    a password in the address, every role's password is set to the one derived from it. Raises MigrationFailed
+    with the database's own words, and DatabaseUnavailable when it cannot be reached.
     """
-    with _only_one(address) as connection:
-        applied = _apply(address.url, directory)
-        _set_passwords(connection, address)
+    try:
+        with _only_one(address) as connection:
+            applied = _apply(address.url, directory)
+            _set_passwords(connection, address)
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(str(error).strip()) from error
+    except psycopg.Error as error:
+        raise MigrationFailed(str(error).strip()) from error
     return applied
 
 

@@ -6,6 +6,8 @@ HooksagaError
 ├── Conflict              the caller's: well formed, but refused in the present state
 ├── QueueUnavailable      ours: a message that nothing else would repair could not be sent, try later
 ├── DatabaseUnavailable   ours: away, read-only, full or too slow; nothing is known to be written, try later
+├── SchemaMismatch        ours: the tables or rights are not those of this version, migrate first
+├── MigrationFailed       ours: a migration was refused; those before it stay applied
 └── RowRefused            ours: the database does not take this value; its neighbours are not at fault
 """
 
@@ -46,6 +48,14 @@ class DatabaseUnavailable(HooksagaError):
 
 class QueueUnavailable(HooksagaError):
     """A request that only a message can carry was not taken by the queue. Nothing has changed."""
+
+
+class SchemaMismatch(HooksagaError):
+    """The message is the database's: a table, function or right that this version needs is not there."""
+
+
+class MigrationFailed(HooksagaError):
+    """The message is the database's."""
 
 
 class RowRefused(HooksagaError):

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
-from shared.adapters.queues import Outgoing, Queue
-from shared.core.errors import HooksagaError, InvalidInput
-from shared.core.messages import CancelMessage, Id
+from shared.core.errors import Conflict, HooksagaError, InvalidInput
+from shared.core.messages import Id
 from shared.core.models import EventType, RequeueFilter, StrictModel, TenantId, rfc3339
-from shared.runtime.dispatch import tell_orchestrator_of_sagas
+from shared.core.outcomes import ErrorCode
+from shared.core.saga import SagaStatus
+from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
 from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
 from shared.runtime.routes.events import event_json, webhook_id_of
@@ -49,7 +50,7 @@ class RequeueMatching(RequeueFilter):
 
 
 class CancelSaga(StrictModel):
-    """The orchestrator does it; the answer says whether it could be asked."""
+    """The orchestrator is asked to; the answer is the saga's state at that moment."""
 
     action: Literal["cancel_saga"]
     saga_id: Id
@@ -126,9 +127,7 @@ async def _run(function: Function, action: Action) -> dict[str, Any]:
         case RequeueMatching():
             return await _requeue_matching(function, action)
         case CancelSaga():
-            message = Outgoing(CancelMessage(cancel_saga_id=action.saga_id))
-            sent = await function.queues.send(Queue.ORCHESTRATION, [message])
-            return {"saga_id": action.saga_id, "asked": not sent.failed}
+            return await _cancel(function, action.saga_id)
         case ShowEvent():
             webhook_id = webhook_id_of(action.id)
             view = await function.session.run(
@@ -171,6 +170,19 @@ async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:
     )
     following = rows[-1].id if len(rows) == action.limit else None
     return {"items": [dead_letter_content(row) for row in rows], "next": following}
+
+
+async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
+    saga = await function.session.run(
+        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=None)
+    )
+    if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
+        await ask_to_cancel(function.queues, saga_id)
+    elif saga.final_error_code != ErrorCode.CANCELED:
+        raise Conflict(
+            "saga_not_waiting", f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        )
+    return {"saga_id": saga_id, "status": saga.status}
 
 
 async def _requeue(function: Function, dead_letter_id: int) -> dict[str, Any]:

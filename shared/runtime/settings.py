@@ -8,6 +8,7 @@ from cryptography.fernet import Fernet
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from shared.adapters.database import is_conninfo
 from shared.core.address_policy import AddressPolicy
 from shared.core.saga import RetryPolicy
 
@@ -66,6 +67,13 @@ class Settings(BaseSettings):
     @classmethod
     def _read_networks(cls, value: Any) -> Any:
         return AddressPolicy.parse(value).allow if isinstance(value, str) else value
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_libpq_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not is_conninfo(value.get_secret_value()):
+            raise ValueError("must be a libpq URL, such as postgresql://owner:password@host/hooksaga")
+        return value
 
     @field_validator("ca_file", "database_ca_file")
     @classmethod

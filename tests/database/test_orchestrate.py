@@ -1,12 +1,13 @@
 """The orchestrator moves sagas: each move through the real stage, once, whoever else is at work."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from shared.adapters.database import Connection, Role
+from shared.adapters.database import Connection, Role, fetch_dicts
+from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound
 from shared.core.saga import RetryPolicy, SagaStatus
 from shared.stages import orchestrate
@@ -129,6 +130,26 @@ async def test_a_repeat_of_an_old_result_does_not_touch_the_attempt_under_way(
     await seed.make_due(saga_id)
     await seed.start(saga_id)
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id]) == []
+    assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
+
+
+async def test_a_decision_over_a_result_that_was_taken_meanwhile_moves_nothing(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    """Between reading a result and locking its saga, another orchestrator may have gone a whole round."""
+    saga_id, job_id = await finished(seed, "http_503")
+    await orchestrate.apply_results(orchestrator, POLICY)
+    await seed.make_due(saga_id)
+    await seed.start(saga_id)
+    late = {
+        "saga_ids": [saga_id],
+        "job_ids": [job_id],
+        "statuses": ["Completed"],
+        "attempt_counts": [2],
+        "next_attempts": [datetime.now(UTC)],
+        "error_codes": ["http_503"],
+    }
+    assert await fetch_dicts(orchestrator, load_queries("orchestrate")["apply_results"], late) == []
     assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
 
 

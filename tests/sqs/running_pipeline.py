@@ -57,7 +57,7 @@ class Pipeline:
         self.receiver: Receiver = running.receiver
         self._running = running
         self._api = ApiClient(url, system.api_key)
-        self._database = psycopg.connect(database_url, autocommit=True, row_factory=dict_row)
+        self._database = psycopg.connect(database_url, autocommit=True)
 
     async def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """One request through the HTTP front."""
@@ -86,7 +86,8 @@ class Pipeline:
 
     def rows(self, query: LiteralString, *params: Any) -> list[dict[str, Any]]:
         """The answer to a superuser's query."""
-        return self._database.execute(query, params).fetchall()
+        with self._database.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query, params).fetchall()
 
     def rewrite(self, statement: LiteralString, *params: Any) -> None:
         """A statement behind the back of all guards."""

@@ -133,7 +133,8 @@ CASES: dict[str, Case] = {
     "admin/direct.requeue_matching_dry_run": Case(
         a_dead_letter, {"matched": 1, "requeued": 0, "skipped": 0, "dry_run": True}, {SAGAS: 2}
     ),
-    "admin/direct.cancel_saga": Case(a_dead_letter, {"saga_id": 2, "asked": True}, {CANCELED: 0}),
+    "admin/direct.cancel_saga": Case(a_dead_letter, {"saga_id": 2, "status": "Pending"}, {CANCELED: 0}),
+    "admin/direct_refused.cancel_ended_saga": Case(a_dead_letter, refused("saga_not_waiting")),
     "admin/direct.show_event": Case(
         a_dead_letter,
         {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"},
@@ -157,6 +158,8 @@ CASES: dict[str, Case] = {
     "admin/api_gateway.dead_letter": Case(a_dead_letter, http(200, id=1, payload_snapshot={"n": 1})),
     "admin/api_gateway.requeue_one": Case(a_dead_letter, http(201, dead_letter_id=1, saga_id=3), {SAGAS: 3}),
     "admin/api_gateway.requeue_matching": Case(a_dead_letter, http(200, matched=1, requeued=1), {SAGAS: 3}),
+    "admin/api_gateway.cancel_saga": Case(a_dead_letter, http(202, saga_id=2, status="Pending")),
+    "admin/api_gateway_refused.cancel_ended_saga": Case(a_dead_letter, http(409, code="saga_not_waiting")),
     "admin/api_gateway.event": Case(a_dead_letter, http(200, payload={"n": 1}, sagas=[{"id": 1}])),
     "admin/api_gateway.stats": Case(a_dead_letter, http(200, sagas_waiting=1)),
     "admin/api_gateway.health": Case(nothing, http(200, status="ok")),
@@ -168,6 +171,10 @@ CASES: dict[str, Case] = {
     "ingest/api_gateway.order_created_unicode": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway.invoice_paid": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway.user_updated": Case(nothing, http(202), {EVENTS: 1}),
+    "ingest/api_gateway_batch.two_events": Case(
+        nothing, http(202, items=[{"duplicate": False}, {"error": {"code": "invalid_event"}}]), {EVENTS: 1}
+    ),
+    "ingest/api_gateway_cloudevent.order_created": Case(nothing, http(202, duplicate=False), {EVENTS: 1}),
     "ingest/api_gateway_refused.body_not_json": Case(nothing, http(400, code="invalid_json"), {EVENTS: 0}),
     "ingest/api_gateway_refused.body_not_utf8": Case(nothing, http(400, code="body_not_utf8"), {EVENTS: 0}),
     "ingest/api_gateway_refused.body_not_base64": Case(
@@ -184,6 +191,7 @@ CASES: dict[str, Case] = {
         a_subscription, http(200, description="the shop", timeout_seconds=5)
     ),
     "subscriptions/api_gateway.verify": Case(a_subscription, http(200, verified=True)),
+    "subscriptions/api_gateway.rotate_secret": Case(a_subscription, http(200)),
     "subscriptions/api_gateway.delete": Case(a_subscription, http(204), {ACTIVE: 0}),
     "subscriptions/api_gateway_refused.callback_without_tls": Case(
         nothing, http(422, code="invalid_callback_url"), {ACTIVE: 0}

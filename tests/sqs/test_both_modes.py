@@ -85,25 +85,23 @@ def settings_for(folder: Path, database_url: str) -> Settings:
 async def facts_after_all(system: LocalSystem) -> list[dict[str, Any]]:
     """What the database holds once every saga of the events has ended."""
     async with started(system) as api, database_of(system) as database:
-        for start in range(0, EVENTS, 10):
-            await asyncio.gather(*(post(api, number) for number in range(start, start + 10)))
+        for start in range(0, EVENTS, 50):
+            await post(api, range(start, start + 50))
         question: LiteralString = """
             SELECT count(*) AS ended FROM webhook_delivery_sagas WHERE status IN ('Completed', 'DeadLettered')"""
 
         async def all_ended() -> bool:
             return (await (await database.execute(question)).fetchall())[0]["ended"] == SAGAS
 
-        await until(all_ended, "all sagas have ended", 60)
+        await until(all_ended, "all sagas have ended", 90)
         return await (await database.execute(FACTS)).fetchall()
 
 
 @asynccontextmanager
-async def database_of(system: LocalSystem) -> AsyncIterator[psycopg.AsyncConnection[dict[str, Any]]]:
-    connection = await psycopg.AsyncConnection.connect(
-        system.address.url, autocommit=True, row_factory=dict_row
-    )
-    async with connection:
-        yield connection
+async def database_of(system: LocalSystem) -> AsyncIterator[psycopg.AsyncCursor[dict[str, Any]]]:
+    connection = await psycopg.AsyncConnection.connect(system.address.url, autocommit=True)
+    async with connection, connection.cursor(row_factory=dict_row) as cursor:
+        yield cursor
 
 
 @asynccontextmanager
@@ -124,6 +122,7 @@ async def started(system: LocalSystem) -> AsyncIterator[ApiClient]:
         await running.stop()
 
 
-async def post(api: ApiClient, number: int) -> None:
-    event = {"event_type": "abc"[number % 3], "payload": {"n": number, "text": "ü"}}
-    await asyncio.to_thread(api.call, "POST", "/v1/events", json=event)
+async def post(api: ApiClient, numbers: range) -> None:
+    items = [{"event_type": "abc"[number % 3], "payload": {"n": number, "text": "ü"}} for number in numbers]
+    answer = await asyncio.to_thread(api.call, "POST", "/v1/events/batch", json={"items": items})
+    assert len(answer["items"]) == len(items)

@@ -50,7 +50,12 @@ async def test_an_event_reaches_its_receiver_through_five_functions(pipeline: Pi
     view = await pipeline.call("GET", f"/v1/events/{event_id}")
     assert [attempt["status"] for attempt in view["sagas"][0]["attempts"]] == ["Completed"]
     assert all(pipeline.system.functions[name].invocations for name in ("ingest", "router", "orchestrator"))
-    assert all(batches(pipeline, queue) for queue in ("routing", "orchestration", "delivery"))
+    for queue in (
+        "routing",
+        "orchestration",
+        "delivery",
+    ):  # where a tick was first, the message is still on its way
+        await until(lambda queue=queue: batches(pipeline, queue), f"a batch from {queue}")
     await until(lambda: pipeline.system.schedules["lease_cleaner"].outcomes, "the cleaner has ticked")
 
 
@@ -247,7 +252,7 @@ async def test_a_requeued_dead_letter_and_a_cancel_travel_by_queue(pipeline: Pip
     (saga,) = pipeline.sagas("a.canceled")
     admin = pipeline.system.functions["admin"]
     outcome = await admin.invoke({"action": "cancel_saga", "saga_id": saga["id"]})
-    assert outcome.payload == {"saga_id": saga["id"], "asked": True}
+    assert outcome.payload == {"saga_id": saga["id"], "status": "PendingRetry"}
     assert await pipeline.until_ended("a.canceled", 1) == {"DeadLettered": 1}
     assert pipeline.sagas("a.canceled")[0]["final_error_code"] == "canceled"
     await pipeline.purge()

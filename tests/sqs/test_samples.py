@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from infra.local import receiver as receivers
-from infra.local.sqs.function_table import FUNCTIONS, FunctionKind, function_spec
+from infra.local.sqs.function_table import FUNCTIONS, function_spec
 from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.queue_set import create_queues
 from infra.local.sqs.sqs_api import SqsApi
@@ -68,9 +68,9 @@ async def stage(
         "AWS_ENDPOINT_URL": sqs_endpoint,
         **queues.settings(),
     }
-    kinds = {**FUNCTIONS, "migrate": FunctionKind(60)}
     functions = {
-        name: LambdaFunction(function_spec(name, kind, environment), folder) for name, kind in kinds.items()
+        name: LambdaFunction(function_spec(name, kind, environment), folder)
+        for name, kind in FUNCTIONS.items()
     }
     yield Stage(seed, functions, f"{running.url}/ok")
     for function in functions.values():
@@ -81,7 +81,7 @@ async def stage(
 
 async def test_every_sample_has_a_case_and_every_function_a_sample() -> None:
     assert {name_of(path) for path in FILES} == set(CASES)
-    assert {path.parent.name for path in FILES} == {*FUNCTIONS, "migrate"}
+    assert {path.parent.name for path in FILES} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

@@ -1,6 +1,6 @@
 """`hooksaga demo --sqs`: the story of the demo, told by functions and queues, and what it cost."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString
@@ -34,7 +34,7 @@ class _MeasuredSystem(SqsSystem):
 
     console: Console
 
-    async def stop(self, *, stop_database: bool = True) -> None:
+    async def stop(self) -> None:
         session = Session(self.address, Role.OWNER)
         try:
             row = (await session.run(_read_figures))[0]
@@ -42,11 +42,11 @@ class _MeasuredSystem(SqsSystem):
             await session.close()
         for line in _lines(self, row):
             self.console.print(line)
-        await super().stop(stop_database=stop_database)
+        await super().stop()
 
 
 async def run_sqs_demo(
-    data_dir: Path, console: Console, *, keep: Callable[[str, str], Any] | None = None
+    data_dir: Path, console: Console, *, keep: Callable[[str, str], Awaitable[None]] | None = None
 ) -> bool:
     """As run_demo, in SQS mode. Raises NoSqsEndpoint without an SQS API."""
 

@@ -1,4 +1,4 @@
-"""The functions of SQS mode on one machine: their limits, what wakes them, what they see."""
+"""The functions of SQS mode on one machine: the limits of the local deployment, what wakes them, what they see."""
 
 import os
 from collections.abc import Mapping
@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import SecretStr
 
 from infra.local.sqs.runtime_api import FunctionSpec
+from infra.settings import LOCAL
 from shared.runtime.settings import PREFIX, Settings
 
-VISIBILITY_FACTOR = 6
-"""A message comes back after this many function timeouts, as AWS advises."""
+MOST_PROCESSES = 4
+"""Of one function: this machine is smaller than AWS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +21,29 @@ class FunctionKind:
     """Limits of one function. `queues` wake it, and so does the clock if it is `scheduled`."""
 
     timeout_seconds: int
-    concurrency: int = 2
+    visibility_seconds: int
+    concurrency: int
     queues: tuple[str, ...] = ()
     scheduled: bool = False
 
-    @property
-    def visibility_seconds(self) -> int:
-        return VISIBILITY_FACTOR * self.timeout_seconds
+
+def _kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
+    limits = LOCAL.functions[name]
+    concurrency = min(MOST_PROCESSES, limits.concurrency)
+    return FunctionKind(
+        limits.timeout_seconds, LOCAL.visibility_seconds(name), concurrency, queues, scheduled
+    )
 
 
 FUNCTIONS = {
-    "ingest": FunctionKind(15, concurrency=4),
-    "subscriptions": FunctionKind(29, concurrency=2),
-    "admin": FunctionKind(29, concurrency=2),
-    "router": FunctionKind(30, queues=("routing",), scheduled=True),
-    "orchestrator": FunctionKind(30, concurrency=3, queues=("orchestration",), scheduled=True),
-    "delivery": FunctionKind(45, concurrency=4, queues=("delivery", "delivery-retry")),
-    "lease_cleaner": FunctionKind(30, scheduled=True),
+    "ingest": _kind("ingest"),
+    "subscriptions": _kind("subscriptions"),
+    "admin": _kind("admin"),
+    "router": _kind("router", "routing", scheduled=True),
+    "orchestrator": _kind("orchestrator", "orchestration", scheduled=True),
+    "delivery": _kind("delivery", "delivery", "delivery-retry"),
+    "lease_cleaner": _kind("lease_cleaner", scheduled=True),
+    "migrate": _kind("migrate"),
 }
 API_FUNCTIONS = ("ingest", "subscriptions", "admin")
 

@@ -65,7 +65,7 @@ class SqsSystem(LocalSystem):
         """Returns when `stop` is called: nothing here ends by itself."""
         await self._ended.wait()
 
-    async def stop(self, *, stop_database: bool = True) -> None:
+    async def stop(self) -> None:
         """Accept nothing more, let the batches under way end, and stop what was started here."""
         await self._front.stop()
         for schedule in self.schedules.values():
@@ -75,8 +75,7 @@ class SqsSystem(LocalSystem):
         await self.sqs.close()
         if self._ministack:
             await self._ministack.stop()
-        if self._embedded and stop_database and not await self._database_is_shared():
-            await asyncio.to_thread(self._embedded.stop)
+        await self._stop_database()
         self._ended.set()
 
     async def _endpoint(self) -> str:
@@ -109,18 +108,19 @@ class SqsSystem(LocalSystem):
         logs = self._settings.data_dir / "functions"
         logs.mkdir(parents=True, exist_ok=True)
         for name, kind in FUNCTIONS.items():
+            if name == "migrate":  # has run, in this process
+                continue
             self.functions[name] = LambdaFunction(function_spec(name, kind, environment), logs)
 
     async def _start_sources(self) -> None:
         for name, kind in FUNCTIONS.items():
-            function = self.functions[name]
             for queue in kind.queues:
                 options = self._options.mappings.get(queue, {})
                 mapping = QueueMapping(self.queues.work[queue], **options)
-                self.sources[queue] = QueueSource(self.sqs, mapping, function)
+                self.sources[queue] = QueueSource(self.sqs, mapping, self.functions[name])
                 await self.sources[queue].start()
             if kind.scheduled:
-                self.schedules[name] = Schedule(function, self._options.tick_seconds)
+                self.schedules[name] = Schedule(self.functions[name], self._options.tick_seconds)
                 self.schedules[name].start()
 
 
