@@ -11,6 +11,7 @@ from infra.commands import (
     events,
     keys,
     run,
+    sagas,
     send,
     stats,
     subscriptions,
@@ -36,6 +37,7 @@ app.command(rich_help_panel=USE)(send.send)
 app.add_typer(events.app, name="events", rich_help_panel=USE)
 app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=USE)
+app.add_typer(sagas.app, name="sagas", rich_help_panel=USE)
 app.command(rich_help_panel=USE)(stats.stats)
 app.command(rich_help_panel=OPERATE)(database.migrate)
 app.command(rich_help_panel=OPERATE)(database.audit)

@@ -173,6 +173,28 @@ def verify(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_jso
     _request("POST", id, api_url, api_key, as_json, action="/verify")
 
 
+@app.command("rotate-secret")
+def rotate_secret(
+    id: Id,  # noqa: A002
+    overlap_seconds: Annotated[
+        float, typer.Option(min=0, max=604_800, help="How long the old secret stays valid.")
+    ] = 86_400,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new signing secret and show it, this one time. Both sign until the old one expires."""
+    _request(
+        "POST",
+        id,
+        api_url,
+        api_key,
+        as_json,
+        {"overlap_seconds": overlap_seconds},
+        action="/rotate-secret",
+    )
+
+
 def _request(
     method: str,
     subscription_id: int,

@@ -1,6 +1,8 @@
 """The key that encrypts the subscriptions' signing secrets in the database."""
 
-from aws_cdk import RemovalPolicy
+import string
+
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
@@ -15,14 +17,15 @@ class SecretsKey(Construct):
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
         keep = env.database.keep_when_destroyed and not env.is_local
+        self._name = f"{env.prefix}-secrets-key"
         self._secret = secretsmanager.Secret(
             self,
             "Secret",
-            secret_name=f"{env.prefix}-secrets-key",
+            secret_name=self._name,
             description="Encrypts signing secrets. To rotate, put a new key before it, with a comma between.",
             # 43 characters of base64 are 32 bytes and a rest of two bits, which decoding leaves out
             generate_secret_string=secretsmanager.SecretStringGenerator(
-                password_length=43, exclude_punctuation=True, require_each_included_type=False
+                password_length=43, exclude_characters=string.punctuation, require_each_included_type=False
             ),
             removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
         )
@@ -36,8 +39,11 @@ class SecretsKey(Construct):
         return {"HOOKSAGA_SECRETS_KEY_ARN": self._secret.secret_arn}
 
     def allow_reading(self, role: iam.IRole) -> None:
+        """By its name and the six characters that AWS adds to it: not every emulator knows a secret's ARN by Ref."""
+        stack = Stack.of(self)
+        arn = (
+            f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}:secret:{self._name}-??????"
+        )
         role.add_to_principal_policy(
-            iam.PolicyStatement(
-                actions=["secretsmanager:GetSecretValue"], resources=[self._secret.secret_arn]
-            )
+            iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[arn])
         )

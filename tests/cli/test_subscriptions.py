@@ -119,3 +119,11 @@ def test_what_is_wrong_is_said(run: Run, arguments: list[str], code: int, words:
     result = run("subscriptions", *arguments)
     assert result.exit_code == code, result.output
     assert words in result.stderr
+
+
+def test_a_rotated_secret_is_shown_once(run: Run, subscribed: Subscribed) -> None:
+    number = str(subscribed("/ok")["id"])
+    rotated = run("subscriptions", "rotate-secret", number, "--overlap-seconds", "60")
+    assert rotated.exit_code == 0
+    assert "whsec_" in rotated.stdout
+    assert "whsec_" not in run("subscriptions", "show", number).output

@@ -172,7 +172,9 @@ CASES: dict[str, Case] = {
     "ingest/api_gateway.invoice_paid": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway.user_updated": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway_batch.two_events": Case(
-        nothing, http(202, items=[{"duplicate": False}, {"error": {"code": "invalid_event"}}]), {EVENTS: 1}
+        nothing,
+        http(200, items=[{"duplicate": False}, {"error": {"code": "invalid_event_type"}}]),
+        {EVENTS: 1},
     ),
     "ingest/api_gateway_cloudevent.order_created": Case(nothing, http(202, duplicate=False), {EVENTS: 1}),
     "ingest/api_gateway_refused.body_not_json": Case(nothing, http(400, code="invalid_json"), {EVENTS: 0}),

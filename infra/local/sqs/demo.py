@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from rich.console import Console
 
