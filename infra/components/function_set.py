@@ -53,7 +53,7 @@ class FunctionSet(Construct):
         if design.opens_secrets:
             self._secrets_key.allow_reading(function.role)
         for queue in design.sends:
-            self._queues.work[queue].grant_send_messages(function.role)
+            self._queues.allow_sending(function.role, queue)
         for queue in design.reads:
             self._wake(function, queue)
         return function

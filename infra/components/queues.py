@@ -1,6 +1,7 @@
 """The queues: ids on their way from one function to the next, each with a queue for what was tried too often."""
 
 from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -23,6 +24,13 @@ class Queues(Construct):
         self.redrive: dict[Queue, sqs.Queue] = {}
         for queue in Queue:
             self._add(queue)
+
+    def allow_sending(self, role: iam.IRole, queue: Queue) -> None:
+        """SQS asks for SendMessage when a batch is sent; the emulator asks for an action of its own."""
+        actions = ["sqs:SendMessage", *(["sqs:SendMessageBatch"] if self._env.is_local else [])]
+        role.add_to_principal_policy(
+            iam.PolicyStatement(actions=actions, resources=[self.work[queue].queue_arn])
+        )
 
     def _add(self, queue: Queue) -> None:
         title = queue.value.replace("_", " ").title().replace(" ", "")

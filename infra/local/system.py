@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvicorn
 
+from infra.local.http_protocol import BoundedHeadProtocol
 from infra.local.polling import PollingWorker
 from infra.local.postgres import EmbeddedPostgres
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
@@ -195,7 +196,7 @@ def _uvicorn_config(services: Services) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         lifespan="off",
-        http="httptools",
+        http=BoundedHeadProtocol,
         ws="none",
         server_header=False,
         timeout_keep_alive=30,

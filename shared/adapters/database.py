@@ -167,7 +167,8 @@ class Session:
 
     async def _close_if_useless(self, error: psycopg.Error) -> None:
         """A server that has become read-only or is going down answers pings well: let go of it by its errors."""
-        if error.sqlstate is None or error.sqlstate.startswith(_CLOSING_STATES):
+        broken = error.sqlstate is None and not isinstance(error, psycopg.DataError)
+        if broken or (error.sqlstate or "").startswith(_CLOSING_STATES):
             await self.close()
         else:
             await self._close_if_open_transaction()
@@ -232,7 +233,7 @@ async def refusals() -> AsyncGenerator[None]:
     try:
         yield
     except psycopg.Error as error:
-        if (error.sqlstate or "").startswith(_ROW_STATES):
+        if _is_about_a_value(error):
             raise RowRefused(str(error)) from error
         raise
 
@@ -261,10 +262,15 @@ _CLOSING_STATES = ("08", "57P", "25006", "53", "XX", "28", "3D")
 _ROW_STATES = ("22", "23", "HS", "54")
 
 
+def _is_about_a_value(error: psycopg.Error) -> bool:
+    """The server's refusal, or the driver's own, such as of a NUL in a text, which has no state."""
+    return isinstance(error, psycopg.DataError) or (error.sqlstate or "").startswith(_ROW_STATES)
+
+
 def _translated(error: psycopg.Error) -> Exception:
     """The one table from psycopg's errors to ours."""
     state = error.sqlstate or ""
-    if state.startswith(_ROW_STATES):
+    if _is_about_a_value(error):
         return RowRefused(str(error))
     if state.startswith("42"):
         return SchemaMismatch(f"{error}; is a migration missing?")

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from shared.core.custom_headers import check_custom_headers
 from shared.core.event_input import EVENT_TYPE_RULE
@@ -22,6 +22,21 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
+def read_moment(text: object) -> datetime:
+    """The moment that an RFC 3339 text with an offset names. Raises ValueError for anything else."""
+    rule = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+    if not isinstance(text, str) or "T" not in text.upper():
+        raise ValueError(rule)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(rule) from None
+    if moment.tzinfo is None:
+        raise ValueError(rule)
+    return moment
+
+
+Moment = Annotated[datetime, BeforeValidator(read_moment)]
 ErrorCodeText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_no_control_characters)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
 Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers)]
@@ -86,8 +101,8 @@ class RequeueFilter(StrictModel):
     subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
     event_type: EventType | None = None
     error_code: ErrorCodeText | None = None
-    failed_after: AwareDatetime | None = Field(default=None, strict=False)
-    failed_before: AwareDatetime | None = Field(default=None, strict=False)
+    failed_after: Moment | None = None
+    failed_before: Moment | None = None
     limit: int = Field(default=1000, ge=1, le=1000)
     dry_run: bool = False
 

@@ -4,11 +4,11 @@ import json
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from shared.core.errors import Conflict, HooksagaError, InvalidInput
 from shared.core.messages import Id
-from shared.core.models import EventType, RequeueFilter, StrictModel, TenantId, rfc3339
+from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, TenantId, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
@@ -29,8 +29,8 @@ class ListDeadLetters(StrictModel):
     subscription_id: Id | None = None
     event_type: EventType | None = None
     error_code: str | None = None
-    failed_after: AwareDatetime | None = Field(default=None, strict=False)
-    failed_before: AwareDatetime | None = Field(default=None, strict=False)
+    failed_after: Moment | None = None
+    failed_before: Moment | None = None
     before_id: Id | None = None
     limit: int = Field(default=50, ge=1, le=MAX_LIMIT)
 

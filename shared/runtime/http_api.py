@@ -3,6 +3,7 @@
 Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A client's fault is never a 5xx.
 """
 
+import asyncio
 import base64
 import json
 import secrets
@@ -34,6 +35,7 @@ PROBLEM_TYPE = "urn:hooksaga:error:"
 JSON_TYPE = "application/json"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
+BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
 RETRY_AFTER_SECONDS = "1"
 
@@ -82,13 +84,21 @@ def media_type_of(request: Request) -> str:
 async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_TYPE) -> bytes:
     """The whole body.
 
-    Raises InvalidInput when it is larger than max_bytes, compressed, or of another type or charset.
+    Raises InvalidInput when it is larger than max_bytes, compressed, of another type or charset, or too slow.
     """
     if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
     if media_type_of(request) != media_type:
         raise InvalidInput("unsupported_media_type", f"the content type must be {media_type}", status=415)
     _check_charset(request.headers.get("content-type", ""))
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _whole_body(request, max_bytes)
+    except TimeoutError:
+        raise InvalidInput("body_too_slow", f"the body must arrive in {BODY_SECONDS} s", status=408) from None
+
+
+async def _whole_body(request: Request, max_bytes: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -61,7 +61,9 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
 
 
 def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
-    return InvalidInput("event_refused", "the database does not take this payload", field="payload")
+    return InvalidInput(
+        "event_refused", "the database does not take this payload", field="payload", status=422
+    )
 
 
 async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:

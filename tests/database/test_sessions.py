@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from psycopg import errors
 
 from shared.adapters import database
 from shared.adapters.database import (
@@ -17,7 +16,7 @@ from shared.adapters.database import (
     fetch_dicts,
     transaction,
 )
-from shared.core.errors import DatabaseUnavailable, NotFound, RowRefused
+from shared.core.errors import DatabaseUnavailable, NotFound, RowRefused, SchemaMismatch
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed, until_blocked
 
@@ -183,8 +182,8 @@ async def test_a_value_that_is_refused_is_the_rows_fault_and_costs_no_connection
     assert await session.run(pid) == first
 
 
-async def test_a_mistake_in_a_statement_is_shown_as_it_is(session: Session) -> None:
-    with pytest.raises(errors.UndefinedTable):
+async def test_a_table_that_is_not_there_tells_of_a_missing_migration(session: Session) -> None:
+    with pytest.raises(SchemaMismatch, match="no_such_table"):
         await session.run(lambda connection: connection.execute("SELECT * FROM no_such_table"))
     assert await session.run(pid)
 

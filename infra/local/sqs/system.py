@@ -4,6 +4,7 @@ The same interface as LocalSystem, so whatever drives the one drives the other.
 """
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -39,7 +40,6 @@ class SqsSystem(LocalSystem):
     def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
         super().__init__(settings, port=port)
         self._options = options or SqsOptions()
-        self._ministack: Ministack | None = None
         self.functions: dict[str, LambdaFunction] = {}
         self.sources: dict[str, QueueSource] = {}
         self.schedules: dict[str, Schedule] = {}
@@ -47,19 +47,32 @@ class SqsSystem(LocalSystem):
     async def start(self) -> str:
         """Bring up everything, and give the URL of the HTTP front.
 
-        Raises NoSqsEndpoint without an SQS API, OSError when the port is taken.
+        Raises NoSqsEndpoint without an SQS API, OSError when the port is taken. What was begun is undone when a later
+        step fails.
         """
         self._ended = asyncio.Event()
+        async with AsyncExitStack() as started:
+            url = await self._start(started)
+            self._started = started.pop_all()
+        return url
+
+    async def _start(self, started: AsyncExitStack) -> str:
+        """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
+        started.push_async_callback(self._stop_database)
         self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
         await asyncio.to_thread(migrate, self.address)
         await self._ensure_api_key()
-        self.sqs = SqsApi(await self._endpoint())
+        self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
         self.queues = await self._create_queues()
         self._make_functions()
+        started.push_async_callback(self._stop_functions)
         await asyncio.gather(*(function.warm_up() for function in self.functions.values()))
+        started.push_async_callback(self._stop_sources)
         await self._start_sources()
-        self._front = Front([(self.functions[name], _routes_of(name)) for name in API_FUNCTIONS])
-        return await self._front.start(self._port)
+        front = Front([(self.functions[name], _routes_of(name)) for name in API_FUNCTIONS])
+        url = await front.start(self._port)
+        started.push_async_callback(front.stop)
+        return url
 
     async def wait(self) -> None:
         """Returns when `stop` is called: nothing here ends by itself."""
@@ -67,22 +80,22 @@ class SqsSystem(LocalSystem):
 
     async def stop(self) -> None:
         """Accept nothing more, let the batches under way end, and stop what was started here."""
-        await self._front.stop()
-        for schedule in self.schedules.values():
-            await schedule.stop()
-        await asyncio.gather(*(source.stop() for source in self.sources.values()))
-        await asyncio.gather(*(function.stop() for function in self.functions.values()))
-        await self.sqs.close()
-        if self._ministack:
-            await self._ministack.stop()
-        await self._stop_database()
+        await self._started.aclose()
         self._ended.set()
 
-    async def _endpoint(self) -> str:
+    async def _stop_functions(self) -> None:
+        await asyncio.gather(*(function.stop() for function in self.functions.values()))
+
+    async def _stop_sources(self) -> None:
+        await asyncio.gather(*(schedule.stop() for schedule in self.schedules.values()))
+        await asyncio.gather(*(source.stop() for source in self.sources.values()))
+
+    async def _endpoint(self, started: AsyncExitStack) -> str:
         endpoint = self._options.endpoint or given_endpoint()
         if endpoint is None:
-            self._ministack = Ministack(self._settings.data_dir / "ministack.log")
-            endpoint = await self._ministack.start()
+            ministack = Ministack(self._settings.data_dir / "ministack.log")
+            endpoint = await ministack.start()
+            started.push_async_callback(ministack.stop)
         return endpoint
 
     async def _create_queues(self) -> QueueSet:
@@ -117,8 +130,9 @@ class SqsSystem(LocalSystem):
             for queue in kind.queues:
                 options = self._options.mappings.get(queue, {})
                 mapping = QueueMapping(self.queues.work[queue], **options)
-                self.sources[queue] = QueueSource(self.sqs, mapping, self.functions[name])
-                await self.sources[queue].start()
+                source = QueueSource(self.sqs, mapping, self.functions[name])
+                await source.start()
+                self.sources[queue] = source
             if kind.scheduled:
                 self.schedules[name] = Schedule(self.functions[name], self._options.tick_seconds)
                 self.schedules[name].start()

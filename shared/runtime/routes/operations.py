@@ -4,13 +4,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from pydantic import AwareDatetime, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from shared.core.errors import Conflict, InvalidInput, NotFound
-from shared.core.models import RequeueFilter, rfc3339
+from shared.core.models import RequeueFilter, read_moment, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.http_api import (
@@ -33,7 +32,6 @@ from shared.stages.inspect import DeadLetterView
 from shared.stages.requeue import DeadLetterFilter
 
 _FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
-_MOMENT: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
 
 async def list_dead_letters(request: Request) -> Response:
@@ -154,10 +152,9 @@ def _moment(request: Request, name: str) -> datetime | None:
     if value is None:
         return None
     try:
-        return _MOMENT.validate_python(value)
-    except ValidationError:
-        message = f"{name} is a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
-        raise InvalidInput("invalid_parameter", message, field=name, status=422) from None
+        return read_moment(value)
+    except ValueError as error:
+        raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
 
 
 ROUTES = [
