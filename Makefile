@@ -33,7 +33,7 @@ bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 
 	$(BIN)/hooksaga bench $(ARGS)
 
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
 
 check: install-dev ## formatting, lint, types, and which floor imports which
 	$(BIN)/ruff format --check .

@@ -43,8 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "test_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.database)
-        if item.get_closest_marker("xdist_group") is None:  # what a module sets up is set up once
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from shared.runtime.telemetry import log_attempts, logger
 from shared.stages import deliver
 from shared.stages.deliver import AttemptResult, ClaimedJob
 
+CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)
+
 function = Function(Role.DELIVERY)
 WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{secrets.token_hex(4)}"
 
@@ -38,20 +40,33 @@ async def run(function: Function, invocation: Invocation) -> Any:
 
 async def _deliver(function: Function, invocation: Invocation, job_ids: Sequence[int]) -> set[int]:
     """The ids of the jobs whose message must come back."""
-    claim = partial(
-        deliver.claim_jobs,
-        job_ids=job_ids,
-        worker_id=WORKER_ID,
-        lease_seconds=function.settings.lease_seconds,
-    )
-    try:
-        jobs = await function.session.run(claim)
-    except DatabaseUnavailable as error:
-        logger.warning("database unavailable", extra={"messages": len(job_ids), "error": str(error)})
-        return set(job_ids)
+    jobs, unknown = await _claim(function, job_ids)
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
-    return await _hand_back(function, late) | await _attempt_all(function, in_time)
+    return unknown | await _hand_back(function, late) | await _attempt_all(function, in_time)
+
+
+async def _claim(function: Function, job_ids: Sequence[int]) -> tuple[list[ClaimedJob], set[int]]:
+    """The jobs that are ours now, and the ids of those that could not be asked for.
+
+    A claim skips what another transaction has locked. That may be a worker, who keeps it; but it may be the
+    orchestrator, which notes just now that it has sent this very message, and then nobody else will come for the job.
+    So what is missing is asked for again, until such a short lock must be over.
+    """
+    jobs: list[ClaimedJob] = []
+    missing = set(job_ids)
+    for pause in CLAIM_PAUSES_SECONDS:
+        await asyncio.sleep(pause)
+        claim = partial(deliver.claim_jobs, job_ids=sorted(missing), worker_id=WORKER_ID)
+        try:
+            jobs += await function.session.run(partial(claim, lease_seconds=function.settings.lease_seconds))
+        except DatabaseUnavailable as error:
+            logger.warning("database unavailable", extra={"messages": len(missing), "error": str(error)})
+            return jobs, missing
+        missing -= {job.id for job in jobs}
+        if not missing:
+            break
+    return jobs, set()
 
 
 def _could_finish(function: Function, invocation: Invocation, job: ClaimedJob) -> bool:

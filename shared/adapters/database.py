@@ -232,6 +232,8 @@ async def refusals() -> AsyncGenerator[None]:
     """Turns the database's refusal of a value into RowRefused, so that a stage can try the rows one by one."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise RowRefused(f"half of a surrogate pair is no text: {error}") from error
     except psycopg.Error as error:
         if _is_about_a_value(error):
             raise RowRefused(str(error)) from error
@@ -273,7 +275,7 @@ def _translated(error: psycopg.Error) -> Exception:
     if _is_about_a_value(error):
         return RowRefused(str(error))
     if state.startswith("42"):
-        return SchemaMismatch(f"{error}; is a migration missing?")
+        return SchemaMismatch(str(error))
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or state.startswith(
         _CLOSING_STATES
     ):

@@ -44,6 +44,8 @@ class Coalescer(Generic[Item, Answer]):
     async def _run_batch(self, batch: list[tuple[Item, "asyncio.Future[Answer]"]]) -> None:
         try:
             answers = await self._run([item for item, _ in batch])
+            if len(answers) != len(batch):
+                raise RuntimeError(f"{len(answers)} answers to {len(batch)} items")
         except Exception as error:  # noqa: BLE001 - it belongs to the callers, who are waiting for it
             for _, future in batch:
                 if not future.done():

@@ -135,11 +135,14 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 DECLARE
     ended bigint;
 BEGIN
-    SELECT s.id INTO ended
-      FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id
-     WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id
-     LIMIT 1
-       FOR SHARE OF s;
+    WITH held AS MATERIALIZED (
+        SELECT s.id, s.status, s.subscription_id, n.subscription_id AS wanted
+          FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id
+         ORDER BY s.id FOR SHARE OF s
+    )
+    SELECT id INTO ended FROM held
+     WHERE status IN ('Completed', 'DeadLettered') OR subscription_id <> wanted
+     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription', ended
             USING ERRCODE = 'HS001';

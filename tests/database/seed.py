@@ -10,8 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-import psycopg
-import pytest
 from psycopg.rows import dict_row
 
 from shared.adapters.database import Connection
@@ -28,11 +26,6 @@ from shared.stages.route_events import route_events
 from shared.stages.verify_subscription import mark_verified
 
 Params = Sequence[Any] | Mapping[str, Any]
-
-REFUSED_BEFORE_IT_IS_SENT = pytest.mark.xfail(
-    reason="psycopg raises before it sends the value, which shared.adapters.database does not translate",
-    raises=(psycopg.DataError, UnicodeEncodeError),
-)
 
 POLICY = RetryPolicy()
 LAST_ATTEMPT = RetryPolicy(max_retry_limit=1)

@@ -1,5 +1,6 @@
 """Every event of events-samples goes to its function, in a process under AWS's own runtime client."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from infra.local.sqs.sqs_api import SqsApi
 from infra.local.tls import ensure_certificates
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
-from tests.sqs.sample_cases import ALL_GOOD, CASES, content_of, holds
+from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, content_of, holds
 
 pytestmark = [pytest.mark.sqs, pytest.mark.asyncio(loop_scope="module")]
 
@@ -139,3 +140,21 @@ async def test_a_batch_that_fails_whole_reports_all_and_leaves_nothing_behind(
     last = await under_test.invoke(event)
     assert last.payload == ALL_GOOD
     assert (last.cold, last.pid) == (False, outcomes[0].pid)
+
+
+async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(
+    stage: Stage, module_database: str
+) -> None:
+    """The orchestrator sends first and notes it then: its short lock must not cost the only message of a job."""
+    await stage.set_up("delivery/sqs.two_jobs")
+    delivery = stage.functions["delivery"]
+    await delivery.warm_up()
+    event = json.loads((SAMPLES / "delivery/sqs.two_jobs.json").read_text())
+    async with await psycopg.AsyncConnection.connect(module_database) as other:
+        await other.execute("SELECT id FROM webhook_delivery_jobs WHERE id = 1 FOR UPDATE")
+        invoking = asyncio.create_task(delivery.invoke(event))
+        leased = "SELECT count(*) FROM webhook_delivery_jobs WHERE status <> 'Pending'"
+        while await stage.seed.value(leased) == 0:
+            await asyncio.sleep(0.005)
+    assert (await invoking).payload == ALL_GOOD
+    assert await stage.seed.value(COMPLETED_JOBS) == 2

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
 from shared.runtime.coalescing import Coalescer
 
 
@@ -82,7 +80,6 @@ async def test_a_caller_that_gives_up_spoils_nothing_for_the_others() -> None:
     assert [type(outcome) for outcome in outcomes] == [int, asyncio.CancelledError, int]
 
 
-@pytest.mark.xfail(reason="the answers are counted outside of what reports to the callers")
 async def test_too_few_answers_are_an_error_and_nobody_waits_for_ever() -> None:
     async def forgetful(items: Sequence[int]) -> list[int]:
         return list(items)[1:]

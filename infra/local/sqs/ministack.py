@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 START_SECONDS = 30.0
 
 
-class NoSqsEndpoint(RuntimeError):
+class NoSqsEndpoint(ConnectionError):
     """There is no SQS API here and none could be started; the message says what to install or to set."""
 
 

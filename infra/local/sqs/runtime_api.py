@@ -6,6 +6,7 @@ in the shapes that callers of Lambda see.
 """
 
 import asyncio
+import importlib.util
 import json
 import signal
 import sys
@@ -25,6 +26,10 @@ VERSION_PATH = "/2018-06-01/runtime"
 INIT_SECONDS = 30.0
 MAX_REQUEST_BYTES = 6_291_456
 MAX_RESPONSE_BYTES = 6_291_556
+
+
+class NoRuntimeClient(OSError):
+    """awslambdaric is not installed, without which no function can run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,9 @@ class Environment:
         self._asked = asyncio.Event()
 
     async def start(self) -> None:
-        """Start the process; its cold start is waited for by the first invocation."""
+        """Start the process; its cold start is waited for by the first invocation. Raises NoRuntimeClient."""
+        if importlib.util.find_spec("awslambdaric") is None:
+            raise NoRuntimeClient("functions run under AWS's runtime client: pip install awslambdaric==4.2.2")
         self._server = await asyncio.start_server(self._accept, HOST, 0, limit=2**24)
         port = self._server.sockets[0].getsockname()[1]
         with self._log.open("ab") as log:

@@ -1,0 +1,66 @@
+"""Each deployment is synthesised once, without building bundles: what they hold has tests of its own."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.node import use_current_node
+from tests.infra.deployment import Deployment
+
+use_current_node()  # before the CDK starts one
+
+NO_BUNDLES: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process synthesises for all tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.infra)
+            item.add_marker(pytest.mark.xdist_group("infra"))
+
+
+def synthesise(folder: Path, **context: Any) -> Deployment:
+    """As `cdk synth -c …` does. Raises RuntimeError when a rule of AWS's good practice is broken without a reason."""
+    from aws_cdk import App
+
+    from infra.app import build
+
+    app = App(outdir=str(folder), context={**NO_BUNDLES, **context})
+    build(app)
+    app.synth()
+    return Deployment.read(folder)
+
+
+@pytest.fixture(scope="session")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    return synthesise(tmp_path_factory.mktemp("dev"))
+
+
+@pytest.fixture(scope="session")
+def prod(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    return synthesise(tmp_path_factory.mktemp("prod"), env="prod")
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    before = os.environ.get("HOOKSAGA_DATABASE_URL")
+    os.environ["HOOKSAGA_DATABASE_URL"] = "postgresql://owner@db.example/hooksaga"
+    try:
+        return synthesise(tmp_path_factory.mktemp("local"), target="local")
+    finally:
+        os.environ.pop("HOOKSAGA_DATABASE_URL")
+        if before is not None:
+            os.environ["HOOKSAGA_DATABASE_URL"] = before
+
+
+@pytest.fixture(params=["dev", "prod"])
+def on_aws(request: pytest.FixtureRequest) -> Deployment:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=["dev", "prod", "local"])
+def anywhere(request: pytest.FixtureRequest) -> Deployment:
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,80 @@
+"""A bundle holds what its function imports, starts without anything else, and holds nothing more."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
+
+from infra.bundling import ARM, ROOT, build, contents_of, digest_of, this_machine
+from infra.settings import LOCAL
+
+START = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+import types
+for module in ("boto3", "botocore", "botocore.config", "botocore.exceptions"):  # the runtime's own
+    sys.modules[module] = types.ModuleType(module)
+sys.modules["botocore.config"].Config = object
+sys.modules["botocore.exceptions"].BotoCoreError = sys.modules["botocore.exceptions"].ClientError = Exception
+import functions.delivery.handler as started
+assert started.__file__.startswith(sys.argv[1]), started.__file__
+assert callable(started.handler)
+"""
+
+
+@pytest.mark.parametrize("function", LOCAL.functions)
+def test_a_bundle_has_no_other_functions_code(function: str) -> None:
+    handlers = {path.parent.name for path in contents_of(function).files if path.name == "handler.py"}
+    assert handlers == {function}
+
+
+@pytest.mark.parametrize("function", LOCAL.functions)
+def test_only_migrate_carries_migrations(function: str) -> None:
+    contents = contents_of(function)
+    carried = {path for path in contents.files if path.parent == ROOT / "sql" / "migrations"}
+    wanted = set((ROOT / "sql" / "migrations").glob("*.sql")) if function == "migrate" else set()
+    assert carried == wanted
+    assert ("yoyo-migrations" in contents.requirements) == (function == "migrate")
+
+
+def test_a_worker_carries_no_web_framework() -> None:
+    for function in ("router", "orchestrator", "delivery", "lease_cleaner", "migrate"):
+        assert "starlette" not in contents_of(function).requirements
+
+
+@pytest.mark.parametrize("function", LOCAL.functions)
+def test_what_the_runtime_brings_is_left_out(function: str) -> None:
+    assert not {"boto3", "botocore"} & set(contents_of(function).requirements)
+
+
+def test_a_bundle_starts_with_nothing_else(tmp_path: Path) -> None:
+    """Built for this machine and this Python, and run without this environment's packages."""
+    here = this_machine(f"{sys.version_info.major}.{sys.version_info.minor}")
+    build("delivery", here, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", START, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "sql" / "queries" / "deliver.sql").exists()
+    assert (tmp_path / "amazon-rds.pem").exists()
+
+
+def test_an_arm_bundle_holds_arm_code(tmp_path: Path) -> None:
+    build("migrate", ARM, tmp_path)
+    libraries = list(tmp_path.rglob("*.so*"))
+    assert libraries
+    machines = {path.read_bytes()[18:20] for path in libraries}
+    assert machines == {b"\xb7\x00"}, "ELF's number for aarch64"
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert size < 100e6, "Lambda takes 250 MB, and starts slower with more"
+
+
+def test_the_digest_follows_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest_of("migrate", ARM)
+    assert digest_of("migrate", ARM) == before
+    assert digest_of("migrate", this_machine("3.12")) != before
+    monkeypatch.setattr("infra.bundling.CERTIFICATES", ROOT / "pyproject.toml")
+    assert digest_of("migrate", ARM) != before

@@ -1,0 +1,99 @@
+"""http timeout < function timeout < lease < visibility timeout, and connections within the database's limit."""
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
+
+from infra.settings import (
+    ENVIRONMENTS,
+    LOCAL,
+    DatabaseSettings,
+    Environment,
+    FunctionLimits,
+    InvalidDeployment,
+)
+from tests.infra.deployment import Deployment
+
+DEV = ENVIRONMENTS["dev"]
+WORK = {
+    "routing": "router",
+    "orchestration": "orchestrator",
+    "delivery": "delivery",
+    "delivery-retry": "delivery",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"delivery": FunctionLimits(35, 10)}, "longest POST"),
+        ({"lease_seconds": 45}, "lease_seconds"),
+        ({"lease_seconds": 270}, "visibility timeout of delivery"),
+        ({"redispatch_seconds": 270}, "redispatch_seconds"),
+        ({"http_timeout_seconds": 41}, "longest POST"),
+        ({"ingest": FunctionLimits(29, 1)}, "the gateway's timeout"),
+        ({"router": FunctionLimits(60, 4)}, "a minute"),
+        ({"retry_concurrency": 1}, "retry_concurrency"),
+        ({"retry_concurrency": 9}, "without retry_concurrency"),
+        ({"batch_size": 11}, "batch_size"),
+        ({"ingest": FunctionLimits(15, 50, connections=2)}, "connections"),
+        ({"database": DatabaseSettings(connection_limit=70)}, "connections"),
+        ({"endpoint_zones": 3}, "endpoint_zones"),
+    ],
+)
+def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], word: str) -> None:
+    with pytest.raises(InvalidDeployment, match=word):
+        replace(DEV, **change)
+
+
+@pytest.mark.parametrize("env", [*ENVIRONMENTS.values(), LOCAL], ids=lambda env: env.name)
+def test_the_environments_are_in_order(env: Environment) -> None:
+    assert replace(env) == env
+
+
+@pytest.mark.parametrize("queue", WORK)
+def test_a_message_comes_back_after_six_function_timeouts(anywhere: Deployment, queue: str) -> None:
+    visibility = anywhere.resources[anywhere.queue(queue)]["Properties"]["VisibilityTimeout"]
+    assert visibility == 6 * anywhere.functions[WORK[queue]]["Timeout"]
+
+
+def test_delivery_has_time_for_a_post_and_less_than_its_lease(anywhere: Deployment) -> None:
+    variables = anywhere.environment("delivery")
+    timeout, lease = anywhere.functions["delivery"]["Timeout"], float(variables["HOOKSAGA_LEASE_SECONDS"])
+    visibility = anywhere.resources[anywhere.queue("delivery")]["Properties"]["VisibilityTimeout"]
+    assert float(variables["HOOKSAGA_HTTP_TIMEOUT_SECONDS"]) < timeout < lease < visibility
+    assert visibility < float(variables["HOOKSAGA_REDISPATCH_SECONDS"])
+
+
+def test_the_database_has_a_connection_for_every_copy(on_aws: Deployment) -> None:
+    (parameters,) = on_aws.of_type("AWS::RDS::DBParameterGroup").values()
+    limit = int(parameters["Properties"]["Parameters"]["max_connections"])
+    env = ENVIRONMENTS[on_aws.functions["ingest"]["FunctionName"].split("-")[1]]
+    assert env.connections < limit
+
+
+def test_each_mapping_has_its_own_share_and_gives_back_what_failed(anywhere: Deployment) -> None:
+    shares = {}
+    for one in anywhere.of_type("AWS::Lambda::EventSourceMapping").values():
+        queue = anywhere.resources[anywhere.text(one["Properties"]["EventSourceArn"]).split(".")[0]]
+        shares[queue["Properties"]["QueueName"].split("-", 2)[2]] = one["Properties"]["ScalingConfig"]
+        assert one["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert one["Properties"]["BatchSize"] <= 10
+    assert set(shares) == set(WORK)
+    assert all(share["MaximumConcurrency"] >= 2 for share in shares.values())
+
+
+def test_no_function_with_a_queue_has_reserved_copies(anywhere: Deployment) -> None:
+    """A mapping that asks for more copies than are reserved fills the redrive queue."""
+    for function in set(WORK.values()):
+        assert "ReservedConcurrentExecutions" not in anywhere.functions[function]
+
+
+def test_what_was_given_up_is_kept_for_two_weeks(anywhere: Deployment) -> None:
+    for queue in WORK:
+        redrive = anywhere.resources[anywhere.queue(f"{queue}-redrive")]["Properties"]
+        assert redrive["MessageRetentionPeriod"] == 14 * 24 * 3600
+        policy = anywhere.resources[anywhere.queue(queue)]["Properties"]["RedrivePolicy"]
+        assert anywhere.text(policy["deadLetterTargetArn"]) == f"{anywhere.queue(f'{queue}-redrive')}.Arn"

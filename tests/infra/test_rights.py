@@ -1,0 +1,177 @@
+"""Who may read which queue, log in as which user, open which secret. A wrong grant fails here by its name."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
+
+from infra.settings import ENVIRONMENTS
+from shared.adapters.database import Role
+from tests.infra.deployment import Deployment
+
+READERS = {
+    "routing": {"router"},
+    "orchestration": {"orchestrator"},
+    "delivery": {"delivery"},
+    "delivery-retry": {"delivery"},
+    "dead-tasks": set(),
+    "routing-redrive": set(),
+    "orchestration-redrive": set(),
+    "delivery-redrive": set(),
+    "delivery-retry-redrive": set(),
+}
+SENDERS = {
+    "routing": {"ingest"},
+    "orchestration": {"router", "orchestrator", "delivery", "admin"},
+    "delivery": {"orchestrator"},
+    "delivery-retry": {"orchestrator"},
+    "dead-tasks": {"orchestrator"},
+}
+LOGINS = {
+    Role.INGEST: {"ingest"},
+    Role.ROUTER: {"router"},
+    Role.ORCHESTRATOR: {"orchestrator"},
+    Role.DELIVERY: {"delivery"},
+    Role.LEASE_CLEANER: {"lease_cleaner"},
+    Role.SUBSCRIPTIONS: {"subscriptions"},
+    Role.ADMIN: {"admin"},
+    Role.OWNER: set(),
+}
+EVERYWHERE = {
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+    "xray:PutTelemetryRecords",
+    "xray:PutTraceSegments",
+}
+"""The only actions that may name every resource: AWS has no narrower one for them."""
+
+
+def queue_arn(deployment: Deployment, name: str) -> str:
+    return f"{deployment.queue(name)}.Arn"
+
+
+def user_arn(deployment: Deployment, role: Role) -> str:
+    """Of the proxy where there is one, else of the database itself."""
+    proxies = list(deployment.of_type("AWS::RDS::DBProxy"))
+    databases = list(deployment.of_type("AWS::RDS::DBInstance"))
+    database = f"{proxies[0]}.DBProxyArn(:6)" if proxies else f"{databases[0]}.DbiResourceId"
+    return f"arn:AWS::Partition:rds-db:AWS::Region:AWS::AccountId:dbuser:{database}/{role}"
+
+
+def owner_secret(deployment: Deployment) -> str:
+    return f"{next(iter(deployment.of_type('AWS::RDS::DBInstance')))}.MasterUserSecret.SecretArn"
+
+
+def key_secret(deployment: Deployment) -> str:
+    name = next(iter(deployment.of_type("AWS::SecretsManager::Secret").values()))["Properties"]["Name"]
+    return f"arn:AWS::Partition:secretsmanager:AWS::Region:AWS::AccountId:secret:{name}-Ab12Cd"
+
+
+@pytest.mark.parametrize("queue", READERS)
+def test_only_its_function_may_read_a_queue(anywhere: Deployment, queue: str) -> None:
+    for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"):
+        assert anywhere.who_may(action, queue_arn(anywhere, queue)) == READERS[queue]
+
+
+@pytest.mark.parametrize("queue", READERS)
+def test_only_its_senders_may_send_to_a_queue(anywhere: Deployment, queue: str) -> None:
+    assert anywhere.who_may("sqs:SendMessage", queue_arn(anywhere, queue)) == SENDERS.get(queue, set())
+
+
+@pytest.mark.parametrize("role", LOGINS)
+def test_each_function_logs_in_as_its_own_user_only(dev: Deployment, role: Role) -> None:
+    assert dev.who_may("rds-db:connect", user_arn(dev, role)) == LOGINS[role]
+
+
+@pytest.mark.parametrize("role", LOGINS)
+def test_so_it_does_through_the_proxy(prod: Deployment, role: Role) -> None:
+    assert prod.who_may("rds-db:connect", user_arn(prod, role)) == LOGINS[role]
+
+
+def test_the_proxy_alone_logs_in_to_the_database_behind_it(prod: Deployment) -> None:
+    database = next(iter(prod.of_type("AWS::RDS::DBInstance")))
+    direct = (
+        f"arn:AWS::Partition:rds-db:AWS::Region:AWS::AccountId:dbuser:{database}.DbiResourceId/{Role.INGEST}"
+    )
+    (who,) = prod.who_may("rds-db:connect", direct)
+    trusted = prod.resources[who]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert [one["Principal"]["Service"] for one in trusted] == ["rds.amazonaws.com"]
+
+
+def test_only_migrate_may_read_the_owners_password(on_aws: Deployment) -> None:
+    assert on_aws.who_may("secretsmanager:GetSecretValue", owner_secret(on_aws)) == {"migrate"}
+
+
+def test_only_who_signs_or_seals_may_read_the_secrets_key(anywhere: Deployment) -> None:
+    may = anywhere.who_may("secretsmanager:GetSecretValue", key_secret(anywhere))
+    assert may == {"delivery", "subscriptions"}
+
+
+def test_nobody_may_do_everything(anywhere: Deployment) -> None:
+    """No action with a wildcard, and no resource with one but where AWS has nothing narrower."""
+    for who, statement in anywhere.statements():
+        actions, resources = listed(statement["Action"]), listed(statement["Resource"])
+        assert not [action for action in actions if "*" in action], who
+        if "*" in resources:
+            assert set(actions) <= EVERYWHERE or is_the_nat_instance(who), who
+
+
+def is_the_nat_instance(who: str) -> bool:
+    return "NatInstance" in who
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> None:
+    """Lambda needs those rights to place it; what runs inside is denied them by name."""
+    denied = {who for who, statement in on_aws.statements() if statement["Effect"] == "Deny"}
+    assert denied == set(on_aws.functions)
+
+
+@pytest.mark.parametrize(
+    "function", ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "admin"]
+)
+def test_a_function_knows_the_addresses_of_the_queues_it_sends_to(
+    anywhere: Deployment, function: str
+) -> None:
+    known = {name for name in anywhere.environment(function) if name.endswith("_QUEUE_URL")}
+    sends = {queue for queue, senders in SENDERS.items() if function in senders}
+    assert known == {f"HOOKSAGA_{queue.upper().replace('-', '_')}_QUEUE_URL" for queue in sends}
+
+
+def test_no_function_is_told_a_password(on_aws: Deployment) -> None:
+    for function in on_aws.functions:
+        names = set(on_aws.environment(function))
+        assert not names & {"HOOKSAGA_DATABASE_URL", "HOOKSAGA_SECRETS_KEY", "HOOKSAGA_API_KEY"}
+        assert ("HOOKSAGA_DATABASE_SECRET_ARN" in names) == (function == "migrate")
+
+
+def test_only_lambda_may_act_as_a_function(anywhere: Deployment) -> None:
+    for function in anywhere.functions.values():
+        role = anywhere.resources[anywhere.text(function["Role"]).split(".")[0]]
+        statements = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert [one["Principal"] for one in statements] == [{"Service": "lambda.amazonaws.com"}]
+
+
+def test_only_the_api_and_the_clock_may_start_functions(anywhere: Deployment) -> None:
+    callers: dict[str, set[str]] = {}
+    for one in anywhere.of_type("AWS::Lambda::Permission").values():
+        function = anywhere.text(one["Properties"]["FunctionName"]).split(".")[0]
+        name = anywhere.resources[function]["Properties"]["FunctionName"].split("-", 2)[2]
+        callers.setdefault(name, set()).add(one["Properties"]["Principal"])
+    clock, gateway = {"events.amazonaws.com"}, {"apigateway.amazonaws.com"}
+    assert callers == {
+        **dict.fromkeys(("router", "orchestrator", "lease_cleaner"), clock),
+        **dict.fromkeys(("ingest", "subscriptions", "admin"), gateway),
+    }
+
+
+def test_every_environment_is_looked_at() -> None:
+    assert set(ENVIRONMENTS) == {"dev", "prod"}
