@@ -90,7 +90,7 @@ $(VENV)/.installed-local: $(VENV)/.created pyproject.toml constraints.txt
 	$(call install,local)
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)dev)
+	$(call install,local$(,)infra$(,)dev)
 	@touch $(VENV)/.installed-local
 
 $(VENV)/.installed-infra: $(VENV)/.created pyproject.toml constraints.txt

@@ -2,8 +2,8 @@
 
     .venv/bin/pip install httpx-aiohttp && .venv/bin/python bench/http_clients.py [POSTS]
 
-The receiver is `hooksaga receiver --quiet` in a process of its own. Each client sends the same 600-byte body with 50 POSTs
-in flight. The runs follow each other and are repeated, so that a machine that drifts shows it.
+The receiver is `hooksaga receiver --quiet` in a process of its own. Each client sends the same 600-byte body with
+50 POSTs in flight. The runs follow each other and are repeated, so that a machine that drifts shows it.
 """
 
 import asyncio

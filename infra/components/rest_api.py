@@ -114,9 +114,7 @@ class RestApi(Construct):
 
     def _add(self, route: Route, function: LeastFunction) -> None:
         resource = self.api.root.resource_for_path(route.path)
-        integration = gateway.LambdaIntegration(
-            function.function, allow_test_invoke=False, scope_permission_to_method=False
-        )
+        integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
         for method in sorted((route.methods or set()) - {"HEAD"}):
             resource.add_method(method, integration)
 

@@ -24,7 +24,9 @@ def test_the_state_diagram_is_the_table() -> None:
 
 def test_every_error_code_of_the_api_is_documented() -> None:
     source = _sources()
-    codes = set(CODE_CALLS.findall(source)) | {next(filter(None, found)) for found in TABLE_CODES.findall(source)}
+    codes = set(CODE_CALLS.findall(source)) | {
+        next(filter(None, found)) for found in TABLE_CODES.findall(source)
+    }
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
     assert {"invalid_json", "unauthorized", "route_not_found"} <= codes

@@ -1,5 +1,6 @@
 """Each deployment is synthesised once, without building bundles: what they hold has tests of its own."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tests.infra.deployment import Deployment
 
 use_current_node()  # before the CDK starts one
 
+ROOT = Path(__file__).resolve().parents[2]
 NO_BUNDLES: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
 
 
@@ -28,7 +30,8 @@ def synthesise(folder: Path, **context: Any) -> Deployment:
 
     from infra.app import build
 
-    app = App(outdir=str(folder), context={**NO_BUNDLES, **context})
+    ours = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = App(outdir=str(folder), context={**ours, **NO_BUNDLES, **context})
     build(app)
     app.synth()
     return Deployment.read(folder)

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from infra.local.sqs.function_table import FUNCTIONS, function_spec
 from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.queue_set import create_queues
 from infra.local.sqs.sqs_api import SqsApi
-from infra.local.tls import ensure_certificates
+from infra.local.tls import Certificates, ensure_certificates
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
 from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, content_of, holds
@@ -37,16 +40,19 @@ def name_of(path: Path) -> str:
 class Stage:
     """Functions, a database and a receiver; `set_up` brings the rows of a case, with ids from 1 on."""
 
-    def __init__(self, seed: Seed, functions: dict[str, LambdaFunction], receiver: str) -> None:
+    def __init__(
+        self, seed: Seed, functions: dict[str, LambdaFunction], receiver: str, certificates: Certificates
+    ) -> None:
         self.seed = seed
         self.functions = functions
+        self.certificates = certificates
         self._receiver = receiver
 
-    async def set_up(self, name: str) -> None:
+    async def set_up(self, name: str, receiver: str | None = None) -> None:
         await self.seed.connection.execute("SET session_replication_role = replica")
         await self.seed.connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY")  # type: ignore[arg-type]
         await self.seed.connection.execute("SET session_replication_role = DEFAULT")
-        await CASES[name].prepare(self.seed, self._receiver)
+        await CASES[name].prepare(self.seed, receiver or self._receiver)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -73,7 +79,7 @@ async def stage(
         name: LambdaFunction(function_spec(name, kind, environment), folder)
         for name, kind in FUNCTIONS.items()
     }
-    yield Stage(seed, functions, f"{running.url}/ok")
+    yield Stage(seed, functions, f"{running.url}/ok", certificates)
     for function in functions.values():
         await function.stop()
     await connection.close()
@@ -158,3 +164,52 @@ async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(
             await asyncio.sleep(0.005)
     assert (await invoking).payload == ALL_GOOD
     assert await stage.seed.value(COMPLETED_JOBS) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "role"), [("router", "router_worker"), ("orchestrator", "saga_orchestrator")]
+)
+async def test_a_connection_that_broke_while_its_process_was_frozen_is_replaced(
+    stage: Stage, function: str, role: str
+) -> None:
+    await stage.set_up(f"{function}/eventbridge.tick")
+    event = json.loads((SAMPLES / function / "eventbridge.tick.json").read_text())
+    before = await stage.functions[function].invoke(event)
+    os.kill(before.pid, signal.SIGSTOP)
+    query = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = %s"
+    await stage.seed.connection.execute(query, [role])
+    os.kill(before.pid, signal.SIGCONT)
+    after = await stage.functions[function].invoke(event)
+    assert (after.error, after.pid) == (None, before.pid)
+
+
+async def test_a_kept_connection_that_the_receiver_closed_meanwhile_costs_no_attempt(stage: Stage) -> None:
+    receiver = await receivers.serve(certificates=stage.certificates)
+    await stage.set_up("delivery/sqs.two_jobs", f"{receiver.url}/ok")
+    both = json.loads((SAMPLES / "delivery/sqs.two_jobs.json").read_text())
+    first, second = ({"Records": [record]} for record in both["Records"])
+    before = await stage.functions["delivery"].invoke(first)
+    os.kill(before.pid, signal.SIGSTOP)
+    await receiver.stop()
+    port = int(receiver.url.rpartition(":")[2])
+    receiver = await receivers.serve(port=port, certificates=stage.certificates)
+    os.kill(before.pid, signal.SIGCONT)
+    after = await stage.functions["delivery"].invoke(second)
+    await receiver.stop()
+    assert after.pid == before.pid
+    assert await stage.seed.value(COMPLETED_JOBS) == 2
+
+
+async def test_events_are_accepted_while_sqs_is_away(stage: Stage, tmp_path: Path) -> None:
+    """Nobody was told of the event, and the router's tick finds it."""
+    await stage.set_up("ingest/api_gateway.order_created")
+    spec = stage.functions["ingest"].spec
+    away = {**spec.environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    cut_off = LambdaFunction(replace(spec, environment=away), tmp_path)
+    outcome = await cut_off.invoke(json.loads((SAMPLES / "ingest/api_gateway.order_created.json").read_text()))
+    await cut_off.stop()
+    assert outcome.payload["statusCode"] == 202
+    assert outcome.seconds < 10
+    assert "messages not taken" in cut_off.log()
+    tick = json.loads((SAMPLES / "router/eventbridge.tick.json").read_text())
+    assert (await stage.functions["router"].invoke(tick)).payload == {"routed": 1}
