@@ -76,13 +76,10 @@ $(VENV)/.created:
 	    || echo "uv is not available here; pip does its work, more slowly."
 	@touch $@
 
-# $(call install,EXTRAS)
+# $(call install,EXTRAS). uv is quick; where it cannot reach the packages, pip may: it has settings of its own.
 define install
-	@if [ -x $(BIN)/uv ]; then \
-	    $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(1)]'; \
-	else \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'; \
-	fi
+	@{ [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(1)]'; } \
+	    || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 	@touch $@
 endef
 

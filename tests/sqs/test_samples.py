@@ -206,7 +206,9 @@ async def test_events_are_accepted_while_sqs_is_away(stage: Stage, tmp_path: Pat
     spec = stage.functions["ingest"].spec
     away = {**spec.environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
     cut_off = LambdaFunction(replace(spec, environment=away), tmp_path)
-    outcome = await cut_off.invoke(json.loads((SAMPLES / "ingest/api_gateway.order_created.json").read_text()))
+    outcome = await cut_off.invoke(
+        json.loads((SAMPLES / "ingest/api_gateway.order_created.json").read_text())
+    )
     await cut_off.stop()
     assert outcome.payload["statusCode"] == 202
     assert outcome.seconds < 10
