@@ -17,12 +17,14 @@ from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
 from shared.core.errors import DatabaseUnavailable
+from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
 from shared.stages import clean_leases, orchestrate, route_events
 from shared.stages.deliver import Lane
 
 POLL_SECONDS = 1.0
+SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
 
@@ -56,6 +58,8 @@ class PollingWorker:
         self._settings = settings
         self._stopping = asyncio.Event()
         self._clean_now = asyncio.Event()
+        self._clean_rest = min(15.0, settings.lease_seconds / 4)
+        self._start_rest = POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
         self._starter = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
@@ -85,10 +89,12 @@ class PollingWorker:
         async with asyncio.TaskGroup() as group:
             loops = [
                 group.create_task(self._loop("router", self._route, wakes.route)),
-                group.create_task(self._loop("orchestrator", self._start, wakes.start)),
+                group.create_task(
+                    self._loop("orchestrator", self._start, wakes.start, lambda: self._start_rest)
+                ),
                 group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
                 group.create_task(
-                    self._loop("lease_cleaner", self._clean, self._clean_now, self._lease_poll_seconds)
+                    self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
                 ),
                 group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, wakes.first)),
                 group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, wakes.retry)),
@@ -117,12 +123,12 @@ class PollingWorker:
         )
         telemetry.log_moves([move])
 
-    @property
-    def _lease_poll_seconds(self) -> float:
-        return min(15.0, self._settings.lease_seconds / 4)
-
     async def _loop(
-        self, name: str, step: Step, wake: asyncio.Event, poll_seconds: float = POLL_SECONDS
+        self,
+        name: str,
+        step: Step,
+        wake: asyncio.Event,
+        rest_seconds: Callable[[], float] = lambda: POLL_SECONDS,
     ) -> None:
         """Repeat a step while it finds work, else wait for a wake or the next poll."""
         failures = 0
@@ -141,13 +147,13 @@ class PollingWorker:
             if failures:
                 await self._rest(self._stopping, min(5.0, 0.1 * 2**failures))
             elif not found_work:
-                await self._rest(wake, poll_seconds)
+                await self._rest(wake, rest_seconds())
 
     @staticmethod
     async def _rest(event: asyncio.Event, seconds: float) -> None:
-        """Until the event, or the time, give or take a tenth, so that processes do not poll in step."""
+        """Until the event, or the time and up to a tenth more, so that processes do not poll in step."""
         try:
-            async with asyncio.timeout(seconds * random.uniform(0.9, 1.1)):  # noqa: S311 - no secret
+            async with asyncio.timeout(seconds * random.uniform(1, 1.1)):  # noqa: S311 - no secret
                 await event.wait()
         except TimeoutError:
             return
@@ -173,12 +179,18 @@ class PollingWorker:
         if retries:
             self.wakes.retry.set()
         telemetry.log_moves([*first, *retries])
-        return bool(first or retries)
+        if first or retries:
+            return True
+        soonest = await self._starter.run(orchestrate.seconds_until_next_retry)
+        self._start_rest = POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
+        return False
 
     async def _apply(self) -> bool:
         policy = self._settings.retry_policy
         moves = await self._applier.run(lambda connection: orchestrate.apply_results(connection, policy))
         telemetry.log_moves(moves)
+        if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
+            self.wakes.start.set()  # the wait until the soonest retry may have become shorter
         return bool(moves)
 
     async def _clean(self) -> bool:

@@ -15,7 +15,12 @@ from shared.adapters.database import Role
 from tests.sqs.conftest import until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
-pytestmark = [pytest.mark.sqs, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.sqs,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("sqs_pipeline"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -23,7 +23,11 @@ from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
 from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, content_of, holds
 
-pytestmark = [pytest.mark.sqs, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.sqs,
+    pytest.mark.xdist_group("sqs_samples"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
