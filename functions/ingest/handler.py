@@ -1,13 +1,14 @@
-"""Ingest: the routes of events behind API Gateway (spec §5, §8)."""
+"""Ingest: the routes of events behind API Gateway, and the description of the API (spec §5, §8)."""
 
 from typing import Any
 
 from shared.adapters.database import Role
+from shared.runtime import openapi
 from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Event
 from shared.runtime.routes import events
 
-function = ApiFunction(Role.INGEST, events.INGEST_ROUTES)
+function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES])
 
 
 def handler(event: Event, context: Any) -> Any:

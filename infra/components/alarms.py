@@ -1,5 +1,8 @@
 """Alarms, each with the heading of its page in its description: what it means, and what to type."""
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from dataclasses import dataclass
 
 from aws_cdk import Duration

@@ -1,5 +1,8 @@
 """PostgreSQL 18 on RDS, where all state lives; in front of it, if asked for, RDS Proxy."""
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -80,6 +83,7 @@ class Database(Construct):
             self,
             "Proxy",
             proxy_target=rds.ProxyTarget.from_instance(self.instance),
+            db_proxy_name=self._env.prefix,
             default_auth_scheme=rds.DefaultAuthScheme.IAM_AUTH,
             iam_auth=True,
             require_tls=True,

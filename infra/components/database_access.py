@@ -16,7 +16,7 @@ class DatabaseAccess(Protocol):
 
     def environment(self, role: Role) -> dict[str, str]: ...
 
-    def allow_login(self, function: iam.IRole, role: Role) -> None: ...
+    def allow_login(self, function: iam.Role, role: Role) -> None: ...
 
 
 class GivenDatabase:
@@ -28,7 +28,7 @@ class GivenDatabase:
     def environment(self, role: Role) -> dict[str, str]:
         return {"HOOKSAGA_DATABASE_URL": self._url}
 
-    def allow_login(self, function: iam.IRole, role: Role) -> None:
+    def allow_login(self, function: iam.Role, role: Role) -> None:
         """A password in the URL, or none, is all that it takes."""
 
 
@@ -57,7 +57,7 @@ class RdsDatabase:
             return self._instance.db_instance_endpoint_address
         return self._proxy.endpoint
 
-    def allow_login(self, function: iam.IRole, role: Role) -> None:
+    def allow_login(self, function: iam.Role, role: Role) -> None:
         actions, resource = ["rds-db:connect"], self._user_arn(role)
         if role is Role.OWNER:
             actions, resource = ["secretsmanager:GetSecretValue"], self._secret_arn

@@ -4,6 +4,9 @@ CloudFormation waits for the answer. A migration that fails is the deployment's 
 its reason, and CloudFormation goes back to what ran before.
 """
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from aws_cdk import CfnElement, CustomResource, Stack
 from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr

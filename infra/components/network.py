@@ -1,5 +1,8 @@
 """The VPC: where functions, database and endpoints stand, and the one way out, with a fixed address."""
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct

@@ -1,5 +1,7 @@
 """The queues: ids on their way from one function to the next, each with a queue for what was tried too often."""
 
+from typing import Any
+
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
@@ -25,7 +27,7 @@ class Queues(Construct):
         for queue in Queue:
             self._add(queue)
 
-    def allow_sending(self, role: iam.IRole, queue: Queue) -> None:
+    def allow_sending(self, role: iam.Role, queue: Queue) -> None:
         """SQS asks for SendMessage when a batch is sent; the emulator asks for an action of its own."""
         actions = ["sqs:SendMessage", *(["sqs:SendMessageBatch"] if self._env.is_local else [])]
         role.add_to_principal_policy(
@@ -55,9 +57,7 @@ class Queues(Construct):
             ),
         )
 
-    def _queue(
-        self, name: str, queue: Queue, suffix: str, retention: Duration, **options: object
-    ) -> sqs.Queue:
+    def _queue(self, name: str, queue: Queue, suffix: str, retention: Duration, **options: Any) -> sqs.Queue:
         return sqs.Queue(
             self,
             name,
@@ -65,5 +65,5 @@ class Queues(Construct):
             retention_period=retention,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=None if self._env.is_local else True,  # an emulator speaks plain HTTP
-            **options,  # type: ignore[arg-type]
+            **options,
         )

@@ -1,6 +1,10 @@
 """The HTTP API: every route of every function that has routes, behind API Gateway (REST, v1)."""
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import aws_apigateway as gateway
 from aws_cdk import aws_certificatemanager as acm
@@ -77,7 +81,7 @@ class RestApi(Construct):
             resource.endpoint_access_mode = "STRICT"
         return api
 
-    def _watching(self) -> dict[str, object]:
+    def _watching(self) -> dict[str, Any]:
         """Throttling, and a line for each request that names neither body nor key."""
         env = self._env
         log: logs.ILogGroup = log_group(self, "AccessLog", f"/hooksaga/{env.name}/access", env)

@@ -38,7 +38,7 @@ class SecretsKey(Construct):
     def environment(self) -> dict[str, str]:
         return {"HOOKSAGA_SECRETS_KEY_ARN": self._secret.secret_arn}
 
-    def allow_reading(self, role: iam.IRole) -> None:
+    def allow_reading(self, role: iam.Role) -> None:
         """By its name and the six characters that AWS adds to it: not every emulator knows a secret's ARN by Ref."""
         stack = Stack.of(self)
         arn = (

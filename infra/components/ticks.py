@@ -1,5 +1,8 @@
 """A tick every minute for the functions that find lost work by SQL. What one tick misses, the next one finds."""
 
+# pyright: reportArgumentType=false
+# The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
+
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets

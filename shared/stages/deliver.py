@@ -19,12 +19,10 @@ from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
 from shared.core.errors import RowRefused
 from shared.core.outcomes import ErrorCode
+from shared.core.product import USER_AGENT
 from shared.core.saga import JobStatus
 from shared.core.signing import InvalidSecret, decode_secret, sign
 from shared.stages.batches import run_isolating
-
-VERSION = "0.1.0"
-USER_AGENT = f"hooksaga/{VERSION}"
 
 
 class Lane(StrEnum):

@@ -15,8 +15,8 @@ from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
 from shared.core.errors import Conflict, InvalidInput
+from shared.core.product import USER_AGENT
 from shared.core.signing import InvalidSecret, decode_secret, sign
-from shared.stages.deliver import USER_AGENT
 from shared.stages.subscriptions import Subscription
 
 VERIFY_TIMEOUT_SECONDS = 10

@@ -1,12 +1,18 @@
 """What the docs claim of the code is true."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from starlette.routing import Route
 
+from infra.openapi_file import OPENAPI_FILE, openapi_text
 from infra.state_diagram import STATES_PAGE, states_page
 from shared.core.outcomes import ErrorCode
+from shared.core.product import VERSION
+from shared.runtime.app import ALL_ROUTES
+from shared.runtime.openapi import openapi_document
 from shared.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +26,29 @@ def _sources() -> str:
 
 def test_the_state_diagram_is_the_table() -> None:
     assert STATES_PAGE.read_text(encoding="utf-8") == states_page()
+
+
+def test_the_committed_description_of_the_api_is_the_served_one() -> None:
+    assert OPENAPI_FILE.read_text(encoding="utf-8") == openapi_text()
+
+
+def test_every_route_is_described_and_every_described_route_exists() -> None:
+    described = {
+        (method.upper(), path) for path, item in openapi_document()["paths"].items() for method in item
+    }
+    served = {
+        (method, route.path)
+        for route in ALL_ROUTES
+        if isinstance(route, Route)
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert described == served
+
+
+def test_the_version_is_the_packages_own() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
 
 
 def test_every_error_code_of_the_api_is_documented() -> None:

@@ -3,6 +3,7 @@ fails, an upgrade with open work, and nothing left at the end. The tests run in 
 
 import asyncio
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,12 @@ from infra.local.receiver import Receiver, serve
 from infra.local.tls import Certificates, ensure_certificates
 from tests.infra.conftest import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    # The deployed function keeps its connection to a receiver that has ended with its test's loop.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 CARRIED = ("infra", "functions", "shared", "sql")
 FILES = ("cdk.json", "pyproject.toml", "constraints.txt")
@@ -39,16 +45,19 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def place(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+def place(checkout: Path) -> Iterator[LocalStack]:
     """Bootstrapped and empty."""
     try:
         interpreter()
     except NoEmulator as missing:
         pytest.skip(str(missing))
-    with pytest.MonkeyPatch.context() as environment:
+    with (
+        pytest.MonkeyPatch.context() as environment,
+        tempfile.TemporaryDirectory(prefix="hooksaga-") as folder,
+    ):
         environment.delenv("AWS_ENDPOINT_URL", raising=False)
         environment.delenv("HOOKSAGA_DATABASE_URL", raising=False)
-        with local_stack(tmp_path_factory.mktemp("deployment"), root=checkout) as stack:
+        with local_stack(Path(folder), root=checkout) as stack:
             stack.bootstrap()
             yield stack
 

@@ -1,0 +1,277 @@
+"""The OpenAPI 3.1 description of the HTTP API, served at /v1/openapi.json and committed as docs/openapi.json.
+
+Request bodies come from the models that check them. A test holds the committed file against this, and another lets a
+generator of requests compare every answer of the running API with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shared.core.models import NewSubscription, RequeueFilter, SecretRotation, SubscriptionChange
+from shared.core.product import VERSION
+from shared.runtime import openapi_schemas as schemas
+from shared.runtime.http_api import json_response
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """One route. answers: status to schema name, None for no body. problems: statuses beyond those of every route."""
+
+    method: str
+    path: str
+    summary: str
+    scopes: tuple[str, ...]
+    answers: Mapping[str, str | None]
+    problems: str = ""
+    body: str | None = None
+    body_is_optional: bool = False
+    parameters: tuple[str, ...] = ()
+    media_types: tuple[str, ...] = ("application/json",)
+
+
+_DEAD_LETTER_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_BODY = "400 408 413 415 422"
+
+_OPERATIONS = (
+    _Operation(
+        "post",
+        "/v1/events",
+        "Accept one event",
+        ("events:write",),
+        {"202": "AcceptedEvent", "200": "AcceptedEvent"},
+        f"{_BODY} 409",
+        "NewEvent",
+        parameters=("idempotency_key",),
+        media_types=("application/json", "application/cloudevents+json"),
+    ),
+    _Operation(
+        "post",
+        "/v1/events/batch",
+        "Accept up to 500 events, with an answer each",
+        ("events:write",),
+        {"200": "BatchAnswer"},
+        _BODY,
+        "NewEvents",
+    ),
+    _Operation(
+        "get",
+        "/v1/events/{id}",
+        "One event, its sagas, and their attempts",
+        ("events:write", "admin"),
+        {"200": "Event"},
+        "404",
+        parameters=("event_id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/subscriptions",
+        "Create a subscription; its secret is shown this once",
+        ("subscriptions:write",),
+        {"201": "SubscriptionWithSecret"},
+        _BODY,
+        "NewSubscription",
+    ),
+    _Operation(
+        "get",
+        "/v1/subscriptions",
+        "List subscriptions, newest first",
+        ("subscriptions:write",),
+        {"200": "SubscriptionList"},
+        "422",
+        parameters=("event_type", "limit", "cursor"),
+    ),
+    _Operation(
+        "get",
+        "/v1/subscriptions/{id}",
+        "Show a subscription",
+        ("subscriptions:write",),
+        {"200": "Subscription"},
+        "404",
+        parameters=("id",),
+    ),
+    _Operation(
+        "patch",
+        "/v1/subscriptions/{id}",
+        "Change a subscription",
+        ("subscriptions:write",),
+        {"200": "Subscription"},
+        f"{_BODY} 404",
+        "SubscriptionChange",
+        parameters=("id",),
+    ),
+    _Operation(
+        "delete",
+        "/v1/subscriptions/{id}",
+        "Deactivate a subscription for good",
+        ("subscriptions:write",),
+        {"204": None},
+        "404",
+        parameters=("id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/subscriptions/{id}/verify",
+        "Send the challenge to the callback URL",
+        ("subscriptions:write",),
+        {"200": "Subscription"},
+        "404 409 422",
+        parameters=("id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/subscriptions/{id}/rotate-secret",
+        "Make a new secret; both sign until the old one expires",
+        ("subscriptions:write",),
+        {"200": "SubscriptionWithSecret"},
+        f"{_BODY} 404",
+        "SecretRotation",
+        body_is_optional=True,
+        parameters=("id",),
+    ),
+    _Operation(
+        "get",
+        "/v1/dead-letters",
+        "List dead letters, newest first",
+        ("admin",),
+        {"200": "DeadLetterList"},
+        "422",
+        parameters=(*_DEAD_LETTER_FILTERS, "limit", "cursor"),
+    ),
+    _Operation(
+        "post",
+        "/v1/dead-letters/requeue",
+        "Requeue all dead letters that match",
+        ("admin",),
+        {"200": "RequeuedMatches"},
+        _BODY,
+        "RequeueFilter",
+        body_is_optional=True,
+    ),
+    _Operation(
+        "get",
+        "/v1/dead-letters/{id}",
+        "Show a dead letter with its payload",
+        ("admin",),
+        {"200": "DeadLetterWithPayload"},
+        "404",
+        parameters=("id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/dead-letters/{id}/requeue",
+        "Requeue one dead letter as a new saga",
+        ("admin",),
+        {"201": "Requeued", "200": "Requeued"},
+        "404 409",
+        parameters=("id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/sagas/{id}/cancel",
+        "End a saga that waits",
+        ("admin",),
+        {"202": "CanceledSaga", "200": "CanceledSaga"},
+        "404 409",
+        parameters=("id",),
+    ),
+    _Operation("get", "/v1/stats", "The backlog now", ("admin",), {"200": "Stats"}),
+    _Operation("get", "/v1/openapi.json", "This document", (), {"200": "OpenApi"}),
+    _Operation("get", "/healthz", "Whether the database answers", (), {"200": "Health"}),
+)
+
+
+@cache
+def openapi_document() -> Json:
+    """The whole document."""
+    paths: dict[str, Json] = {}
+    for operation in _OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "hooksaga",
+            "version": VERSION,
+            "summary": "Reliable webhook delivery",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {**schemas.SCHEMAS, **_model_schemas()},
+            "parameters": schemas.PARAMETERS,
+            "responses": {"Problem": _content("Problem", "application/problem+json", "What went wrong")},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "hs_…"}},
+        },
+    }
+
+
+def _operation(operation: _Operation) -> Json:
+    described: Json = {
+        "operationId": _operation_id(operation),
+        "summary": operation.summary,
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in operation.parameters],
+        "responses": _responses(operation),
+    }
+    if operation.scopes:
+        described["security"] = [{"key": []}]
+        described["description"] = (
+            "Needs the scope " + " or ".join(f"`{scope}`" for scope in operation.scopes) + "."
+        )
+    if operation.body:
+        schema = {"schema": {"$ref": f"#/components/schemas/{operation.body}"}}
+        content = {"application/json": schema}
+        if "application/cloudevents+json" in operation.media_types:
+            content["application/cloudevents+json"] = {"schema": {"$ref": "#/components/schemas/CloudEvent"}}
+        described["requestBody"] = {"required": not operation.body_is_optional, "content": content}
+    return described
+
+
+def _operation_id(operation: _Operation) -> str:
+    words = operation.path.removeprefix("/v1").replace("{id}", "one").replace(".json", "")
+    return "_".join([operation.method, *words.replace("-", "_").strip("/").split("/")])
+
+
+def _responses(operation: _Operation) -> Json:
+    answers = {
+        status: _content(name, "application/json", operation.summary)
+        if name
+        else {"description": operation.summary}
+        for status, name in operation.answers.items()
+    }
+    return answers | {status: {"$ref": "#/components/responses/Problem"} for status in _problems(operation)}
+
+
+def _problems(operation: _Operation) -> list[str]:
+    """A key can be missing or too weak wherever one is needed, and the database away wherever it is asked."""
+    keys = ["401", "403", "503"] if operation.scopes else []
+    health = ["503"] if operation.path == "/healthz" else []
+    return sorted({*operation.problems.split(), *keys, *health})
+
+
+def _content(schema: str, media_type: str, description: str) -> Json:
+    content = {media_type: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": description, "content": content}
+
+
+def _model_schemas() -> Json:
+    models: tuple[type[BaseModel], ...] = (NewSubscription, SubscriptionChange, SecretRotation, RequeueFilter)
+    return {
+        model.__name__: model.model_json_schema(ref_template="#/components/schemas/{model}")
+        for model in models
+    }
+
+
+async def serve_openapi(_request: Request) -> Response:
+    """No key is needed: it tells nothing that is not public."""
+    return json_response(openapi_document())
+
+
+ROUTES = [Route("/v1/openapi.json", serve_openapi, methods=["GET"])]

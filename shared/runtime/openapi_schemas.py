@@ -1,0 +1,204 @@
+"""Schemas and parameters of the OpenAPI document that no model checks: answers, ids, and raw event bodies."""
+
+from typing import Any
+
+from shared.core.outcomes import ErrorCode
+from shared.core.saga import JobStatus, SagaStatus
+
+Json = dict[str, Any]
+
+NAME_PATTERN = "^[A-Za-z0-9_.:/-]{1,100}$"
+MAX_ID = 2**63 - 1
+
+TEXT: Json = {"type": "string"}
+NUMBER: Json = {"type": "integer", "minimum": 0}
+ID: Json = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
+FLAG: Json = {"type": "boolean"}
+TIME: Json = {"type": "string", "format": "date-time"}
+NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
+EVENT_ID: Json = {"type": "string", "pattern": "^evt_[0-9a-f]{32}$"}
+ANY_JSON: Json = {"description": "any JSON value, kept to the byte"}
+
+
+def maybe(schema: Json) -> Json:
+    """The schema, or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def record(required: Json, optional: Json | None = None, *, closed: bool = False) -> Json:
+    """An object. Answers may get more fields later; a closed one takes no others now."""
+    schema: Json = {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+    }
+    return {**schema, "additionalProperties": False} if closed else schema
+
+
+def listed(schema: str) -> Json:
+    """A page of a list."""
+    items: Json = {"type": "array", "items": {"$ref": f"#/components/schemas/{schema}"}}
+    return record({"items": items, "next": maybe(TEXT)})
+
+
+def _ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_SUBSCRIPTION: Json = {
+    "id": ID,
+    "tenant_id": NAME,
+    "event_type": NAME,
+    "callback_url": TEXT,
+    "pending_callback_url": maybe(TEXT),
+    "description": TEXT,
+    "active": FLAG,
+    "verified": FLAG,
+    "eligible_since": maybe(TIME),
+    "max_retry_limit": maybe(NUMBER),
+    "base_delay_seconds": maybe({"type": "number"}),
+    "timeout_seconds": maybe({"type": "number"}),
+    "headers": {"type": "object", "additionalProperties": TEXT},
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+
+_ATTEMPT: Json = {
+    "id": ID,
+    "attempt_number": NUMBER,
+    "status": {"enum": [status.value for status in JobStatus]},
+    "attempt_at": TIME,
+    "leased_at": maybe(TIME),
+    "finished_at": maybe(TIME),
+    "duration_ms": maybe(NUMBER),
+    "response_status": maybe(NUMBER),
+    "error_code": maybe(_ref("ErrorCode")),
+    "response_body": maybe(TEXT),
+    "worker_id": maybe(TEXT),
+}
+
+_SAGA: Json = {
+    "id": ID,
+    "subscription_id": ID,
+    "status": {"enum": [status.value for status in SagaStatus]},
+    "attempt_count": NUMBER,
+    "next_attempt_at": TIME,
+    "final_error_code": maybe(_ref("ErrorCode")),
+    "requeued_from": maybe(ID),
+    "attempts": {"type": "array", "items": _ref("Attempt")},
+}
+
+_DEAD_LETTER: Json = {
+    "id": ID,
+    "saga_id": ID,
+    "event_id": EVENT_ID,
+    "subscription_id": ID,
+    "tenant_id": NAME,
+    "event_type": NAME,
+    "final_error_code": maybe(_ref("ErrorCode")),
+    "failed_at": TIME,
+    "requeued_as": maybe(ID),
+}
+
+_NEW_EVENT: Json = {"event_type": NAME, "payload": ANY_JSON}
+_KEY: Json = {"type": "string", "pattern": "^[ -~]{1,255}$"}
+_ACCEPTED: Json = {"id": EVENT_ID, "event_type": NAME, "created_at": TIME, "duplicate": FLAG}
+
+SCHEMAS: Json = {
+    "NewEvent": record(_NEW_EVENT, {"tenant_id": maybe(NAME)}, closed=True),
+    "NewEvents": record(
+        {
+            "items": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 500,
+                "items": {
+                    "description": "as NewEvent, with an idempotency_key; a bad item is answered alone"
+                },
+            }
+        },
+        closed=True,
+    ),
+    "CloudEvent": record(
+        {"specversion": {"const": "1.0"}, "id": TEXT, "source": TEXT, "type": NAME},
+        {"data": ANY_JSON, "datacontenttype": TEXT, "tenantid": NAME},
+    ),
+    "AcceptedEvent": record(_ACCEPTED),
+    "BatchAnswer": record(
+        {
+            "items": {
+                "type": "array",
+                "items": {"anyOf": [_ref("AcceptedEvent"), record({"error": _ref("ItemProblem")})]},
+            }
+        }
+    ),
+    "Attempt": record(_ATTEMPT),
+    "Saga": record(_SAGA),
+    "Event": record(
+        {
+            "id": EVENT_ID,
+            "event_type": NAME,
+            "tenant_id": NAME,
+            "created_at": TIME,
+            "payload": ANY_JSON,
+            "sagas": {"type": "array", "items": _ref("Saga")},
+        }
+    ),
+    "Subscription": record(_SUBSCRIPTION),
+    "SubscriptionWithSecret": record({**_SUBSCRIPTION, "secret": {"type": "string", "pattern": "^whsec_"}}),
+    "SubscriptionList": listed("Subscription"),
+    "DeadLetter": record(_DEAD_LETTER),
+    "DeadLetterWithPayload": record({**_DEAD_LETTER, "payload_snapshot": ANY_JSON}),
+    "DeadLetterList": listed("DeadLetter"),
+    "Requeued": record({"dead_letter_id": ID, "saga_id": ID}),
+    "RequeuedMatches": record({"matched": NUMBER, "requeued": NUMBER, "skipped": NUMBER, "dry_run": FLAG}),
+    "CanceledSaga": record({"saga_id": ID, "status": TEXT}),
+    "Stats": record(
+        {
+            **dict.fromkeys(("outbox", "sagas_waiting", "sagas_due", "jobs_pending", "jobs_leased"), NUMBER),
+            **dict.fromkeys(("results_unapplied", "dead_letters_24h", "delivered_last_minute"), NUMBER),
+            "oldest_due_seconds": maybe({"type": "number"}),
+        }
+    ),
+    "OpenApi": record({"openapi": TEXT, "paths": {"type": "object"}}),
+    "Health": record({"status": {"const": "ok"}}),
+    "ErrorCode": {
+        "type": "string",
+        "anyOf": [{"enum": [code.value for code in ErrorCode]}, {"pattern": "^http_[0-9]{3}$"}],
+    },
+    "ItemProblem": record({"type": TEXT, "status": NUMBER, "code": TEXT, "detail": TEXT}, {"field": TEXT}),
+    "Problem": record(
+        {"type": TEXT, "title": TEXT, "status": NUMBER, "detail": TEXT, "code": TEXT, "request_id": TEXT},
+        {"field": TEXT},
+    ),
+}
+
+
+def _query(name: str, schema: Json, description: str) -> Json:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+
+
+PARAMETERS: Json = {
+    "id": {"name": "id", "in": "path", "required": True, "schema": ID},
+    "event_id": {"name": "id", "in": "path", "required": True, "schema": EVENT_ID},
+    "idempotency_key": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "schema": _KEY,
+        "description": "Makes the call safe to repeat. Kept as long as the event.",
+    },
+    "limit": _query(
+        "limit", {"type": "integer", "default": 50, "minimum": 1, "maximum": 250}, "Rows of a page."
+    ),
+    "cursor": _query("cursor", TEXT, "`next` of the page before."),
+    "subscription_id": _query("subscription_id", ID, "Only of this subscription."),
+    "event_type": _query(
+        "event_type", {"type": "string", "minLength": 1, "maxLength": 100}, "Only of this type."
+    ),
+    "error_code": _query(
+        "error_code", {"type": "string", "minLength": 1, "maxLength": 100}, "Only with this word."
+    ),
+    "failed_after": _query("failed_after", TIME, "Not before this time."),
+    "failed_before": _query("failed_before", TIME, "Before this time."),
+}

@@ -1,0 +1,54 @@
+"""Each alarm has its page, and each page its alarm."""
+
+import re
+
+import pytest
+
+pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
+
+from infra.deployment_diagram import PAGE, diagram, page_with
+from tests.infra.conftest import ROOT
+from tests.infra.deployment import Deployment
+
+RUNBOOK = ROOT / "docs" / "operations" / "alarms.md"
+WORK = ("routing", "orchestration", "delivery", "delivery-retry")
+
+
+def pages_of(deployment: Deployment) -> set[str]:
+    alarms = deployment.of_type("AWS::CloudWatch::Alarm").values()
+    return {one["Properties"]["AlarmDescription"].split("#")[1] for one in alarms}
+
+
+def test_every_alarm_leads_to_a_heading_and_every_heading_has_an_alarm(dev: Deployment) -> None:
+    headings = set(re.findall(r"^## (.+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE))
+    assert pages_of(dev) == headings
+
+
+def test_every_alarm_tells_somebody(anywhere: Deployment) -> None:
+    (topic,) = anywhere.of_type("AWS::SNS::Topic")
+    for one in anywhere.of_type("AWS::CloudWatch::Alarm").values():
+        assert [anywhere.text(action) for action in one["Properties"]["AlarmActions"]] == [topic]
+
+
+@pytest.mark.parametrize("queue", WORK)
+def test_what_is_given_up_raises_an_alarm(anywhere: Deployment, queue: str) -> None:
+    watched = {
+        anywhere.text(dimension["Value"]).split(".")[0]
+        for one in anywhere.of_type("AWS::CloudWatch::Alarm").values()
+        if one["Properties"].get("MetricName") == "ApproximateNumberOfMessagesVisible"
+        for dimension in one["Properties"]["Dimensions"]
+    }
+    assert anywhere.queue(f"{queue}-redrive") in watched
+
+
+def test_an_operator_is_told_the_next_command(anywhere: Deployment) -> None:
+    outputs = {
+        name: one["Value"] for template in anywhere.templates for name, one in template["Outputs"].items()
+    }
+    assert {"ApiUrl", "AdminFunction", "NextStep", "DeadTasksQueueUrl", "AlarmTopic"} <= set(outputs)
+    assert outputs["AdminFunction"] in outputs["NextStep"]
+
+
+def test_the_drawing_is_of_the_templates(dev: Deployment) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == page_with(diagram(dev.resources)), "python -m infra.deployment_diagram"
