@@ -108,9 +108,10 @@ def _sends(resources: Resources, functions: dict[str, str], queues: dict[str, st
 
 def _leaves(resources: Resources, functions: dict[str, str]) -> Iterator[str]:
     for function_id, one in resources.items():
-        if one["Type"] == "AWS::Lambda::Function" and function_id in functions:
-            if "Outbound" in _id(one["Properties"]["VpcConfig"]["SecurityGroupIds"][0]):
-                yield f"    {functions[function_id]} -. 443 .-> receivers>receivers]"
+        if one["Type"] != "AWS::Lambda::Function" or function_id not in functions:
+            continue
+        if "Outbound" in _id(one["Properties"]["VpcConfig"]["SecurityGroupIds"][0]):
+            yield f"    {functions[function_id]} -. 443 .-> receivers>receivers]"
 
 
 def _id(value: Any) -> str:

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from starlette.routing import BaseRoute
 
+from functions.admin.handler import function as admin
+from functions.ingest.handler import function as ingest
+from functions.subscriptions.handler import function as subscriptions
 from shared.adapters.database import Role
 from shared.adapters.queues import Queue
-from shared.runtime.routes import events, operations, subscriptions
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionDesign:
-    """What one function is given, and nothing else. `routes` are the gateway's ways to it."""
+    """What one function is given, and nothing else. `routes` are those that its own code answers."""
 
     role: Role
     reads: Sequence[Queue] = ()
@@ -24,7 +26,7 @@ class FunctionDesign:
 
 
 DESIGNS = {
-    "ingest": FunctionDesign(Role.INGEST, sends=(Queue.ROUTING,), routes=events.INGEST_ROUTES),
+    "ingest": FunctionDesign(Role.INGEST, sends=(Queue.ROUTING,), routes=ingest.routes),
     "router": FunctionDesign(Role.ROUTER, reads=(Queue.ROUTING,), sends=(Queue.ORCHESTRATION,), ticks=True),
     "orchestrator": FunctionDesign(
         Role.ORCHESTRATOR,
@@ -41,12 +43,12 @@ DESIGNS = {
     ),
     "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
     "subscriptions": FunctionDesign(
-        Role.SUBSCRIPTIONS, routes=subscriptions.ROUTES, opens_secrets=True, calls_receivers=True
+        Role.SUBSCRIPTIONS, routes=subscriptions.routes, opens_secrets=True, calls_receivers=True
     ),
     "admin": FunctionDesign(
         Role.ADMIN,
         sends=(Queue.ORCHESTRATION,),
-        routes=[*events.ADMIN_ROUTES, *operations.ROUTES],
+        routes=admin.routes,
     ),
 }
 """All but migrate, which is no part of the flow: see components.migration."""
