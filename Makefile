@@ -12,12 +12,14 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-dev install-infra demo up test check format bench lock clean
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test check format bench lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.installed-local ## what one machine needs to run hooksaga, in .venv
+
+install-sqs: $(VENV)/.installed-sqs ## and what SQS mode on one machine needs
 
 install-dev: $(VENV)/.installed-dev ## and what the tests and checks need
 
@@ -31,6 +33,20 @@ up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
 
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)
+
+localstack: install-sqs ## SQS mode on PostgreSQL 18 and LocalStack in Docker
+	docker compose -f infra/local/sqs/compose.yaml up --detach --wait
+	HOOKSAGA_DATABASE_URL=postgresql://postgres:hooksaga-local@127.0.0.1:54329/hooksaga \
+	    LOCALSTACK_HOST=127.0.0.1:4566 $(BIN)/hooksaga up --sqs $(ARGS)
+
+demo-sqs: install-sqs ## the demo through real queues and the Lambda functions, without Docker
+	$(BIN)/hooksaga demo --sqs $(ARGS)
+
+synth: install-infra ## the CloudFormation templates, checked, without an AWS account
+	$(BIN)/python -m infra.cdk_cli synth --all --quiet $(ARGS)
+
+deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an event through it, take it down
+	$(BIN)/python -m infra.deploy_local $(ARGS)
 
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
@@ -86,13 +102,17 @@ endef
 $(VENV)/.installed-local: $(VENV)/.created pyproject.toml constraints.txt
 	$(call install,local)
 
-$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)infra$(,)dev)
+$(VENV)/.installed-sqs: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local$(,)sqs)
 	@touch $(VENV)/.installed-local
 
+$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local$(,)infra$(,)dev)
+	@touch $(VENV)/.installed-local $(VENV)/.installed-sqs $(VENV)/.installed-infra
+
 $(VENV)/.installed-infra: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)dev$(,)infra)
-	@touch $(VENV)/.installed-local $(VENV)/.installed-dev
+	$(call install,local$(,)infra)
+	@touch $(VENV)/.installed-local
 
 # A comma in an argument of $(call) has to hide in a variable.
 , := ,

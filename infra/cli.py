@@ -17,6 +17,7 @@ from infra.commands import (
     subscriptions,
 )
 from infra.commands.failures import CommandGroup
+from infra.local.sqs import command as sqs_command
 
 RUN = "On this machine"
 USE = "Through the API"
@@ -33,6 +34,7 @@ app.command(rich_help_panel=RUN)(run.up)
 app.command(rich_help_panel=RUN)(run.demo)
 app.command(rich_help_panel=RUN)(run.receiver)
 app.command(rich_help_panel=RUN)(bench.bench)
+app.command(rich_help_panel=RUN)(sqs_command.invoke)
 app.command(rich_help_panel=USE)(send.send)
 app.add_typer(events.app, name="events", rich_help_panel=USE)
 app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)

@@ -20,6 +20,9 @@ LOOPBACK = "127.0.0.0/8,::1/128"
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+BySqs = Annotated[
+    bool, typer.Option("--sqs", help="By the Lambda functions and their queues, instead of polling.")
+]
 
 
 def up(
@@ -31,13 +34,14 @@ def up(
             help="Deliver to this machine too, and trust the certificate of `hooksaga receiver`.",
         ),
     ] = False,
+    sqs: BySqs = False,
 ) -> None:
     """Run everything on this machine until Ctrl-C or SIGTERM.
 
     The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
     at once. Killed at any moment it loses nothing.
     """
-    asyncio.run(_serve(_settings_of_up(local_receivers), port))
+    asyncio.run(_serve(_settings_of_up(local_receivers), port, sqs))
 
 
 def _settings_of_up(local_receivers: bool) -> "Settings":
@@ -53,11 +57,19 @@ def _settings_of_up(local_receivers: bool) -> "Settings":
     return read_settings(egress_allow=allowed, ca_file=ca_file)
 
 
-async def _serve(settings: "Settings", port: int) -> None:
+def _system(settings: "Settings", port: int, sqs: bool) -> "LocalSystem":
+    if sqs:
+        from infra.local.sqs.system import SqsSystem
+
+        return SqsSystem(settings, port=port)
     from infra.local.system import LocalSystem
 
+    return LocalSystem(settings, port=port)
+
+
+async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
     stop = stop_on_signals()
-    system = LocalSystem(settings, port=port)
+    system = _system(settings, port, sqs)
     try:
         url = await system.start()
     except OSError as error:
@@ -104,20 +116,30 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave everything running at the end, until Ctrl-C.")
     ] = False,
+    sqs: BySqs = False,
 ) -> None:
     """Deliver sample events to good and bad subscribers.
 
     Shows how each delivery ended; exit code 1 when one did not end as it should.
     """
-    from infra.local.demo import run_demo
     from shared.runtime.settings import read_settings
     from shared.runtime.telemetry import logger
 
     logger.setLevel("CRITICAL")
     interrupt_on_sigterm()
     console: Any = _demo_console()
-    good = asyncio.run(run_demo(read_settings().data_dir, console, keep=_keep_running if keep else None))
+    good = asyncio.run(_story(sqs)(read_settings().data_dir, console, keep=_keep_running if keep else None))
     raise typer.Exit(0 if good else FAILED)
+
+
+def _story(sqs: bool) -> Any:
+    if sqs:
+        from infra.local.sqs.demo import run_sqs_demo
+
+        return run_sqs_demo
+    from infra.local.demo import run_demo
+
+    return run_demo
 
 
 def _demo_console() -> Any:

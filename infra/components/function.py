@@ -41,17 +41,42 @@ class LeastFunction(Construct):
         reserve: bool = False,
     ) -> None:
         super().__init__(scope, name)
-        function_name = f"{env.prefix}-{name}"
-        self.log = log_group(self, "Log", f"/aws/lambda/{function_name}", env)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        self.log.grant_write(self.role)
+        self._env = env
+        self._name = f"{env.prefix}-{name}"
+        self.log = log_group(self, "Log", f"/aws/lambda/{self._name}", env)
+        self.role = self._role(place)
+        self.function = self._function(name, limits, place, environment, reserve)
+        allow(
+            self.function,
+            "AwsSolutions-L1",
+            "The Python that bundles are made for: infra/bundling.py names both.",
+        )
+
+    def _role(self, place: Place | None) -> iam.Role:
+        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.log.grant_write(role)
         if place is not None:
-            self._allow_network_interfaces(function_name)
-        machine = this_machine(env.local_python) if env.is_local else ARM
-        self.function = lambda_.Function(
+            self._allow_network_interfaces(role)
+        allow(
+            role,
+            "AwsSolutions-IAM5[Resource::*]",
+            "Traces and network interfaces: AWS offers no narrower resource for these actions.",
+        )
+        return role
+
+    def _function(
+        self,
+        name: str,
+        limits: FunctionLimits,
+        place: Place | None,
+        environment: Mapping[str, str],
+        reserve: bool,
+    ) -> lambda_.Function:
+        machine = this_machine(self._env.local_python) if self._env.is_local else ARM
+        return lambda_.Function(
             self,
             "Function",
-            function_name=function_name,
+            function_name=self._name,
             handler=f"functions.{name}.handler.handler",
             runtime=RUNTIME,
             architecture=machine.architecture,
@@ -62,31 +87,21 @@ class LeastFunction(Construct):
             timeout=Duration.seconds(limits.timeout_seconds),
             memory_size=limits.memory_mb,
             reserved_concurrent_executions=limits.concurrency if reserve else None,
-            tracing=lambda_.Tracing.DISABLED if env.is_local else lambda_.Tracing.ACTIVE,
+            tracing=lambda_.Tracing.DISABLED if self._env.is_local else lambda_.Tracing.ACTIVE,
             vpc=place.vpc if place else None,
             vpc_subnets=place.subnets if place else None,
             security_groups=[place.security_group] if place else None,
         )
-        allow(
-            self.function,
-            "AwsSolutions-L1",
-            "The Python that bundles are made for: infra/bundling.py names both.",
-        )
-        allow(
-            self.role,
-            "AwsSolutions-IAM5[Resource::*]",
-            "Traces and network interfaces: AWS offers no narrower resource for these actions.",
-        )
 
-    def _allow_network_interfaces(self, function_name: str) -> None:
+    def _allow_network_interfaces(self, role: iam.Role) -> None:
         """Lambda needs this to put a function into a VPC; the function's own code does not, and may not."""
         stack = Stack.of(self)
-        itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
+        itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{self._name}"
         for effect, conditions in (
             (iam.Effect.ALLOW, None),
             (iam.Effect.DENY, {"ArnEquals": {"lambda:SourceFunctionArn": itself}}),
         ):
-            self.role.add_to_policy(
+            role.add_to_policy(
                 iam.PolicyStatement(
                     effect=effect, actions=list(_NETWORK_INTERFACES), resources=["*"], conditions=conditions
                 )

@@ -17,7 +17,7 @@ from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
 from infra.components.kept_logs import log_group
 from infra.settings import Environment
-from shared.runtime.http_api import PROBLEM_TYPE
+from shared.runtime.http_api import PROBLEM_TYPE, RETRY_AFTER_SECONDS
 
 STAGE = "api"
 """In the URL before every path, unless there is a domain of your own."""
@@ -128,11 +128,14 @@ class RestApi(Construct):
             f'{{"type": "{PROBLEM_TYPE}{code}", "title": "{code.replace("_", " ")}", '
             f'"status": {status}, "code": "{code}", "request_id": "$context.requestId"}}'
         )
+        headers = {"content-type": "'application/problem+json'"}
+        if status in (429, 503):
+            headers["retry-after"] = f"'{RETRY_AFTER_SECONDS}'"
         self.api.add_gateway_response(
             f"Answer{status}{code.title().replace('_', '')}",
             type=response_type,
             status_code=str(status),
-            response_headers={"content-type": "'application/problem+json'"},
+            response_headers=headers,
             templates={"application/json": problem},
         )
 

@@ -182,7 +182,9 @@ class PollingWorker:
         if first or retries:
             return True
         soonest = await self._starter.run(orchestrate.seconds_until_next_retry)
-        self._start_rest = POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
+        self._start_rest = (
+            POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
+        )
         return False
 
     async def _apply(self) -> bool:
