@@ -54,17 +54,19 @@ SELECT room.subscription_id, oldest.ids
 
 -- name: claim_jobs
 -- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody
--- else's (r02 §2.3). Configuration is read here, so a change of address, secret or timeout counts from the
+-- else's (r02 §2.3). The status is compared as text wherever rows are named by id: a planner with statistics
+-- from before a backlog takes the index of all waiting rows for the shortest way, and reads them all each
+-- time; as text only the primary key can serve. Configuration is read here, so a change of address, secret or timeout counts from the
 -- next attempt on.
 WITH picked AS MATERIALIZED (
     SELECT id FROM webhook_delivery_jobs
-     WHERE id = ANY (%(job_ids)s::bigint[]) AND status = 'Pending'
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
      ORDER BY id FOR UPDATE SKIP LOCKED
 ), claimed AS (
     UPDATE webhook_delivery_jobs j
        SET status = 'Leased', worker_id = %(worker_id)s, claim_count = claim_count + 1,
            leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
-      FROM picked WHERE j.id = picked.id AND j.status = 'Pending'
+      FROM picked WHERE j.id = picked.id
     RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.lease_until
 )
 SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.lease_until,
@@ -92,7 +94,7 @@ WITH result AS MATERIALIZED (
               response_truncated, retry_after_seconds, resolved_ip)
 ), held AS MATERIALIZED (
     SELECT j.id FROM webhook_delivery_jobs j JOIN result r ON r.job_id = j.id
-     WHERE j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
      ORDER BY j.id FOR UPDATE OF j
 )
 UPDATE webhook_delivery_jobs j
@@ -101,7 +103,7 @@ UPDATE webhook_delivery_jobs j
        response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
        resolved_ip = r.resolved_ip
   FROM held JOIN result r ON r.job_id = held.id
- WHERE j.id = held.id AND j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+ WHERE j.id = held.id
 RETURNING j.id, j.saga_id;
 
 -- name: hand_back_jobs
@@ -109,7 +111,7 @@ RETURNING j.id, j.saga_id;
 WITH held AS MATERIALIZED (
     SELECT j.id FROM webhook_delivery_jobs j
       JOIN unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count) ON t.job_id = j.id
-     WHERE j.status = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
+     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
      ORDER BY j.id FOR UPDATE OF j
 )
 UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL FROM held WHERE j.id = held.id

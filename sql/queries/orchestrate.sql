@@ -1,3 +1,6 @@
+-- Where rows are named by id their status is compared as text, so that only the primary key can serve: see
+-- claim_jobs in deliver.sql.
+
 -- name: lock_finished_jobs
 -- Results that no saga has taken, oldest first, with their sagas locked. Sagas first, and never waiting: a saga
 -- that another orchestrator holds is left to it. The status check is repeated on the locked row. The planner
@@ -13,7 +16,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
       FROM webhook_delivery_sagas s
       JOIN events e ON e.id = s.event_id
       JOIN subscriptions sub ON sub.id = s.subscription_id
-     WHERE s.id = j.saga_id AND s.status = 'InProgress'
+     WHERE s.id = j.saga_id AND s.status::text = 'InProgress'
        FOR UPDATE OF s SKIP LOCKED) AS saga
  LIMIT %(limit)s;
 
@@ -22,10 +25,10 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
        s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
   FROM webhook_delivery_jobs j
-  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'
+  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
   JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
- WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status IN ('Completed', 'Failed')
+ WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
    FOR UPDATE OF s SKIP LOCKED;
 
 -- name: lock_pending_sagas
@@ -81,7 +84,7 @@ WITH decision AS MATERIALIZED (
        SET status = d.status, attempt_count = d.attempt_count, next_attempt_at = d.next_attempt_at,
            final_error_code = d.final_error_code, updated_at = clock_timestamp()
       FROM decision d JOIN applied a ON a.id = d.job_id
-     WHERE s.id = d.saga_id AND s.status = 'InProgress'
+     WHERE s.id = d.saga_id AND s.status::text = 'InProgress'
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code
 ), dead AS (
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
@@ -105,7 +108,7 @@ WITH decision AS MATERIALIZED (
     UPDATE webhook_delivery_sagas s
        SET status = d.status, final_error_code = d.final_error_code, updated_at = clock_timestamp()
       FROM decision d
-     WHERE s.id = d.saga_id AND s.status IN ('Pending', 'PendingRetry')
+     WHERE s.id = d.saga_id AND s.status::text IN ('Pending', 'PendingRetry')
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code
 ), jobs AS (
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)
@@ -143,6 +146,6 @@ UNION ALL
 -- name: mark_dispatched
 WITH sent AS MATERIALIZED (
     SELECT id FROM webhook_delivery_jobs
-     WHERE id = ANY (%(job_ids)s::bigint[]) AND status = 'Pending' ORDER BY id FOR UPDATE SKIP LOCKED
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending' ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE webhook_delivery_jobs j SET dispatched_at = clock_timestamp() FROM sent WHERE j.id = sent.id RETURNING j.id;
