@@ -92,18 +92,16 @@ WITH result AS MATERIALIZED (
                          %(resolved_ips)s::inet[])
         AS t (job_id, claim_count, status, response_status, error_code, duration_ms, response_body,
               response_truncated, retry_after_seconds, resolved_ip)
-), held AS MATERIALIZED (
-    SELECT j.id FROM webhook_delivery_jobs j JOIN result r ON r.job_id = j.id
-     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
-     ORDER BY j.id FOR UPDATE OF j
+     ORDER BY job_id
 )
 UPDATE webhook_delivery_jobs j
    SET status = r.status, lease_until = NULL, finished_at = clock_timestamp(), response_status = r.response_status,
        error_code = r.error_code, duration_ms = r.duration_ms, response_body = r.response_body,
        response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
        resolved_ip = r.resolved_ip
-  FROM held JOIN result r ON r.job_id = held.id
- WHERE j.id = held.id
+  FROM result r
+ WHERE j.id = r.job_id AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s
+   AND j.claim_count = r.claim_count
 RETURNING j.id, j.saga_id;
 
 -- name: hand_back_jobs

@@ -70,7 +70,8 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8).
+-- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8). What a step
+-- needs of the one before it is returned by it: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[])
@@ -78,13 +79,13 @@ WITH decision AS MATERIALIZED (
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
       FROM decision d WHERE j.id = d.job_id AND j.applied_at IS NULL
-    RETURNING j.id, j.saga_id
+    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code
 ), moved AS (
     UPDATE webhook_delivery_sagas s
-       SET status = d.status, attempt_count = d.attempt_count, next_attempt_at = d.next_attempt_at,
-           final_error_code = d.final_error_code, updated_at = clock_timestamp()
-      FROM decision d JOIN applied a ON a.id = d.job_id
-     WHERE s.id = d.saga_id AND s.status::text = 'InProgress'
+       SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
+           final_error_code = a.final_error_code, updated_at = clock_timestamp()
+      FROM applied a
+     WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code
 ), dead AS (
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
@@ -95,8 +96,9 @@ WITH decision AS MATERIALIZED (
      WHERE m.status = 'DeadLettered'
     RETURNING id, saga_id
 )
-SELECT moved.id AS saga_id, dead.id AS dead_letter_id
-  FROM moved LEFT JOIN dead ON dead.saga_id = moved.id;
+SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 'DeadLettered'
+UNION ALL
+SELECT saga_id, id FROM dead;
 
 -- name: start_attempts
 -- Moves waiting sagas on: InProgress ones get their job, DeadLettered ones their dead letter. attempt_at is
@@ -124,8 +126,9 @@ WITH decision AS MATERIALIZED (
      WHERE m.status = 'DeadLettered'
     RETURNING id, saga_id
 )
-SELECT moved.id AS saga_id, jobs.id AS job_id, dead.id AS dead_letter_id
-  FROM moved LEFT JOIN jobs ON jobs.saga_id = moved.id LEFT JOIN dead ON dead.saga_id = moved.id;
+SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id FROM jobs
+UNION ALL
+SELECT saga_id, NULL, id FROM dead;
 
 -- name: next_retry_delay
 -- Seconds until the next waiting saga is due; null when none waits.
