@@ -46,7 +46,8 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        (SELECT count(*) FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')) AS results_unapplied,
        (SELECT count(*) FROM dead_letters WHERE failed_at > now() - interval '24 hours') AS dead_letters_24h,
-       (SELECT extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8
+       (SELECT CASE WHEN min(oldest) IS NOT NULL
+                    THEN extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8 END
           FROM (SELECT min(next_attempt_at) AS oldest FROM webhook_delivery_sagas WHERE status = 'Pending'
                 UNION ALL
                 SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS ages
