@@ -34,10 +34,17 @@ up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)
 
-localstack: install-sqs ## SQS mode on PostgreSQL 18 and LocalStack in Docker
-	docker compose -f infra/local/sqs/compose.yaml up --detach --wait
-	HOOKSAGA_DATABASE_URL=postgresql://postgres:hooksaga-local@127.0.0.1:54329/hooksaga \
-	    LOCALSTACK_HOST=127.0.0.1:4566 $(BIN)/hooksaga up --sqs $(ARGS)
+localstack: install-sqs ## the demo through LocalStack: in Docker, or at LOCALSTACK_HOST; else through ministack
+	@if [ -n "$$LOCALSTACK_HOST" ]; then \
+	    echo "The endpoint at LOCALSTACK_HOST=$$LOCALSTACK_HOST is used."; \
+	elif docker info >/dev/null 2>&1; then \
+	    echo "LocalStack is started in Docker."; \
+	    docker compose -f infra/local/sqs/compose.yaml up --detach --wait || exit 1; \
+	    export LOCALSTACK_HOST=127.0.0.1:4566; \
+	else \
+	    echo "No Docker here: ministack takes LocalStack's place."; \
+	fi; \
+	$(BIN)/hooksaga demo --sqs $(ARGS)
 
 demo-sqs: install-sqs ## the demo through real queues and the Lambda functions, without Docker
 	$(BIN)/hooksaga demo --sqs $(ARGS)

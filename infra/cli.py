@@ -8,6 +8,7 @@ from infra.commands import (
     bench,
     database,
     dead_letters,
+    doctor,
     events,
     keys,
     run,
@@ -44,6 +45,7 @@ app.command(rich_help_panel=USE)(stats.stats)
 app.command(rich_help_panel=OPERATE)(database.migrate)
 app.command(rich_help_panel=OPERATE)(database.audit)
 app.add_typer(keys.app, name="keys", rich_help_panel=OPERATE)
+app.command(rich_help_panel=OPERATE)(doctor.doctor)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infra.commands.failures import WrongUse
+from infra.commands.failures import CommandFailed, WrongUse
 from infra.commands.terminal import (
     AsJson,
     complain,
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Who may use the API: create, list, revoke keys.")
 
 MAX_NAME = 100
+
+Stack = Annotated[
+    str | None,
+    typer.Option(
+        "--stack",
+        help="Of a deployment on AWS, such as hooksaga-dev, through its admin function.",
+        show_default="this machine's database",
+    ),
+]
 
 
 class Scope(StrEnum):
@@ -44,6 +53,7 @@ def create(
     tenant_id: Annotated[
         str | None, typer.Option(help="Bind it to one tenant.", show_default="all tenants")
     ] = None,
+    stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key and show it, this one time: only its hash is kept."""
@@ -54,7 +64,7 @@ def create(
     if tenant_id is not None:
         check_tenant(tenant_id, None)
     scopes = [one.value for one in scope or Scope]
-    key, key_id = asyncio.run(_create(name, scopes, tenant_id))
+    key, key_id = _create(name, scopes, tenant_id, stack)
     shown = {"id": key_id, "name": name, "tenant_id": tenant_id, "scopes": scopes, "key": key}
     if as_json:
         show_json(shown)
@@ -64,11 +74,11 @@ def create(
 
 
 @app.command("list")
-def list_all(as_json: AsJson = False) -> None:
+def list_all(stack: Stack = None, as_json: AsJson = False) -> None:
     """List keys, newest first, revoked ones too; of each only its last four characters."""
-    keys = asyncio.run(_list())
+    keys = _keys_of(stack) if stack else [_as_dict(key) for key in asyncio.run(_list())]
     if as_json:
-        show_json({"items": [_as_dict(key) for key in keys]})
+        show_json({"items": keys})
         return
     columns = ("id", "name", "key", "scopes", "tenant", "created", "revoked")
     show_table(columns, [_row(key) for key in keys])
@@ -77,17 +87,41 @@ def list_all(as_json: AsJson = False) -> None:
 @app.command()
 def revoke(
     key_id: Annotated[int, typer.Argument(metavar="ID", min=1, help="The key's number, as in the list.")],
+    stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key invalid, from the next request on."""
-    asyncio.run(_revoke(key_id))
+    if stack:
+        _ask_admin(stack, action="revoke_key", id=key_id)
+    else:
+        asyncio.run(_revoke(key_id))
     if as_json:
         show_json({"id": key_id, "revoked": True})
     else:
         say(f"key {key_id} is revoked")
 
 
-async def _create(name: str, scopes: list[str], tenant_id: str | None) -> tuple[str, int]:
+def _create(name: str, scopes: list[str], tenant_id: str | None, stack: str | None) -> tuple[str, int]:
+    if not stack:
+        return asyncio.run(_create_here(name, scopes, tenant_id))
+    made = _ask_admin(stack, action="create_key", name=name, scopes=scopes, tenant_id=tenant_id)
+    return made["key"], made["id"]
+
+
+def _keys_of(stack: str) -> list[dict[str, Any]]:
+    return _ask_admin(stack, action="list_keys")["items"]
+
+
+def _ask_admin(stack: str, **action: Any) -> dict[str, Any]:
+    from infra.deployed_stack import DeployedStack, StackFault
+
+    try:
+        return DeployedStack(stack).ask_admin(action)
+    except StackFault as fault:
+        raise CommandFailed(str(fault)) from fault
+
+
+async def _create_here(name: str, scopes: list[str], tenant_id: str | None) -> tuple[str, int]:
     from infra.commands.database import open_database, run_as
     from shared.adapters.database import Role
     from shared.stages.api_keys import create_api_key, generate_api_key
@@ -120,14 +154,27 @@ async def _revoke(key_id: int) -> None:
         await run_as(address, Role.ADMIN, lambda connection: revoke_api_key(connection, key_id))
 
 
-def _as_dict(key: "ApiKeyView") -> dict[str, object]:
+def _as_dict(key: "ApiKeyView") -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(key)
 
 
-def _row(key: "ApiKeyView") -> tuple[object, ...]:
-    revoked = "" if key.revoked_at is None else short_time(moment_text(key.revoked_at))
-    scopes = ", ".join(key.scopes)
-    created = short_time(moment_text(key.created_at))
-    return (key.id, key.name, f"...{key.last_four}", scopes, key.tenant_id or "all", created, revoked)
+def _row(key: dict[str, Any]) -> tuple[object, ...]:
+    revoked = "" if key["revoked_at"] is None else short_time(_moment(key["revoked_at"]))
+    tenant = key["tenant_id"] or "all"
+    scopes = ", ".join(key["scopes"])
+    return (
+        key["id"],
+        key["name"],
+        f"...{key['last_four']}",
+        scopes,
+        tenant,
+        short_time(_moment(key["created_at"])),
+        revoked,
+    )
+
+
+def _moment(value: Any) -> str:
+    """A stack's times come as text, those of this machine's database as moments."""
+    return value if isinstance(value, str) else moment_text(value)

@@ -27,7 +27,4 @@ class ApiStack(Stack):
 
 
 def _next_step(env: Environment) -> str:
-    return (
-        f"aws lambda invoke --function-name {env.prefix}-admin --cli-binary-format raw-in-base64-out "
-        """--payload '{"action": "create_key", "name": "first"}' /dev/stdout"""
-    )
+    return f"hooksaga keys create --stack {env.prefix} --name first"

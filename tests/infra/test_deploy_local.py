@@ -2,6 +2,7 @@
 fails, an upgrade with open work, and nothing left at the end. The tests run in this order and share the deployment."""
 
 import asyncio
+import json
 import shutil
 import tempfile
 import time
@@ -13,12 +14,18 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
+import boto3
+from typer.testing import CliRunner
+
+from infra.cli import app
 from infra.deploy_local import deliver_one, local_stack
 from infra.deploy_local_emulator import NoEmulator, interpreter
-from infra.deploy_local_stack import DeployFailed, LocalStack
-from infra.local.api_client import ApiClient
+from infra.deploy_local_stack import REGION, DeployFailed, LocalStack
+from infra.deployed_stack import DeployedStack
+from infra.local.api_client import ApiClient, ApiError
 from infra.local.receiver import Receiver, serve
 from infra.local.tls import Certificates, ensure_certificates
+from infra.settings import LOCAL
 from tests.infra.conftest import ROOT
 
 pytestmark = [
@@ -83,6 +90,80 @@ async def test_an_event_goes_through_the_deployed_template(
 ) -> None:
     event = await deliver_one(place, api_url, certificates)
     assert [attempt["response_status"] for attempt in event["sagas"][0]["attempts"]] == [200]
+
+
+@pytest.fixture
+def deployed(place: LocalStack, api_url: str, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
+    """As the command line finds it: by AWS's own variables."""
+    for name, value in (
+        ("AWS_ENDPOINT_URL", place.endpoint),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_DEFAULT_REGION", REGION),
+    ):
+        monkeypatch.setenv(name, value)
+    return DeployedStack(LOCAL.prefix)
+
+
+ALARMS = "no alarm"
+"""Right after a deployment the alarm for ticks that are missing is rightly on: none has fired yet."""
+
+
+def ill(stack: DeployedStack) -> dict[str, list[str]]:
+    """The checks that found something, but for the alarms."""
+    return {check.name: check.faults for check in stack.check() if check.faults and check.name != ALARMS}
+
+
+def test_the_doctor_finds_a_sound_deployment_sound(deployed: DeployedStack) -> None:
+    assert ill(deployed) == {}
+
+
+def test_the_doctor_names_what_was_switched_off(deployed: DeployedStack) -> None:
+    events = boto3.client("events")
+    rule = f"{LOCAL.prefix}-router-tick"
+    events.disable_rule(Name=rule)
+    try:
+        found = ill(deployed)
+    finally:
+        events.enable_rule(Name=rule)
+    assert found == {"the ticks are on": ["the tick of router is DISABLED"]}
+
+
+def test_the_doctor_names_a_queue_whose_messages_come_back_too_soon(deployed: DeployedStack) -> None:
+    sqs = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName=f"{LOCAL.prefix}-routing")["QueueUrl"]
+    before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "30"})
+    try:
+        found = ill(deployed)
+    finally:
+        sqs.set_queue_attributes(QueueUrl=url, Attributes=before)
+    assert list(found) == ["each message outlives its function, and each function its POST"]
+    assert "visibility 30 s" in next(iter(found.values()))[0]
+
+
+def test_the_doctor_says_that_nothing_is_there(deployed: DeployedStack) -> None:
+    found = ill(DeployedStack("hooksaga-nowhere"))
+    assert {"functions are active", "the ticks are on", "the database answers the admin function"} <= set(
+        found
+    )
+
+
+def test_a_key_is_made_listed_and_revoked_through_the_admin_function(
+    deployed: DeployedStack, api_url: str
+) -> None:
+    def run(*arguments: str) -> Any:
+        result = CliRunner().invoke(app, ["keys", *arguments, "--stack", deployed.name, "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    made = run("create", "--name", "by the command line", "--scope", "admin")
+    with ApiClient(api_url, made["key"]) as api:
+        assert "outbox" in api.call("GET", "/v1/stats")
+        assert made["id"] in [key["id"] for key in run("list")["items"]]
+        assert run("revoke", str(made["id"])) == {"id": made["id"], "revoked": True}
+        with pytest.raises(ApiError, match="unauthorized"):
+            api.call("GET", "/v1/stats")
 
 
 async def test_a_failed_migration_stops_the_deployment_with_its_words(

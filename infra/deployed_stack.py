@@ -1,0 +1,172 @@
+"""A deployment as it stands: what `hooksaga doctor --stack` looks at, and the way to its admin function.
+
+Which account, region and endpoint is meant is what AWS's own variables and profiles say.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.settings import VISIBILITY_FACTOR
+
+READERS = ("router", "orchestrator", "delivery")
+TICKED = ("router", "orchestrator", "lease_cleaner")
+FUNCTIONS = ("ingest", "subscriptions", "admin", *TICKED, "delivery", "migrate")
+
+
+class StackFault(RuntimeError):
+    """AWS or the admin function refused. The message is meant for the person at the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must be so. faults is empty when it is, else it says what is not, and what to do."""
+
+    name: str
+    faults: list[str]
+
+
+class DeployedStack:
+    """`name` begins the names of all its parts: hooksaga-dev."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
+        """The admin function's answer to an action. Raises StackFault."""
+        try:
+            answer = self._lambda.invoke(
+                FunctionName=f"{self.name}-admin", Payload=json.dumps(action).encode()
+            )
+            content = json.loads(answer["Payload"].read())
+        except (BotoCoreError, ClientError) as error:
+            raise StackFault(
+                f"{self.name}: {error}; is it deployed, and are these its account and region?"
+            ) from error
+        if "FunctionError" in answer:
+            raise StackFault(
+                f"{self.name}: the admin function failed: {content.get('errorMessage', content)}"
+            )
+        if "error" in content:
+            raise StackFault(f"{content['error']['code']}: {content['error']['detail']}")
+        return content
+
+    def check(self) -> Iterator[Check]:
+        """Every check in turn; one that cannot be made is a fault of its own, and the others are made all the same."""
+        checks: dict[str, Callable[[], list[str]]] = {
+            "functions are active": self._functions,
+            "each message outlives its function, and each function its POST": self._times,
+            "each queue is read, with partial failure": self._mappings,
+            "nothing was given up by a queue": self._redrives,
+            "the ticks are on": self._ticks,
+            "the database answers the admin function": self._database,
+            "no alarm": self._alarms,
+        }
+        for name, look in checks.items():
+            try:
+                yield Check(name, look())
+            except (BotoCoreError, ClientError, StackFault) as error:
+                yield Check(name, [str(error)])
+
+    def _functions(self) -> list[str]:
+        return [
+            f"{name} is {state}: deploy again"
+            for name in FUNCTIONS
+            if (state := self._function(name).get("State", "Active")) != "Active"
+        ]
+
+    def _times(self) -> list[str]:
+        faults = list[str]()
+        for name in READERS:
+            timeout = self._function(name)["Timeout"]
+            for mapping in self._mappings_of(name):
+                visibility = int(self._queue(mapping)["VisibilityTimeout"])
+                if visibility < VISIBILITY_FACTOR * timeout:
+                    faults.append(
+                        f"{_queue_name(mapping)}: visibility {visibility} s, {name} takes up to {timeout} s"
+                    )
+        delivery = self._function("delivery")
+        lease = float(delivery["Environment"]["Variables"].get("HOOKSAGA_LEASE_SECONDS", 60))
+        if lease <= delivery["Timeout"]:
+            faults.append(f"delivery may run {delivery['Timeout']} s, and a lease ends after {lease:g} s")
+        return faults
+
+    def _mappings(self) -> list[str]:
+        faults = list[str]()
+        for name in READERS:
+            mappings = self._mappings_of(name)
+            if not mappings:
+                faults.append(f"{name} reads no queue")
+            for mapping in mappings:
+                if mapping["State"] not in ("Enabled", "Enabling", "Updating"):
+                    faults.append(f"{_queue_name(mapping)}: its mapping to {name} is {mapping['State']}")
+                if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
+                    faults.append(f"{_queue_name(mapping)}: one bad message would bring back its whole batch")
+        return faults
+
+    def _redrives(self) -> list[str]:
+        faults = list[str]()
+        for mapping in (one for name in READERS for one in self._mappings_of(name)):
+            policy = json.loads(self._queue(mapping).get("RedrivePolicy", "{}"))
+            if not policy:
+                faults.append(f"{_queue_name(mapping)} has no redrive queue")
+                continue
+            redrive = policy["deadLetterTargetArn"].rsplit(":", 1)[1]
+            waiting = int(self._attributes(redrive)["ApproximateNumberOfMessages"])
+            if waiting:
+                faults.append(f"{redrive} holds {waiting} messages: see docs/operations/alarms.md")
+        return faults
+
+    def _ticks(self) -> list[str]:
+        events: Any = self._client("events")
+        states = {name: events.describe_rule(Name=f"{self.name}-{name}-tick")["State"] for name in TICKED}
+        return [f"the tick of {name} is {state}" for name, state in states.items() if state != "ENABLED"]
+
+    def _database(self) -> list[str]:
+        stats = self.ask_admin({"action": "stats"})
+        oldest = stats["oldest_due_seconds"] or 0
+        return (
+            [f"the oldest due delivery waits {oldest:.0f} s: the orchestrator does not run"]
+            if oldest > 180
+            else []
+        )
+
+    def _alarms(self) -> list[str]:
+        cloudwatch: Any = self._client("cloudwatch")
+        found = cloudwatch.describe_alarms(AlarmNamePrefix=self.name, StateValue="ALARM")
+        return [f"{one['AlarmName']}: see docs/operations/alarms.md" for one in found["MetricAlarms"]]
+
+    @cached_property
+    def _lambda(self) -> Any:
+        return self._client("lambda")
+
+    @cached_property
+    def _sqs(self) -> Any:
+        return self._client("sqs")
+
+    @staticmethod
+    def _client(service: Any) -> Any:
+        return boto3.client(service)  # pyright: ignore[reportUnknownMemberType]
+
+    def _function(self, name: str) -> dict[str, Any]:
+        return self._lambda.get_function_configuration(FunctionName=f"{self.name}-{name}")
+
+    def _mappings_of(self, name: str) -> list[dict[str, Any]]:
+        found = self._lambda.list_event_source_mappings(FunctionName=f"{self.name}-{name}")
+        return found["EventSourceMappings"]
+
+    def _queue(self, mapping: dict[str, Any]) -> dict[str, str]:
+        return self._attributes(_queue_name(mapping))
+
+    def _attributes(self, queue: str) -> dict[str, str]:
+        url = self._sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        return self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+
+
+def _queue_name(mapping: dict[str, Any]) -> str:
+    return str(mapping["EventSourceArn"]).rsplit(":", 1)[1]
