@@ -1,6 +1,7 @@
 """`hooksaga bench`: what one machine delivers."""
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,7 +40,7 @@ def bench(
     It runs what `hooksaga up` runs, on an empty database of its own that is gone afterwards. Time goes from
     the first event accepted to the last delivery completed. Latency goes from the moment an event was
     accepted to its arrival at the receiver: without --rate that is the wait in a queue that was filled at
-    once.
+    once. Into a pipe or a file it writes JSON, as with --json.
     """
     _check_size(payload_bytes)
     from infra.local.bench import BenchOptions
@@ -47,12 +48,12 @@ def bench(
     options = BenchOptions(events, payload_bytes, subscriptions, url, rate)
     interrupt_on_sigterm()
     result = asyncio.run(_measure(options))
-    if as_json:
+    if as_json or not sys.stdout.isatty():
         from dataclasses import asdict
 
         show_json(asdict(result))
     else:
-        show_fields(_lines(result))
+        show_fields(figures(result))
     if result.failed:
         raise CommandFailed(
             f"{result.failed} deliveries ended as dead letters: the receiver did not take them"
@@ -86,7 +87,8 @@ def _reporter(progress: Any) -> "Report":
     return report
 
 
-def _lines(result: "BenchResult") -> dict[str, object]:
+def figures(result: "BenchResult") -> dict[str, object]:
+    """What a person is shown, line by line."""
     lines: dict[str, object] = {
         "deliveries per second": f"{result.deliveries_per_second:,.0f}",
         "deliveries": f"{result.deliveries:,} ({result.events:,} events of {result.payload_bytes} bytes)",

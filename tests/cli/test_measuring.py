@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.local.bench_figures import Percentiles, make_body, make_payload, percentiles
+from infra.commands.bench import figures
+from infra.local.bench_figures import BenchResult, Percentiles, make_body, make_payload, percentiles
 from tests.cli.conftest import runner_with
 from tests.cli.processes import CommandProcess, wait_until
 
@@ -50,8 +51,16 @@ def test_a_small_measurement_gives_every_figure_and_leaves_nothing(start: Start,
 def test_at_a_rate_events_go_through_the_api(start: Start) -> None:
     process = start("bench", "--events", "60", "--rate", "100", "--payload-bytes", "50")
     assert process.ended() == 0, process.errors
-    assert "accepted to arrival    p50 " in process.output
-    assert "POST to 202            p50 " in process.output
+    measured = json.loads(process.output)  # JSON without asking for it: the output is no terminal
+    assert measured["latency_ms"]["p50"] is not None
+    assert 0 < measured["accept_ms"]["p50"] <= measured["accept_ms"]["p99"]
+
+
+def test_a_person_is_shown_a_table() -> None:
+    measured = Percentiles(1.25, 2.5, None)
+    lines = figures(BenchResult(2, 1, 600, 2, 0, 1.0, 2.0, measured, measured, 1))
+    assert lines["accepted to arrival"] == "p50 1.2 ms, p95 2.5 ms, p99 -"
+    assert lines["POST to 202"] == lines["accepted to arrival"]
 
 
 def test_a_receiver_of_somebody_elses_is_measured_by_its_answers(receiver_url: tuple[str, Path]) -> None:
