@@ -42,7 +42,7 @@ def _install() -> None:
         "install",
         "--no-audit",
         "--no-fund",
-        "--silent",
+        "--loglevel=error",
         "--prefix",
         str(_folder()),
         f"aws-cdk@{VERSION}",
