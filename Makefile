@@ -50,7 +50,7 @@ demo-sqs: install-sqs ## the demo through real queues and the Lambda functions, 
 	$(BIN)/hooksaga demo --sqs $(ARGS)
 
 synth: install-infra ## the CloudFormation templates, checked, without an AWS account
-	$(BIN)/python -m infra.cdk_cli synth --all --quiet $(ARGS)
+	$(BIN)/python -m infra.cdk_cli synth --quiet $(ARGS)
 
 deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an event through it, take it down
 	$(BIN)/python -m infra.deploy_local $(ARGS)
