@@ -22,13 +22,13 @@ from tests.sqs.conftest import new_name, until
 
 pytestmark = [pytest.mark.sqs, pytest.mark.slow]
 
-EVENTS = 300
+EVENTS = 1_000
 SUBSCRIBERS = {
     "a": ("/ok/a", "/flaky/1/a", "/down/a", "/status/404/a"),
     "b": ("/ok/b", "/huge/40000/b"),
     "c": (),
 }
-SAGAS = EVENTS // 3 * 6
+SAGAS = sum(len(paths) * len(range(first, EVENTS, 3)) for first, paths in enumerate(SUBSCRIBERS.values()))
 FACTS: LiteralString = """
 SELECT e.payload ->> 'n' AS n, e.event_type, regexp_replace(b.callback_url, '^https://[^/]+', '') AS path,
        s.status::text, s.attempt_count, s.final_error_code,
@@ -57,7 +57,7 @@ def databases(test_server: str, maintenance: psycopg.Connection) -> Iterator[tup
         maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-async def test_300_events_end_the_same_in_both_modes(
+async def test_1000_events_end_the_same_in_both_modes(
     databases: tuple[str, str], sqs_endpoint: str, runtime_client: None, tmp_path: Path
 ) -> None:
     polling = await facts_after_all(LocalSystem(settings_for(tmp_path / "polling", databases[0]), port=0))
