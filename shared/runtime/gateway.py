@@ -31,9 +31,8 @@ async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
     try:
         await app(_scope(event), exchange.receive, exchange.send)
     except Exception:
-        if (
-            not exchange.answered
-        ):  # else it has logged the fault and answered 500: that is the client's answer
+        # Where the application has answered, it has logged the fault and its 500 is the client's answer.
+        if not exchange.answered:
             raise
     return _answer(exchange.status, exchange.headers, bytes(exchange.body))
 
