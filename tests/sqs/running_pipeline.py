@@ -55,7 +55,7 @@ class Pipeline:
         self.system = system
         self.weather = weather
         self.receiver: Receiver = running.receiver
-        self._running = running
+        self.receiver_url = running.url
         self._api = ApiClient(url, system.api_key)
         self._database = psycopg.connect(database_url, autocommit=True)
 
@@ -66,7 +66,7 @@ class Pipeline:
     async def subscribe(self, event_type: str, path: str, **fields: Any) -> tuple[int, str]:
         """A verified subscription of a path of its own, and that path."""
         path = f"{path}/{next(_numbers)}" if path.count("/") > 1 or path in ("/down", "/ok") else path
-        wanted = {"event_type": event_type, "callback_url": self._running.url + path, **fields}
+        wanted = {"event_type": event_type, "callback_url": self.receiver_url + path, **fields}
         created = await self.call("POST", "/v1/subscriptions", json=wanted)
         self.receiver.add_secret(path, created["secret"])
         await self.call("POST", f"/v1/subscriptions/{created['id']}/verify")

@@ -25,13 +25,14 @@ from shared.runtime.settings import Settings
 @dataclass(frozen=True, slots=True)
 class SqsOptions:
     """What a test changes. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
-    there already."""
+    there already; `environment` are more variables for the functions."""
 
     tick_seconds: float = 60
     endpoint: str | None = None
     queue_prefix: str = "hooksaga"
     max_receive_count: int = 5
     mappings: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    environment: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class SqsSystem(LocalSystem):
@@ -117,6 +118,7 @@ class SqsSystem(LocalSystem):
             HOOKSAGA_SECRETS_KEY=",".join(keys),
             AWS_ENDPOINT_URL=self.sqs.endpoint,
             **self.queues.settings(),
+            **self._options.environment,
         )
         logs = self._settings.data_dir / "functions"
         logs.mkdir(parents=True, exist_ok=True)

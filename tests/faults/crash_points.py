@@ -1,0 +1,146 @@
+"""Kills a process with SIGKILL at a named point: before or after a database write, a commit, a queue send, a POST.
+
+Names are `before` or `after` and what is done: `write deliver.claim_jobs`, `commit accept_events.insert_events`,
+`send to routing`, `POST of a delivery`. The points lie in the adapters that every stage goes through, so none can be
+forgotten, and they are put there from outside, at the start of the process (tests/faults/injected). A folder tells
+them what to do:
+
+- `seen` gathers the names of all points that were passed, while it exists;
+- `kill-at` holds one name: the first process that comes to it takes the file away and dies.
+"""
+
+import functools
+import os
+import re
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+FOLDER_VARIABLE = "HOOKSAGA_FAULT_FOLDER"
+ROOT = Path(__file__).resolve().parents[2]
+
+_WRITES = re.compile(
+    r"INSERT INTO|DELETE FROM|(?<!FOR )UPDATE \w+|(create|revoke)_api_key\(|requeue_dead_letter\("
+)
+"""Statements that change rows, themselves or through a function."""
+
+
+class FaultFolder:
+    """The tests' side: arm a point, and see what was passed."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self._seen = path / "seen"
+        self._kill_at = path / "kill-at"
+        self.environment = {
+            FOLDER_VARIABLE: str(path),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent / "injected")]),
+        }
+
+    def record(self) -> None:
+        """Note every point that is passed from now on."""
+        self._seen.touch()
+
+    def seen(self) -> list[str]:
+        """The points that were passed since `record`, in their order, each once; recording ends."""
+        names = self._seen.read_text().splitlines()
+        self._seen.unlink()
+        return list(dict.fromkeys(names))
+
+    def arm(self, point: str) -> None:
+        """The first process that comes to the point dies there."""
+        draft = self._kill_at.with_suffix(".draft")
+        draft.write_text(point)
+        draft.rename(self._kill_at)
+
+    @property
+    def has_struck(self) -> bool:
+        """Whether some process has died at the point."""
+        return not self._kill_at.exists()
+
+    def disarm(self) -> None:
+        self._kill_at.unlink(missing_ok=True)
+
+
+def install() -> None:
+    """Put the points into the adapters of this process. Called before anything of the product is imported."""
+    folder = Path(os.environ[FOLDER_VARIABLE])
+    _point_writes(folder)
+    _point_commits(folder)
+    _point_sends(folder)
+
+
+def _pass_point(folder: Path, name: str) -> None:
+    try:
+        if (folder / "kill-at").read_text() == name:
+            (folder / "kill-at").rename(folder / f"killed-{os.getpid()}")
+            os.kill(os.getpid(), signal.SIGKILL)
+    except FileNotFoundError:
+        pass
+    if (folder / "seen").exists():
+        descriptor = os.open(folder / "seen", os.O_WRONLY | os.O_APPEND)
+        os.write(descriptor, f"{name}\n".encode())
+        os.close(descriptor)
+
+
+def _around(folder: Path, call: Callable[..., Awaitable[Any]], name_of: Callable[..., str | None]) -> Any:
+    @functools.wraps(call)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        name = name_of(*args)
+        if name:
+            _pass_point(folder, f"before {name}")
+        answer = await call(*args, **kwargs)
+        if name:
+            _pass_point(folder, f"after {name}")
+        return answer
+
+    return wrapped
+
+
+def _point_writes(folder: Path) -> None:
+    from psycopg import AsyncCursor
+
+    names = _write_queries()
+
+    def name_of(cursor: Any, query: Any = "", *_: Any) -> str | None:
+        name = names.get(query) if isinstance(query, str) else None
+        if name:
+            cursor.connection.last_write = name
+        return name and f"write {name}"
+
+    AsyncCursor.execute = _around(folder, AsyncCursor.execute, name_of)
+
+
+def _write_queries() -> dict[str, str]:
+    """The product's named statements that write, by their text."""
+    from shared.adapters.queries import QUERIES_DIR, load_queries
+
+    return {
+        text: f"{path.stem}.{name}"
+        for path in sorted(QUERIES_DIR.glob("*.sql"))
+        for name, text in load_queries(path.stem).items()
+        if _WRITES.search(text)
+    }
+
+
+def _point_commits(folder: Path) -> None:
+    from psycopg import AsyncTransaction
+
+    def name_of(transaction: Any, failed: Any = None, *_: Any) -> str | None:
+        written = getattr(transaction.connection, "last_write", None)
+        return f"commit {written}" if written and failed is None else None
+
+    AsyncTransaction.__aexit__ = _around(folder, AsyncTransaction.__aexit__, name_of)
+
+
+def _point_sends(folder: Path) -> None:
+    from shared.adapters.http_sender import HttpSender
+    from shared.adapters.queues import Queues
+
+    Queues.send = _around(folder, Queues.send, lambda _, queue, *__: f"send to {queue.value}")
+    HttpSender.send = _around(folder, HttpSender.send, lambda _, request: _post(request.headers))
+
+
+def _post(headers: Mapping[str, str]) -> str:
+    return "POST of a delivery" if "hooksaga-event-type" in headers else "POST of a challenge"
