@@ -117,16 +117,21 @@ class UpProcess:
             return connection.cursor(row_factory=dict_row).execute(query, params).fetchall()
 
     def end_leases_of_dead_workers(self) -> int:
-        """As if the time of every lease but those of the present process had passed; how many there were.
+        """As if the time of every lease but those of the present process had passed; how many there were."""
+        return self._end_leases("worker_id NOT LIKE %s", f"%:{self.pid}:%" if self.is_alive else "")
 
-        The guards of the database refuse this to everybody, so it is done past them.
-        """
+    def end_leases_older_than(self, seconds: float) -> int:
+        """As if leases lasted so long only; how many there were."""
+        return self._end_leases("leased_at < now() - make_interval(secs => %s)", seconds)
+
+    def _end_leases(self, which: LiteralString, param: object) -> int:
+        """The guards of the database refuse this to everybody, so it is done past them."""
         with psycopg.connect(self.server.start(), autocommit=True) as connection:
             connection.execute("SET session_replication_role = replica")
             return connection.execute(
                 "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' "
-                "WHERE status = 'Leased' AND worker_id NOT LIKE %s",
-                [f"%:{self.pid}:%" if self.is_alive else ""],
+                f"WHERE status = 'Leased' AND {which}",
+                [param],
             ).rowcount
 
 

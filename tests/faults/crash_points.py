@@ -101,7 +101,7 @@ def _around(folder: Path, call: Callable[..., Awaitable[Any]], name_of: Callable
 def _point_writes(folder: Path) -> None:
     from psycopg import AsyncCursor
 
-    names = _write_queries()
+    names = write_queries()
 
     def name_of(cursor: Any, query: Any = "", *_: Any) -> str | None:
         name = names.get(query) if isinstance(query, str) else None
@@ -112,7 +112,7 @@ def _point_writes(folder: Path) -> None:
     AsyncCursor.execute = _around(folder, AsyncCursor.execute, name_of)
 
 
-def _write_queries() -> dict[str, str]:
+def write_queries() -> dict[str, str]:
     """The product's named statements that write, by their text."""
     from shared.adapters.queries import QUERIES_DIR, load_queries
 

@@ -93,9 +93,10 @@ class Stubborn:
         return self.up.rows(query, [event_id.removeprefix("evt_"), subscription_id])
 
     def saga_in(self, status: str, event_id: str, subscription_id: int) -> dict[str, Any]:
-        """The pair's newest saga, once it is in this state."""
+        """The pair's newest saga, once it is in this state. Leases end after 2 s, so receivers must be quicker."""
 
         def found() -> dict[str, Any] | None:
+            self.up.end_leases_older_than(2)
             sagas = self.sagas(event_id, subscription_id)
             return sagas[-1] if sagas and sagas[-1]["status"] == status else None
 

@@ -1,0 +1,84 @@
+"""The connection to the database breaks at every write and every COMMIT: before it arrives, and before it is answered.
+
+The process lives on and is not restarted. Whoever was told to repeat a call repeats it; nothing is lost or doubled.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from infra.local.postgres import EmbeddedPostgres
+from infra.local.tls import ensure_certificates
+from tests.e2e.recorder import Recorder
+from tests.e2e.up_process import UpProcess
+from tests.e2e.world import findings
+from tests.faults.story import open_work, tell_story
+from tests.faults.stubborn import Stubborn
+from tests.faults.wire import SOCKET, Loss, Wire
+
+pytestmark = [pytest.mark.faults, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+
+EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
+SHORT_FORM = (
+    "COMMIT of accept_events.insert_events",
+    "route_events.route_outbox",
+    "COMMIT of orchestrate.start_attempts",
+    "deliver.claim_jobs",
+    "deliver.record_results",
+    "COMMIT of orchestrate.apply_results",
+    "requeue.requeue_dead_letters",
+)
+"""What `make test` tries; `make faults` tries every write that the story makes."""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="hooksaga-wire-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def wire(folder: Path) -> Iterator[Wire]:
+    EmbeddedPostgres(folder).start()
+    wire = Wire(folder / "wire", folder / "postgres" / SOCKET)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def user(folder: Path, wire: Wire) -> Iterator[Stubborn]:
+    certificates = ensure_certificates(folder)
+    recorder = Recorder(certificates)
+    up = UpProcess(
+        folder,
+        certificates,
+        HOOKSAGA_DATABASE_URL=wire.url,
+        HOOKSAGA_MAX_RETRY_LIMIT="3",
+        HOOKSAGA_LEASE_SECONDS="35",
+        HOOKSAGA_LOG_LEVEL="WARNING",
+    )
+    yield Stubborn(up, recorder)
+    up.close()
+    recorder.close()
+
+
+def test_a_connection_that_breaks_at_any_write_loses_nothing(user: Stubborn, wire: Wire) -> None:
+    user.up.start()
+    undisturbed = tell_story(user)
+    points = [name for name in wire.seen() if not name.startswith(("api_keys", "clean_leases"))]
+    assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
+    for point, loss in product(points if EVERY_POINT else SHORT_FORM, Loss):
+        wire.arm(point, loss)
+        arrived = tell_story(user)
+        assert wire.has_struck, (point, loss)
+        extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
+        assert all(0 <= more <= 1 for more in extra), (point, loss, arrived)
+    user.until(lambda: not open_work(user), "all work has ended")
+    assert user.restarts == 0
+    assert findings(user.up.server.start()) == []
