@@ -5,7 +5,6 @@ counts only while the lease is still the reporter's: worker and claim must match
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +54,7 @@ class ClaimedJob:
     subscription_id: int
     attempt_number: int
     claim_count: int
+    leased_at: datetime
     lease_until: datetime
     event_id: int
     webhook_id: UUID
@@ -127,10 +127,15 @@ async def attempt(
     if not job.deliverable:
         return AttemptResult(job, _not_sent(ErrorCode.SUBSCRIPTION_INACTIVE))
     try:
-        request = build_request(job, box, timeout_seconds=timeout_seconds, timestamp=int(time.time()))
+        request = build_request(job, box, timeout_seconds=timeout_seconds, timestamp=signed_at(job))
     except (UnreadableSecret, InvalidSecret, ValueError):
         return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
     return AttemptResult(job, await sender.send(request))
+
+
+def signed_at(job: ClaimedJob) -> int:
+    """Unix seconds by the database's clock (spec D15): a worker whose own is wrong would sign what nobody takes."""
+    return int(job.leased_at.timestamp())
 
 
 def build_request(

@@ -6,7 +6,7 @@ receiver wants this. No transaction is open meanwhile, and an address that chang
 
 import json
 import secrets
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,18 +23,24 @@ VERIFY_TIMEOUT_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _SecretRow:
+class SealedSecret:
+    """One of a subscription's secrets, sealed, and the database's time, in Unix seconds, when it was read."""
+
     secret: str
+    read_at: int
 
 
-async def sealed_secrets(connection: Connection, subscription_id: int) -> list[str]:
-    """The subscription's valid secrets, sealed, the current one first."""
+async def sealed_secrets(connection: Connection, subscription_id: int) -> list[SealedSecret]:
+    """The subscription's valid secrets, the current one first."""
     params = {"id": subscription_id}
-    rows = await fetch_rows(connection, load_queries("subscriptions")["current_secrets"], params, _SecretRow)
-    return [row.secret for row in rows]
+    return await fetch_rows(
+        connection, load_queries("subscriptions")["current_secrets"], params, SealedSecret
+    )
 
 
-async def challenge(sender: HttpSender, box: SecretBox, subscription: Subscription, sealed: list[str]) -> str:
+async def challenge(
+    sender: HttpSender, box: SecretBox, subscription: Subscription, sealed: Sequence[SealedSecret]
+) -> str:
     """Send a challenge to the address that waits for verification, and give that address back once it answers.
 
     Raises InvalidInput `verification_failed` (422) with the reason. The reason never says what stands behind a
@@ -82,13 +88,14 @@ async def mark_verified(connection: Connection, subscription_id: int, url: str) 
 
 
 def _signed(
-    url: str, body: bytes, box: SecretBox, subscription: Subscription, sealed: list[str]
+    url: str, body: bytes, box: SecretBox, subscription: Subscription, sealed: Sequence[SealedSecret]
 ) -> OutgoingRequest:
-    timestamp = int(time.time())
+    """Dated by the database's clock, as deliveries are."""
     webhook_id = f"msg_{secrets.token_hex(16)}"
     try:
-        keys = [decode_secret(box.open(secret)) for secret in sealed]
-    except (UnreadableSecret, InvalidSecret) as error:
+        keys = [decode_secret(box.open(one.secret)) for one in sealed]
+        timestamp = sealed[0].read_at
+    except (UnreadableSecret, InvalidSecret, IndexError) as error:
         raise _failed("the subscription's secret cannot be read; rotate it") from error
     headers = {
         "content-type": "application/json",

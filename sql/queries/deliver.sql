@@ -67,9 +67,9 @@ WITH picked AS MATERIALIZED (
        SET status = 'Leased', worker_id = %(worker_id)s, claim_count = claim_count + 1,
            leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
       FROM picked WHERE j.id = picked.id
-    RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.lease_until
+    RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.leased_at, j.lease_until
 )
-SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.lease_until,
+SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.leased_at, c.lease_until,
        e.id AS event_id, e.webhook_id, e.event_type, e.created_at AS event_created_at, e.payload::text AS payload,
        s.callback_url, s.headers::text AS headers, s.timeout_seconds,
        s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,

@@ -43,7 +43,8 @@ UPDATE subscriptions SET active = false, deleted_at = coalesce(deleted_at, clock
 RETURNING id;
 
 -- name: current_secrets
-SELECT secret FROM subscription_secrets
+-- With the time by which a request that they sign is dated.
+SELECT secret, extract(epoch FROM clock_timestamp())::bigint AS read_at FROM subscription_secrets
  WHERE subscription_id = %(id)s AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC;
 
 -- name: mark_verified

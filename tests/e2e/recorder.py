@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from infra.local.tls import Certificates
 from tests.api.running_system import wait_until
 
 T = TypeVar("T")
-Script = Callable[[bytes], web.Response]
+Script = Callable[[bytes], web.Response | Awaitable[web.Response]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ class RecordingReceiver(Receiver):
         headers = [(name.lower(), value) for name, value in request.headers.items()]
         self.arrived.append(Arrived(request.path, request.query_string, headers, body, time.time()))
         script = self.scripts.get(request.path)
-        return script(body) if script else await super().handle(request)
+        if script is None:
+            return await super().handle(request)
+        answer = script(body)
+        return answer if isinstance(answer, web.Response) else await answer
 
 
 class Recorder:

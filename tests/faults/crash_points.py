@@ -6,18 +6,22 @@ forgotten, and they are put there from outside, at the start of the process (tes
 them what to do:
 
 - `seen` gathers the names of all points that were passed, while it exists;
-- `kill-at` holds one name: the first process that comes to it takes the file away and dies.
+- `kill-at` holds one name: the first process that comes to it takes the file away and dies;
+- `kill-for` holds a text: every process that is about to POST a body with it dies, each time.
 """
 
 import functools
 import os
 import re
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 FOLDER_VARIABLE = "HOOKSAGA_FAULT_FOLDER"
+CLOCK_VARIABLE = "HOOKSAGA_FAULT_CLOCK"
 ROOT = Path(__file__).resolve().parents[2]
 
 _WRITES = re.compile(
@@ -33,6 +37,7 @@ class FaultFolder:
         path.mkdir(parents=True, exist_ok=True)
         self._seen = path / "seen"
         self._kill_at = path / "kill-at"
+        self._kill_for = path / "kill-for"
         self.environment = {
             FOLDER_VARIABLE: str(path),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent / "injected")]),
@@ -54,6 +59,10 @@ class FaultFolder:
         draft.write_text(point)
         draft.rename(self._kill_at)
 
+    def poison(self, text: str) -> None:
+        """Every process dies that is about to POST a body with this text."""
+        self._kill_for.write_text(text)
+
     @property
     def has_struck(self) -> bool:
         """Whether some process has died at the point."""
@@ -66,6 +75,7 @@ class FaultFolder:
 def install() -> None:
     """Put the points into the adapters of this process. Called before anything of the product is imported."""
     folder = Path(os.environ[FOLDER_VARIABLE])
+    _shift_clock()
     _point_writes(folder)
     _point_commits(folder)
     _point_sends(folder)
@@ -139,8 +149,18 @@ def _point_sends(folder: Path) -> None:
     from shared.adapters.queues import Queues
 
     Queues.send = _around(folder, Queues.send, lambda _, queue, *__: f"send to {queue.value}")
-    HttpSender.send = _around(folder, HttpSender.send, lambda _, request: _post(request.headers))
+    HttpSender.send = _around(folder, HttpSender.send, lambda _, request: _post(folder, request))
 
 
-def _post(headers: Mapping[str, str]) -> str:
-    return "POST of a delivery" if "hooksaga-event-type" in headers else "POST of a challenge"
+def _post(folder: Path, request: Any) -> str:
+    with suppress(FileNotFoundError):
+        if (folder / "kill-for").read_bytes() in request.body:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return "POST of a delivery" if "hooksaga-event-type" in request.headers else "POST of a challenge"
+
+
+def _shift_clock() -> None:
+    """The clock of this process goes wrong by so many seconds; the database's does not."""
+    offset = float(os.environ.get(CLOCK_VARIABLE, 0))
+    right_time = time.time
+    time.time = lambda: right_time() + offset

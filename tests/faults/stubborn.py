@@ -21,6 +21,7 @@ class Stubborn:
         self.up = up
         self.recorder = recorder
         self.restarts = 0
+        self.secrets: dict[str, str] = {}
 
     def revive(self) -> None:
         """Start the process again if it died. Leases of the dead are ended at once: a test cannot wait for them."""
@@ -74,6 +75,7 @@ class Stubborn:
         path = f"{kind}/{new_name('fault')}"
         wanted = {"event_type": event_type, "callback_url": self.recorder.url + path, **more}
         created = self.call("POST", "/v1/subscriptions", wanted)
+        self.secrets[path] = created["secret"]
         self.recorder.receiver.add_secret(path, created["secret"])
         self.call("POST", f"/v1/subscriptions/{created['id']}/verify")
         return created["id"], path

@@ -1,0 +1,137 @@
+"""Workers that stop and wake up too late, die of one payload, or have a wrong clock."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from infra.local.tls import ensure_certificates
+from tests.api.running_system import new_name, wait_until
+from tests.e2e.recorder import Recorder
+from tests.e2e.up_process import UpProcess
+from tests.e2e.world import assert_signed, findings
+from tests.faults.crash_points import CLOCK_VARIABLE, FaultFolder
+from tests.faults.stubborn import Stubborn
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    # The receiver's own event loop warns of handshakes that the killed process left half done.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class Machines:
+    """Processes on one database. The first one that is made is the one whose API is spoken to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.faults = FaultFolder(folder / "faults")
+        self.certificates = ensure_certificates(folder)
+        self.recorder = Recorder(self.certificates)
+        self._all: list[UpProcess] = []
+
+    def make(self, **variables: str) -> UpProcess:
+        settings = {"HOOKSAGA_LEASE_SECONDS": "35", **self.faults.environment, **variables}
+        self._all.append(UpProcess(self.folder, self.certificates, **settings))
+        return self._all[-1]
+
+    def close(self) -> None:
+        for process in self._all:
+            if process.is_alive:
+                os.kill(process.pid, signal.SIGCONT)
+                process.kill()
+        self._all[0].server.stop()
+        self.recorder.close()
+
+
+@pytest.fixture
+def machines() -> Iterator[Machines]:
+    folder = Path(tempfile.mkdtemp(prefix="hooksaga-workers-"))
+    machines = Machines(folder)
+    yield machines
+    machines.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+JOBS = "SELECT status::text, claim_count, worker_id, response_status, error_code FROM webhook_delivery_jobs"
+
+
+def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machines) -> None:
+    """Its receiver answers 200 while the worker sleeps. Meanwhile another holds the job, and its answer counts."""
+    sleeper, other = machines.make(), machines.make()
+    statuses = iter((200, 418))
+    may_answer = [threading.Event(), threading.Event()]
+
+    async def answer(_body: bytes) -> web.Response:
+        status = next(statuses)
+        gate = may_answer[0 if status == 200 else 1]
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        return web.Response(status=status)
+
+    recorder = machines.recorder
+    sleeper.start()
+    user = Stubborn(sleeper, recorder)
+    subscription, path = user.subscribe(kind := new_name("sleep"), "/ok", max_retry_limit=1)
+    recorder.script(path, answer)
+    event = user.post(kind, new_name("key"))
+    recorder.wait_for(path, 1)
+    os.kill(sleeper.pid, signal.SIGSTOP)
+    may_answer[0].set()  # the answer of 200 lies in the sleeper's socket now
+    assert sleeper.end_leases_older_than(0) == 1
+    other.start()
+    recorder.wait_for(path, 2)
+    os.kill(sleeper.pid, signal.SIGCONT)
+    wait_until(lambda: "lease_lost" in sleeper.log.read_text(), "the late result is dropped")
+    assert [(job["status"], job["claim_count"]) for job in user.up.rows(JOBS)] == [("Leased", 2)]
+    may_answer[1].set()
+    assert user.saga_in("DeadLettered", event, subscription)["final_error_code"] == "http_418"
+    (job,) = user.up.rows(JOBS)
+    assert (job["claim_count"], job["response_status"]) == (2, 418)
+    assert f":{other.pid}:" in job["worker_id"]
+    assert findings(sleeper.server.start()) == []
+
+
+def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
+    up = machines.make(HOOKSAGA_MAX_CLAIMS="3")
+    user = Stubborn(up, machines.recorder)
+    up.start()
+    subscription, path = user.subscribe(kind := new_name("poison"), "/ok", max_retry_limit=1)
+    machines.faults.poison("kills every worker")
+    poisoned = user.post(kind, new_name("key"), b'"kills every worker"')
+    others = [user.post(kind, new_name("key"), b"%d" % number) for number in range(20)]
+    dead = user.saga_in("DeadLettered", poisoned, subscription)
+    assert (dead["final_error_code"], dead["attempt_count"]) == ("lease_expired", 1)
+    for event in others:
+        user.saga_in("Completed", event, subscription)
+    assert user.restarts == 3
+    assert {one.header("webhook-id") for one in machines.recorder.events(path)} == set(others)
+    assert findings(up.server.start()) == []
+
+
+@pytest.mark.parametrize("seconds", [600, -600])
+def test_a_wrong_clock_delays_nothing_and_spoils_no_signature(machines: Machines, seconds: int) -> None:
+    """Due times, leases and the time that is signed are the database's."""
+    right, wrong = machines.make(), machines.make(**{CLOCK_VARIABLE: str(seconds)})
+    user = Stubborn(right, machines.recorder)
+    right.start()
+    subscription, path = user.subscribe(kind := new_name("clock"), "/flaky/1")
+    right.terminate()
+    wrong.start()
+    user.up = wrong
+    events = [user.post(kind, new_name("key"), b"%d" % number) for number in range(10)]
+    for event in events:
+        user.saga_in("Completed", event, subscription)
+    for arrived in machines.recorder.events(path):
+        assert_signed(arrived, user.secrets[path])
+    assert user.up.rows("SELECT id FROM webhook_delivery_jobs WHERE claim_count > 1") == []
+    assert findings(wrong.server.start()) == []
