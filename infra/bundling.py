@@ -38,10 +38,11 @@ REQUIREMENTS = {
 """Where a package is called other than its module."""
 
 DATA = {
-    "shared.adapters.migrations": "sql/migrations",
-    "shared.adapters.queries": "sql/queries",
+    "shared.adapters.migrations": "sql/migrations/*.sql",
+    "shared.adapters.queries": "sql/queries/*.sql",
+    "shared.runtime.reference": "shared/runtime/reference.html",
 }
-"""Folders that a module reads at run time."""
+"""Files that a module reads at run time."""
 
 CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
 """The authorities that sign for RDS and for RDS Proxy: Lambda's own list lacks the former."""
@@ -80,9 +81,7 @@ def contents_of(function: str) -> Contents:
     modules = _imported_from(f"functions.{function}.handler")
     own = {name: path for name, path in modules.items() if path is not None}
     packages = {name for name, path in modules.items() if path is None} - OF_THE_RUNTIME
-    data = [
-        path for name, folder in DATA.items() if name in own for path in sorted((ROOT / folder).glob("*.sql"))
-    ]
+    data = [path for name, files in DATA.items() if name in own for path in sorted(ROOT.glob(files))]
     files = sorted({*own.values(), *data})
     return Contents(tuple(files), tuple(sorted(REQUIREMENTS.get(name, name) for name in packages)))
 

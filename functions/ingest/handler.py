@@ -3,12 +3,12 @@
 from typing import Any
 
 from shared.adapters.database import Role
-from shared.runtime import openapi
+from shared.runtime import openapi, reference
 from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Event
 from shared.runtime.routes import events
 
-function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES])
+function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES, *reference.ROUTES])
 
 
 def handler(event: Event, context: Any) -> Any:

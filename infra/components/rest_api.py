@@ -16,24 +16,13 @@ from infra.components.exceptions import allow
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
 from infra.components.kept_logs import log_group
+from infra.gateway_answers import CODES, headers_of, problem_text, status_of
 from infra.settings import Environment
-from shared.runtime.http_api import PROBLEM_TYPE, RETRY_AFTER_SECONDS
 
 STAGE = "api"
 """In the URL before every path, unless there is a domain of your own."""
 
 TLS_POLICY = "SecurityPolicy_TLS13_1_2_PQ_2025_09"
-
-_PROBLEMS: tuple[tuple[gateway.ResponseType, int, str], ...] = (
-    (gateway.ResponseType.MISSING_AUTHENTICATION_TOKEN, 404, "route_not_found"),
-    (gateway.ResponseType.THROTTLED, 429, "too_many_requests"),
-    (gateway.ResponseType.REQUEST_TOO_LARGE, 413, "body_too_large"),
-    (gateway.ResponseType.INTEGRATION_TIMEOUT, 504, "timeout"),
-    (gateway.ResponseType.INTEGRATION_FAILURE, 503, "function_unavailable"),
-    (gateway.ResponseType.DEFAULT_4_XX, 400, "bad_request"),
-    (gateway.ResponseType.DEFAULT_5_XX, 500, "internal_error"),
-)
-"""What the gateway answers by itself, as the same kind of problem that the functions answer."""
 
 
 class RestApi(Construct):
@@ -50,8 +39,8 @@ class RestApi(Construct):
             for route in design.routes:
                 assert isinstance(route, Route)
                 self._add(route, functions[function_name])
-        for response_type, status, code in _PROBLEMS:
-            self._answer(response_type, status, code)
+        for kind in CODES:
+            self._answer(kind)
 
     @property
     def url(self) -> str:
@@ -122,21 +111,17 @@ class RestApi(Construct):
         for method in sorted((route.methods or set()) - {"HEAD"}):
             resource.add_method(method, integration)
 
-    def _answer(self, response_type: gateway.ResponseType, status: int, code: str) -> None:
+    def _answer(self, kind: str) -> None:
         """$context.requestId is the one that the functions log."""
-        problem = (
-            f'{{"type": "{PROBLEM_TYPE}{code}", "title": "{code.replace("_", " ")}", '
-            f'"status": {status}, "code": "{code}", "request_id": "$context.requestId"}}'
-        )
-        headers = {"content-type": "'application/problem+json'"}
-        if status in (429, 503):
-            headers["retry-after"] = f"'{RETRY_AFTER_SECONDS}'"
+        root_path = "" if self._env.api.domain_name else f"/{STAGE}"
         self.api.add_gateway_response(
-            f"Answer{status}{code.title().replace('_', '')}",
-            type=response_type,
-            status_code=str(status),
-            response_headers=headers,
-            templates={"application/json": problem},
+            f"Answer{kind.title().replace('_', '')}",
+            type=gateway.ResponseType.of(kind),
+            status_code=str(status_of(kind)),
+            response_headers={name: f"'{value}'" for name, value in headers_of(kind).items()},
+            templates={
+                "application/json": problem_text(kind, request_id="$context.requestId", root_path=root_path)
+            },
         )
 
     def _accept_findings(self) -> None:

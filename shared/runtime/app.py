@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from shared.runtime import openapi
+from shared.runtime import openapi, reference
 from shared.runtime.http_api import EXCEPTION_HANDLERS
 from shared.runtime.routes import events, operations, subscriptions
 from shared.runtime.services import Services
@@ -16,6 +16,7 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *subscriptions.ROUTES,
     *operations.ROUTES,
     *openapi.ROUTES,
+    *reference.ROUTES,
 )
 
 

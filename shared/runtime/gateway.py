@@ -6,7 +6,7 @@ Libraries that do this fold repeated headers into one, and a repeated Idempotenc
 import base64
 import binascii
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
@@ -25,7 +25,7 @@ async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
     try:
         body = _body(event)
     except InvalidInput as error:
-        response = problem(error, _request_id(event))
+        response = problem(error, _request_id(event), _root_path(event))
         return _answer(response.status_code, response.raw_headers, bytes(response.body))
     exchange = _Exchange(body)
     try:
@@ -50,15 +50,16 @@ def _body(event: Event) -> bytes:
 
 
 def _scope(event: Event) -> Scope:
+    root_path = _root_path(event)
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
         "method": event["httpMethod"],
         "scheme": "https",
-        "path": unquote(event["path"]),
-        "raw_path": event["path"].encode(),
-        "root_path": "",
+        "path": root_path + unquote(event["path"]),
+        "raw_path": (quote(root_path) + event["path"]).encode(),
+        "root_path": root_path,
         "query_string": urlencode(_pairs(event, "QueryStringParameters")).encode(),
         "headers": [
             (name.lower().encode(), value.encode("latin-1", "replace"))
@@ -68,6 +69,13 @@ def _scope(event: Event) -> Scope:
         "server": None,
         "hooksaga.request_id": _request_id(event),
     }
+
+
+def _root_path(event: Event) -> str:
+    """What stands before our path in the URL: the stage, unless the API has a domain of its own."""
+    context: Event = event.get("requestContext") or {}
+    whole, own = unquote(str(context.get("path") or "")), unquote(event["path"])
+    return whole.removesuffix(own) if whole.endswith(own) else ""
 
 
 def _pairs(event: Event, kind: str) -> list[tuple[str, str]]:

@@ -27,11 +27,11 @@ from shared.core.errors import (
     RowRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
+from shared.runtime.problem_types import problem_type
 from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
 
-PROBLEM_TYPE = "urn:hooksaga:error:"
 JSON_TYPE = "application/json"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
@@ -218,13 +218,16 @@ def dump_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"))
 
 
-def problem(error: Exception, request_id: str) -> Response:
-    """The answer to an error. Unknown errors are logged with their trace and answered without any detail."""
+def problem(error: Exception, request_id: str, root_path: str = "") -> Response:
+    """The answer to an error. Unknown errors are logged with their trace and answered without any detail.
+
+    root_path is the request's, as for problem_type.
+    """
     status, code, headers = _status_of(error)
     if status >= 500:
         logger.error("request failed", exc_info=error, extra={"request_id": request_id, "code": code})
     content: dict[str, Any] = {
-        "type": PROBLEM_TYPE + code,
+        "type": problem_type(code, root_path),
         "title": code.replace("_", " "),
         "status": status,
         "detail": _detail(error, status),
@@ -236,10 +239,10 @@ def problem(error: Exception, request_id: str) -> Response:
     return Response(dump_json(content), status, headers=headers, media_type="application/problem+json")
 
 
-def problem_content(error: HooksagaError) -> dict[str, Any]:
-    """The problem of one item within a batch's answer."""
+def problem_content(error: HooksagaError, root_path: str = "") -> dict[str, Any]:
+    """The problem of one item within a batch's answer, or of an action that came by no HTTP request."""
     status, code, _ = _status_of(error)
-    content = {"type": PROBLEM_TYPE + code, "status": status, "code": code, "detail": str(error)}
+    content = {"type": problem_type(code, root_path), "status": status, "code": code, "detail": str(error)}
     if isinstance(error, InvalidInput) and error.field:
         content["field"] = error.field
     return content
@@ -288,7 +291,12 @@ def _detail(error: Exception, status: int) -> str:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Exception handler of the application."""
-    return problem(error, request_id_of(request))
+    return problem(error, request_id_of(request), root_path_of(request))
+
+
+def root_path_of(request: Request) -> str:
+    """What stands before this API's paths in the URL; nothing, or a gateway's stage."""
+    return str(request.scope.get("root_path", ""))
 
 
 def request_id_of(request: Request) -> str:

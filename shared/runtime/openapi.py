@@ -17,7 +17,9 @@ from starlette.routing import Route
 from shared.core.models import NewSubscription, RequeueFilter, SecretRotation, SubscriptionChange
 from shared.core.product import VERSION
 from shared.runtime import openapi_schemas as schemas
+from shared.runtime import openapi_words as words
 from shared.runtime.http_api import json_response
+from shared.runtime.openapi_examples import give_examples
 
 Json = dict[str, Any]
 
@@ -36,6 +38,7 @@ class _Operation:
     body_is_optional: bool = False
     parameters: tuple[str, ...] = ()
     media_types: tuple[str, ...] = ("application/json",)
+    answer_type: str = "application/json"
 
 
 _DEAD_LETTER_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
@@ -185,6 +188,9 @@ _OPERATIONS = (
     ),
     _Operation("get", "/v1/stats", "The backlog now", ("admin",), {"200": "Stats"}),
     _Operation("get", "/v1/openapi.json", "This document", (), {"200": "OpenApi"}),
+    _Operation(
+        "get", "/v1/docs", "This document, to be read", (), {"200": "ReferencePage"}, answer_type="text/html"
+    ),
     _Operation("get", "/healthz", "Whether the database answers", (), {"200": "Health"}),
 )
 
@@ -203,9 +209,15 @@ def openapi_document() -> Json:
             "summary": "Reliable webhook delivery",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        # Relative to this document's own URL, so that it leads there behind any prefix.
+        "externalDocs": {
+            "url": "docs",
+            "description": "The same to be read, with every error's cause and cure",
+        },
+        "tags": _tags(),
         "paths": paths,
         "components": {
-            "schemas": {**schemas.SCHEMAS, **_model_schemas()},
+            "schemas": give_examples(words.describe_fields({**schemas.SCHEMAS, **_model_schemas()})),
             "parameters": schemas.PARAMETERS,
             "responses": {"Problem": _content("Problem", "application/problem+json", "What went wrong")},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "hs_…"}},
@@ -217,14 +229,14 @@ def _operation(operation: _Operation) -> Json:
     described: Json = {
         "operationId": _operation_id(operation),
         "summary": operation.summary,
+        "tags": [words.group_of(operation.path)],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in operation.parameters],
         "responses": _responses(operation),
     }
     if operation.scopes:
         described["security"] = [{"key": []}]
-        described["description"] = (
-            "Needs the scope " + " or ".join(f"`{scope}`" for scope in operation.scopes) + "."
-        )
+    if description := _description(operation):
+        described["description"] = description
     if operation.body:
         schema = {"schema": {"$ref": f"#/components/schemas/{operation.body}"}}
         content = {"application/json": schema}
@@ -234,6 +246,17 @@ def _operation(operation: _Operation) -> Json:
     return described
 
 
+def _description(operation: _Operation) -> str:
+    scopes = " or ".join(f"`{scope}`" for scope in operation.scopes)
+    needed = f"Needs the scope {scopes}." if scopes else ""
+    return " ".join(filter(None, [words.words_for_operation(operation.method, operation.path), needed]))
+
+
+def _tags() -> list[Json]:
+    names = dict.fromkeys(words.group_of(operation.path) for operation in _OPERATIONS)
+    return [{"name": name, "description": words.GROUPS.get(name, "")} for name in names]
+
+
 def _operation_id(operation: _Operation) -> str:
     words = operation.path.removeprefix("/v1").replace("{id}", "one").replace(".json", "")
     return "_".join([operation.method, *words.replace("-", "_").strip("/").split("/")])
@@ -241,10 +264,9 @@ def _operation_id(operation: _Operation) -> str:
 
 def _responses(operation: _Operation) -> Json:
     answers = {
-        status: _content(name, "application/json", operation.summary)
-        if name
-        else {"description": operation.summary}
+        status: _content(name, operation.answer_type, meaning) if name else {"description": meaning}
         for status, name in operation.answers.items()
+        for meaning in [words.words_for_answer(operation.method, operation.path, status) or operation.summary]
     }
     return answers | {status: {"$ref": "#/components/responses/Problem"} for status in _problems(operation)}
 

@@ -8,16 +8,18 @@ from shared.core.saga import JobStatus, SagaStatus
 Json = dict[str, Any]
 
 NAME_PATTERN = "^[A-Za-z0-9_.:/-]{1,100}$"
+KEY_PATTERN = "^[ -~]{1,255}$"
 MAX_ID = 2**63 - 1
 
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "integer", "minimum": 0}
 ID: Json = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 FLAG: Json = {"type": "boolean"}
+URI_REFERENCE: Json = {"type": "string", "format": "uri-reference"}
 TIME: Json = {"type": "string", "format": "date-time"}
 NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
 EVENT_ID: Json = {"type": "string", "pattern": "^evt_[0-9a-f]{32}$"}
-ANY_JSON: Json = {"description": "any JSON value, kept to the byte"}
+ANY_JSON: Json = {"description": "Any JSON value, kept to the byte."}
 
 
 def maybe(schema: Json) -> Json:
@@ -101,7 +103,7 @@ _DEAD_LETTER: Json = {
 }
 
 _NEW_EVENT: Json = {"event_type": NAME, "payload": ANY_JSON}
-_KEY: Json = {"type": "string", "pattern": "^[ -~]{1,255}$"}
+_KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
 _ACCEPTED: Json = {"id": EVENT_ID, "event_type": NAME, "created_at": TIME, "duplicate": FLAG}
 
 SCHEMAS: Json = {
@@ -161,14 +163,24 @@ SCHEMAS: Json = {
         }
     ),
     "OpenApi": record({"openapi": TEXT, "paths": {"type": "object"}}),
+    "ReferencePage": {"type": "string", "description": "an HTML page"},
     "Health": record({"status": {"const": "ok"}}),
     "ErrorCode": {
         "type": "string",
         "anyOf": [{"enum": [code.value for code in ErrorCode]}, {"pattern": "^http_[0-9]{3}$"}],
     },
-    "ItemProblem": record({"type": TEXT, "status": NUMBER, "code": TEXT, "detail": TEXT}, {"field": TEXT}),
+    "ItemProblem": record(
+        {"type": URI_REFERENCE, "status": NUMBER, "code": TEXT, "detail": TEXT}, {"field": TEXT}
+    ),
     "Problem": record(
-        {"type": TEXT, "title": TEXT, "status": NUMBER, "detail": TEXT, "code": TEXT, "request_id": TEXT},
+        {
+            "type": URI_REFERENCE,
+            "title": TEXT,
+            "status": NUMBER,
+            "detail": TEXT,
+            "code": TEXT,
+            "request_id": TEXT,
+        },
         {"field": TEXT},
     ),
 }
@@ -186,7 +198,7 @@ PARAMETERS: Json = {
         "in": "header",
         "required": False,
         "schema": _KEY,
-        "description": "Makes the call safe to repeat. Kept as long as the event.",
+        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters, kept as long as the event.",
     },
     "limit": _query(
         "limit", {"type": "integer", "default": 50, "minimum": 1, "maximum": 250}, "Rows of a page."

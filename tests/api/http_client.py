@@ -125,7 +125,7 @@ def assert_problem(answer: Answer, status: int, code: str, field: str | None = N
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
     assert problem["status"] == status
-    assert problem["type"] == f"urn:hooksaga:error:{code}"
+    assert problem["type"] == f"/v1/docs#error-{code}"
     assert problem["title"]
     assert problem["detail"]
     assert problem["request_id"].startswith("req_")

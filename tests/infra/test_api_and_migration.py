@@ -1,13 +1,27 @@
 """Every route has its function, and no new code runs before the schema is new."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
+from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
+from infra import settings
+from infra.components.rest_api import STAGE
+from infra.gateway_answers import CODES
 from shared.runtime.app import ALL_ROUTES
+from shared.runtime.openapi import openapi_document
+from tests.infra.conftest import synthesise
 from tests.infra.deployment import Deployment
+
+SCHEMAS = openapi_document()["components"]["schemas"]
+PROBLEM = SCHEMAS["Problem"]
 
 
 def paths_of(deployment: Deployment) -> set[tuple[str, str]]:
@@ -40,6 +54,39 @@ def test_every_route_of_the_application_is_in_the_gateway(anywhere: Deployment) 
 def test_bodies_reach_the_functions_to_the_byte(anywhere: Deployment) -> None:
     (api,) = anywhere.of_type("AWS::ApiGateway::RestApi").values()
     assert api["Properties"]["BinaryMediaTypes"] == ["*/*"]
+
+
+def test_what_the_gateway_answers_by_itself_leads_to_its_explanation(anywhere: Deployment) -> None:
+    problems = gateway_problems(anywhere)
+    assert {kind: problem["code"] for kind, problem in problems.items()} == CODES
+    for problem in problems.values():
+        assert problem["type"] == f"/{STAGE}/v1/docs#error-{problem['code']}"
+        Draft202012Validator({**PROBLEM, "components": {"schemas": SCHEMAS}}).validate(problem)
+
+
+def test_behind_a_domain_of_ones_own_no_stage_stands_in_the_path(own_domain: Deployment) -> None:
+    for problem in gateway_problems(own_domain).values():
+        assert problem["type"] == f"/v1/docs#error-{problem['code']}"
+
+
+def gateway_problems(deployment: Deployment) -> dict[str, dict[str, Any]]:
+    """By the gateway's name of the answer; the status of the answer is the problem's."""
+    problems = {}
+    for one in deployment.of_type("AWS::ApiGateway::GatewayResponse").values():
+        properties = one["Properties"]
+        problem = json.loads(properties["ResponseTemplates"]["application/json"])
+        assert properties["StatusCode"] == str(problem["status"])
+        problems[properties["ResponseType"]] = problem
+    return problems
+
+
+@pytest.fixture
+def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    dev = settings.ENVIRONMENTS["dev"]
+    certificate = "arn:aws:acm:eu-central-1:123456789012:certificate/1"
+    api = replace(dev.api, domain_name="hooks.example.com", certificate_arn=certificate)
+    monkeypatch.setitem(settings.ENVIRONMENTS, "dev", replace(dev, api=api))
+    return synthesise(tmp_path)
 
 
 def test_requests_are_throttled_and_logged(on_aws: Deployment) -> None:

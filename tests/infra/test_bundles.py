@@ -10,6 +10,7 @@ pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra
 
 from infra.bundling import ARM, ROOT, build, contents_of, digest_of, this_machine
 from infra.settings import LOCAL
+from shared.runtime.reference import PAGE_FILE
 
 START = """
 import sys
@@ -38,6 +39,13 @@ def test_only_migrate_carries_migrations(function: str) -> None:
     wanted = set((ROOT / "sql" / "migrations").glob("*.sql")) if function == "migrate" else set()
     assert carried == wanted
     assert ("yoyo-migrations" in contents.requirements) == (function == "migrate")
+
+
+@pytest.mark.parametrize("function", LOCAL.functions)
+def test_who_has_routes_carries_the_reference_and_nobody_what_it_is_made_with(function: str) -> None:
+    contents = contents_of(function)
+    assert (PAGE_FILE in contents.files) == (function in ("ingest", "subscriptions", "admin"))
+    assert not {"jinja2", "markupsafe"} & set(contents.requirements)
 
 
 def test_a_worker_carries_no_web_framework() -> None:

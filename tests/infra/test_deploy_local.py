@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
 import boto3
+import httpx
 from typer.testing import CliRunner
 
 from infra.cli import app
@@ -26,6 +27,7 @@ from infra.local.api_client import ApiClient, ApiError
 from infra.local.receiver import Receiver, serve
 from infra.local.tls import Certificates, ensure_certificates
 from infra.settings import LOCAL
+from tests.api.explained import assert_explained
 from tests.infra.conftest import ROOT
 
 pytestmark = [
@@ -90,6 +92,24 @@ async def test_an_event_goes_through_the_deployed_template(
 ) -> None:
     event = await deliver_one(place, api_url, certificates)
     assert [attempt["response_status"] for attempt in event["sagas"][0]["attempts"]] == [200]
+
+
+@pytest.mark.parametrize("path", ["/v1/events/evt_1", "/v1/subscriptions/1", "/v1/stats"])
+def test_a_problem_leads_to_its_explanation_behind_the_stage(
+    place: LocalStack, api_url: str, path: str
+) -> None:
+    """By the host name that AWS gives an API, with the stage first in the path."""
+    stage, api_id = api_url.split("/")[-2], api_url.split("/")[-3]
+    host = {"host": f"{api_id}.execute-api.localhost"}
+
+    def get(url: str) -> tuple[int, Mapping[str, str], str]:
+        answer = httpx.get(url, headers=host, trust_env=False, timeout=60)
+        return answer.status_code, answer.headers, answer.text
+
+    url = f"{place.endpoint}/{stage}{path}"
+    status, _, text = get(url)
+    assert (status, json.loads(text)["type"]) == (401, f"/{stage}/v1/docs#error-unauthorized")
+    assert_explained(json.loads(text), url, get)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ async def call(pipeline: Pipeline, method: str, path: str, **request: Any) -> di
         try:
             return {"answer": await pipeline.call(method, path, **request)}
         except ApiError as error:
-            if error.status not in (502, 503, 504):
+            if error.status not in (500, 503, 504):  # the first: the gateway got nothing from the function
                 raise
             return None
 

@@ -107,6 +107,33 @@ async def test_a_wrong_base64_flag_is_the_clients_fault(body: str) -> None:
     assert (problem["code"], problem["request_id"]) == ("body_not_base64", "request-1")
 
 
+@pytest.mark.parametrize(
+    ("whole", "type_"),
+    [
+        ("/prod/break", "/prod/v1/docs#error-internal_error"),
+        ("/prod%C3%BC/break", "/prod%C3%BC/v1/docs#error-internal_error"),
+        ("/break", "/v1/docs#error-internal_error"),
+        ("/somewhere/else", "/v1/docs#error-internal_error"),
+        (None, "/v1/docs#error-internal_error"),
+    ],
+)
+async def test_a_problems_type_has_what_stands_before_the_path(whole: str | None, type_: str) -> None:
+    context = {"requestId": "request-1", "path": whole}
+    _, problem = await answer(path="/break", requestContext=context)
+    assert problem["type"] == type_
+
+
+async def test_so_has_that_of_a_body_that_cannot_be_decoded() -> None:
+    context = {"requestId": "request-1", "path": "/prod/echo"}
+    _, problem = await answer(body="%%%", isBase64Encoded=True, requestContext=context)
+    assert problem["type"] == "/prod/v1/docs#error-body_not_base64"
+
+
+async def test_a_route_is_found_behind_a_stage() -> None:
+    given, _ = await answer(path="/a%20b", requestContext={"path": "/prod/a%20b"})
+    assert given["statusCode"] == 201
+
+
 async def test_a_fault_of_ours_is_answered_as_a_problem() -> None:
     given, problem = await answer(path="/break")
     assert given["statusCode"] == 500

@@ -1,13 +1,13 @@
 """An HTTP front that turns requests into API Gateway's REST proxy events, and functions' answers into responses.
 
 It is configured as the REST API is on AWS: every body is binary, so a function gets exactly the bytes that were sent.
-A path that no function has is answered as API Gateway answers it.
+The URL is that of a domain of one's own: it has no stage in its path. What no function answers is answered as the
+gateway does.
 """
 
 import asyncio
 import base64
 import binascii
-import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from starlette.routing import BaseRoute, Match, Route
 
+from infra.gateway_answers import headers_of, problem_text, status_of
 from infra.local.sqs.functions import LambdaFunction, RequestTooLarge
 from infra.local.sqs.runtime_api import ACCOUNT, HOST
 
@@ -66,18 +67,18 @@ class Front:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         target = self._find(request.method, request.path)
         if target is None:
-            return _message(403, "Missing Authentication Token")
+            return _own_answer("MISSING_AUTHENTICATION_TOKEN")
         try:
             body = await request.clone(client_max_size=MAX_BODY_BYTES).read()
             event = proxy_event(request, target, body)
             async with asyncio.timeout(INTEGRATION_SECONDS):
                 outcome = await target.function.invoke(event)
         except TimeoutError:
-            return _message(504, "Endpoint request timed out")
+            return _own_answer("INTEGRATION_TIMEOUT")
         except (RequestTooLarge, web.HTTPRequestEntityTooLarge):
-            return _message(413, "Request Too Long")
+            return _own_answer("REQUEST_TOO_LARGE")
         if outcome.error is not None:
-            return _message(502, "Internal server error")
+            return _own_answer("DEFAULT_5XX")
         return response_of(outcome.payload)
 
     def _find(self, method: str, path: str) -> Target | None:
@@ -118,7 +119,7 @@ def _request_context(request: web.BaseRequest, resource: str, path: str) -> dict
         "domainName": request.host,
         "httpMethod": request.method,
         "identity": {"sourceIp": request.remote, "userAgent": request.headers.get("user-agent")},
-        "path": f"/{STAGE}{path}",
+        "path": path,
         "protocol": "HTTP/1.1",
         "requestId": str(uuid.uuid4()),
         "requestTimeEpoch": int(time.time() * 1000),
@@ -139,11 +140,11 @@ def _last(several: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def response_of(payload: Any) -> web.Response:
-    """A function's answer as an HTTP response; one that is not of the gateway's form is a 502, as there."""
+    """A function's answer as an HTTP response; one that is not of the gateway's form is a fault, as there."""
     if not isinstance(payload, dict) or not isinstance(
         cast("dict[str, Any]", payload).get("statusCode"), int
     ):
-        return _message(502, "Internal server error")
+        return _own_answer("DEFAULT_5XX")
     answer = cast("dict[str, Any]", payload)
     headers: CIMultiDict[str] = CIMultiDict(answer.get("headers") or {})
     for name, values in (answer.get("multiValueHeaders") or {}).items():
@@ -155,9 +156,10 @@ def response_of(payload: Any) -> web.Response:
     try:
         content = base64.b64decode(body, validate=True) if answer.get("isBase64Encoded") else body.encode()
     except binascii.Error:
-        return _message(502, "Internal server error")
+        return _own_answer("DEFAULT_5XX")
     return web.Response(status=answer["statusCode"], headers=headers, body=content)
 
 
-def _message(status: int, message: str) -> web.Response:
-    return web.Response(status=status, text=json.dumps({"message": message}), content_type="application/json")
+def _own_answer(kind: str) -> web.Response:
+    body = problem_text(kind, request_id=str(uuid.uuid4()), root_path="").encode()
+    return web.Response(status=status_of(kind), body=body, headers=headers_of(kind))

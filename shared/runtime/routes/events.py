@@ -21,6 +21,7 @@ from shared.runtime.http_api import (
     media_type_of,
     problem_content,
     read_body,
+    root_path_of,
     services_of,
 )
 from shared.stages import inspect
@@ -73,12 +74,12 @@ async def post_batch(request: Request) -> Response:
     )
     answers = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
     in_order = [next(answers) if isinstance(item, EventDraft) else item for item in items]
-    return json_response({"items": [_item_answer(answer) for answer in in_order]})
+    return json_response({"items": [_item_answer(answer, root_path_of(request)) for answer in in_order]})
 
 
-def _item_answer(answer: AcceptedEvent | HooksagaError) -> dict[str, Any]:
+def _item_answer(answer: AcceptedEvent | HooksagaError, root_path: str) -> dict[str, Any]:
     if isinstance(answer, HooksagaError):
-        return {"error": problem_content(answer)}
+        return {"error": problem_content(answer, root_path)}
     return _accepted(answer)
 
 

@@ -1,0 +1,57 @@
+"""Every error code and status that the code can answer, read from the code itself."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from starlette.exceptions import HTTPException
+
+from infra.gateway_answers import CODES, status_of
+from shared.runtime import http_api
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOORS = ("shared", "functions")
+DEFAULT_STATUSES = {"InvalidInput": 400, "NotFound": 404, "Conflict": 409}
+
+Raised = tuple[str, int]
+T = TypeVar("T")
+
+
+def raised() -> set[Raised]:
+    """Code and status of every error that carries its own, of every kind that http_api maps, and of the gateway's."""
+    return {*_constructed(), *_mapped(), *((code, status_of(kind)) for kind, code in CODES.items())}
+
+
+def _constructed() -> Iterator[Raised]:
+    for floor in FLOORS:
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            yield from constructed_in(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+
+
+def constructed_in(source: str, name: str) -> Iterator[Raised]:
+    """Raises AssertionError where a code or a status stands not written out, so that it could be anything."""
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in DEFAULT_STATUSES
+        ):
+            where = f"{name}:{node.lineno}"
+            given = [keyword.value for keyword in node.keywords if keyword.arg == "status"]
+            status = _constant(given[0], int, where) if given else DEFAULT_STATUSES[node.func.id]
+            yield _constant(node.args[0], str, where), status
+
+
+def _constant(node: ast.expr, kind: type[T], where: str) -> T:
+    assert isinstance(node, ast.Constant), f"{where}: not written out"
+    assert isinstance(node.value, kind), where
+    return node.value
+
+
+def _mapped() -> Iterator[Raised]:
+    yield from ((code, status) for _, status, code, _ in http_api._STATUSES if code)
+    yield from ((code, status) for status, code in http_api._ROUTING_CODES.items())
+    for other in (HTTPException(400), RuntimeError()):
+        status, code, _ = http_api._status_of(other)
+        yield code, status

@@ -1,0 +1,152 @@
+"""The readable reference is made from the code, complete, whole in itself, and explains every error there is."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from infra.reference_page import API_PAGE, api_page, reference_page
+from shared.core.problems import BY_CODE, PROBLEMS
+from shared.runtime.openapi import openapi_document
+from shared.runtime.openapi_examples import EXAMPLES
+from shared.runtime.openapi_words import ANSWERS, FIELDS, GROUPS, OPERATIONS
+from shared.runtime.problem_types import problem_type
+from shared.runtime.reference import PAGE_FILE, page, page_headers
+from tests.docs.raised_codes import constructed_in, raised
+
+SCHEMAS = openapi_document()["components"]["schemas"]
+LOADED = ("src", "srcset", "data", "action", "formaction", "poster", "style")
+"""Attributes by which a page loads, sends or styles something; ours has none of them."""
+
+
+class Seen(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.links: list[str] = []
+        self.attributes: Counter[str] = Counter()
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes.update(name for name, _ in attrs)
+        given = dict(attrs)
+        self.ids.update(filter(None, [given.get("id")]))
+        self.links += filter(None, [given.get("href")])
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    return Seen(page())
+
+
+def test_every_code_that_can_be_answered_is_explained_and_no_other() -> None:
+    assert {(problem.code, problem.status) for problem in PROBLEMS} == raised()
+
+
+def test_a_code_has_one_row() -> None:
+    assert len(BY_CODE) == len(PROBLEMS)
+    assert [problem.status for problem in PROBLEMS] == sorted(problem.status for problem in PROBLEMS)
+
+
+@pytest.mark.parametrize("source", ["NotFound(code, 'x')", "InvalidInput('a', 'x', status=status)"])
+def test_a_code_that_is_not_written_out_is_found(source: str) -> None:
+    with pytest.raises(AssertionError, match="here:1"):
+        list(constructed_in(source, "here"))
+
+
+def test_every_explanation_is_sentences_that_fit_into_a_table() -> None:
+    for problem in PROBLEMS:
+        for text in (problem.cause, problem.cure):
+            assert re.fullmatch(r"[A-Z`].*\.", text), text
+            assert "|" not in text
+            assert text.count("`") % 2 == 0
+
+
+def test_the_committed_page_is_the_one_that_is_made() -> None:
+    assert PAGE_FILE.read_text(encoding="utf-8") == reference_page(), "python -m infra.reference_page"
+
+
+def test_the_table_of_errors_in_the_docs_is_the_one_that_is_made() -> None:
+    text = API_PAGE.read_text(encoding="utf-8")
+    assert text == api_page(text), "python -m infra.reference_page"
+
+
+def test_docs_without_a_place_for_the_table_are_refused() -> None:
+    with pytest.raises(ValueError, match="no place for the errors"):
+        api_page("# HTTP API\n")
+
+
+def test_every_error_has_the_anchor_that_its_type_names(seen: Seen) -> None:
+    for problem in PROBLEMS:
+        assert seen.ids[problem_type(problem.code).partition("#")[2]] == 1
+
+
+def test_every_operation_and_every_field_is_on_the_page(seen: Seen) -> None:
+    text = " ".join(seen.words)
+    for item in openapi_document()["paths"].values():
+        for operation in item.values():
+            assert seen.ids[operation["operationId"].replace("_", "-")] == 1
+            assert operation["summary"] in text
+    fields = {field for schema in SCHEMAS.values() for field in schema.get("properties", {})}
+    assert fields - {"openapi", "paths"} <= set(seen.words), "but for those of openapi.json itself"
+
+
+def test_every_link_within_the_page_leads_somewhere(seen: Seen) -> None:
+    within = {link.removeprefix("#") for link in seen.links if link.startswith("#")}
+    assert within - set(seen.ids) == set()
+    assert {link for link in seen.links if not link.startswith("#")} == {"openapi.json"}
+    assert set(seen.ids.values()) == {1}
+
+
+def test_the_page_loads_and_runs_nothing(seen: Seen) -> None:
+    assert not {"script", "link", "img", "iframe", "object", "form", "base"} & set(seen.tags)
+    assert not set(LOADED) & set(seen.attributes)
+    assert not [name for name in seen.attributes if name.startswith("on")]
+    assert seen.tags["style"] == 1
+    css = page().partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in css
+    assert "@import" not in css
+
+
+def test_a_browser_is_told_to_load_nothing_but_this_style() -> None:
+    policy = page_headers()["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert policy.count("sha256-") == 1
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_of_its_schema(name: str) -> None:
+    schema = {**SCHEMAS[name], "components": {"schemas": SCHEMAS}}
+    Draft202012Validator(schema, format_checker=FormatChecker()).validate(EXAMPLES[name])
+
+
+def test_words_are_of_things_that_exist() -> None:
+    """So that a renamed field or route takes its words along."""
+    document = openapi_document()
+    fields = {field for schema in SCHEMAS.values() for field in schema.get("properties", {})}
+    qualified = {
+        f"{name}.{field}" for name, schema in SCHEMAS.items() for field in schema.get("properties", {})
+    }
+    operations = {f"{method} {path}" for path, item in document["paths"].items() for method in item}
+    answers = {
+        f"{method} {path} {status}"
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        for status in operation["responses"]
+    }
+    assert set(FIELDS) - fields - qualified == set()
+    assert set(OPERATIONS) - operations == set()
+    assert set(ANSWERS) - answers == set()
+    assert set(GROUPS) <= {tag["name"] for tag in document["tags"]}
