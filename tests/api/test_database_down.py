@@ -11,6 +11,7 @@ from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.routes import BY_NAME, Route
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
+from tests.faults.promises import Promise
 
 pytestmark = pytest.mark.faults
 
@@ -62,6 +63,9 @@ def repeated(call: Callable[[], Answer]) -> Answer:
     return wait_until(ask, "an answer that is no 503", 30)
 
 
+@pytest.mark.guarantee(
+    Promise.DATABASE, "the server stopped and started: 503 on every route, and back by itself"
+)
 def test_stopped_database_gives_503_everywhere_and_recovers_by_itself(
     running: RunningSystem, api: Api, server: EmbeddedPostgres
 ) -> None:
@@ -87,6 +91,7 @@ def _call(api: Api, route: Route) -> Answer:
     return api.call(route.method, route.at(0), b"{}")
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "an outage with deliveries waiting")
 def test_deliveries_go_on_after_an_outage(
     running: RunningSystem, api: Api, server: EmbeddedPostgres, refusing_url: str
 ) -> None:
@@ -101,6 +106,7 @@ def test_deliveries_go_on_after_an_outage(
     assert len(dead_letters(running, subscription["id"], 21)) == 21
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "every connection cut by the server")
 def test_connections_that_are_cut_are_replaced(running: RunningSystem, api: Api) -> None:
     for _ in range(5):
         running.run(
@@ -112,6 +118,7 @@ def test_connections_that_are_cut_are_replaced(running: RunningSystem, api: Api)
         assert repeated(lambda: api.post_event(event_body("cut"))).status == 202
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "a primary that became read-only (failover)")
 def test_database_that_became_read_only_is_let_go(running: RunningSystem, api: Api) -> None:
     """As after a failover: connections stay up, and every write is refused."""
     settings = ("event_ingest_writer", "subscription_admin")
@@ -136,6 +143,7 @@ def test_database_that_became_read_only_is_let_go(running: RunningSystem, api: A
     assert repeated(lambda: api.post("/v1/subscriptions", wanted)).status == 201
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "a table locked for long")
 def test_table_that_is_locked_gives_503_instead_of_hanging(running: RunningSystem, api: Api) -> None:
     """The wait for a lock is bounded; a short bound here, so that the test is quick."""
     running.run("ALTER ROLE event_ingest_writer SET lock_timeout = '200ms'")

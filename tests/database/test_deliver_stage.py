@@ -14,6 +14,7 @@ from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed, outcome
+from tests.faults.promises import Promise
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ async def lose_lease(seed: Seed, job_id: int) -> None:
     assert (reset.id, reset.status) == (job_id, "Pending")
 
 
+@pytest.mark.guarantee(Promise.FENCED, "eight workers claiming the same jobs at once", "each job held once")
 async def test_eight_workers_never_hold_one_job_twice(connect: Connect, seed: Seed) -> None:
     job_ids = await seed.jobs(await seed.subscription(), 1000)
     crowd = [await connect(Role.DELIVERY) for _ in range(8)]
@@ -163,6 +165,7 @@ async def test_a_result_counts_once(worker: Connection, seed: Seed) -> None:
     assert (await job_row(seed, job.id))["state"] == "Failed"
 
 
+@pytest.mark.guarantee(Promise.FENCED, "a result after the lease was reset")
 async def test_a_result_after_the_lease_was_reset_is_dropped(worker: Connection, seed: Seed) -> None:
     (job,) = await claim(worker, await seed.job())
     await lose_lease(seed, job.id)
@@ -170,12 +173,14 @@ async def test_a_result_after_the_lease_was_reset_is_dropped(worker: Connection,
     assert (await job_row(seed, job.id))["state"] == "Pending"
 
 
+@pytest.mark.guarantee(Promise.FENCED, "a result of another worker")
 async def test_a_result_of_another_worker_is_dropped(worker: Connection, seed: Seed) -> None:
     (job,) = await claim(worker, await seed.job(), worker_id="w1")
     assert await record(worker, job, "w2") == set()
     assert (await job_row(seed, job.id))["state"] == "Leased"
 
 
+@pytest.mark.guarantee(Promise.FENCED, "a result of an earlier claim by a worker of the same name")
 async def test_a_result_of_an_earlier_claim_of_the_same_worker_is_dropped(
     worker: Connection, seed: Seed
 ) -> None:
@@ -217,6 +222,7 @@ POISON: list[tuple[str, dict[str, Any]]] = [
 UNSENDABLE = pytest.param({"response_body": "\ud83d"}, id="half a surrogate pair in the text")
 
 
+@pytest.mark.guarantee(Promise.ALONE, "a result that the database does not take")
 @pytest.mark.parametrize("poison", [*(pytest.param(how, id=name) for name, how in POISON), UNSENDABLE])
 async def test_a_poisoned_result_is_written_as_internal_error_alone(
     worker: Connection, seed: Seed, poison: dict[str, Any]

@@ -13,6 +13,7 @@ from shared.adapters.database import Connection, Role
 from shared.core.saga import JOB_MOVES, SAGA_MOVES, JobStatus, SagaStatus
 from tests.conftest import Connect
 from tests.database.seed import Seed
+from tests.faults.promises import Promise
 
 REFUSED = "HS001"
 
@@ -36,6 +37,7 @@ def is_legal(moves: dict[Any, frozenset[Any]], old: Any, new: Any) -> bool:
     return new in moves[old] or (old is new and bool(moves[old]) and old is not JobStatus.LEASED)
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "every pair of saga states", "legal ones taken, all others refused")
 @pytest.mark.parametrize(("old", "new"), SAGA_PAIRS)
 async def test_sagas_move_as_the_table_says_and_not_otherwise(
     seed: Seed, old: SagaStatus, new: SagaStatus
@@ -60,6 +62,7 @@ async def job_in(seed: Seed, status: JobStatus) -> int:
     return job_id
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "every pair of job states", "legal ones taken, all others refused")
 @pytest.mark.parametrize(("old", "new"), JOB_PAIRS)
 async def test_jobs_move_as_the_table_says_and_not_otherwise(
     seed: Seed, old: JobStatus, new: JobStatus
@@ -97,6 +100,7 @@ IMMUTABLE: list[tuple[str, LiteralString]] = [
 ]
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "UPDATE, DELETE and TRUNCATE of history")
 @pytest.mark.parametrize(("table", "statement"), IMMUTABLE)
 async def test_history_is_neither_changed_nor_removed(
     seed: Seed, table: LiteralString, statement: LiteralString
@@ -117,6 +121,7 @@ async def test_only_the_retention_role_deletes_sagas_and_jobs(seed: Seed) -> Non
     assert await seed.value("SELECT count(*) FROM webhook_delivery_sagas") == 0
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a change to a saga that has ended")
 @pytest.mark.parametrize("end", [SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED])
 @pytest.mark.parametrize(
     "change",
@@ -136,6 +141,7 @@ async def test_an_ended_saga_never_changes(seed: Seed, end: SagaStatus, change: 
     assert await refusal(seed.connection, statement, [saga_id]) == REFUSED
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "an attempt counted without a result, or another pair")
 @pytest.mark.parametrize(
     ("status", "change"),
     [
@@ -193,12 +199,14 @@ NEW_JOB: LiteralString = (
 )
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a job for a saga that has ended")
 @pytest.mark.parametrize("end", [SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED])
 async def test_an_ended_saga_gets_no_job(seed: Seed, end: SagaStatus) -> None:
     saga_id = await seed.saga(end)
     assert await refusal(seed.connection, NEW_JOB, [7, saga_id]) == REFUSED
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a job for a saga that ends in the same moment")
 async def test_a_saga_that_is_ending_at_this_moment_gets_no_job(connect: Connect, seed: Seed) -> None:
     saga_id = await seed.saga()
     other = await connect(Role.OWNER)
@@ -211,6 +219,7 @@ async def test_a_saga_that_is_ending_at_this_moment_gets_no_job(connect: Connect
     assert state == errors.LockNotAvailable.sqlstate  # it waits for the end, instead of passing it by
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a second job beside an active one")
 @pytest.mark.parametrize("status", [JobStatus.PENDING, JobStatus.LEASED])
 async def test_a_second_active_job_is_refused(seed: Seed, status: JobStatus) -> None:
     job_id = await job_in(seed, status)
@@ -280,6 +289,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
 ]
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a change to a finished job, column by column")
 @pytest.mark.parametrize("with_applied_at", [False, True])
 @pytest.mark.parametrize(("column", "value"), JOB_COLUMNS)
 async def test_a_finished_job_never_changes(
@@ -300,6 +310,7 @@ async def test_every_column_of_a_finished_job_is_guarded(seed: Seed) -> None:
     assert {row["column_name"] for row in columns} == tried
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a result taken twice")
 async def test_a_result_is_taken_once(seed: Seed) -> None:
     job_id = await job_in(seed, JobStatus.FAILED)
     take: LiteralString = "UPDATE webhook_delivery_jobs SET applied_at = %s WHERE id = %s"
@@ -338,6 +349,7 @@ async def test_claims_and_results_are_whole(seed: Seed, status: JobStatus, chang
     assert await refusal(seed.connection, statement, [job_id]) == REFUSED
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a callback URL that is not https")
 @pytest.mark.parametrize(
     "url",
     [
@@ -386,6 +398,7 @@ async def test_verifying_and_changing_the_address_in_one_step_is_refused(seed: S
     assert state == REFUSED
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "a dead letter that is not true")
 @pytest.mark.parametrize(
     "lie",
     [

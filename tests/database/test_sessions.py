@@ -19,6 +19,7 @@ from shared.adapters.database import (
 from shared.core.errors import DatabaseUnavailable, NotFound, RowRefused, SchemaMismatch
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed, until_blocked
+from tests.faults.promises import Promise
 
 
 @pytest.fixture
@@ -73,6 +74,7 @@ async def test_a_server_that_has_become_read_only_is_let_go_of(session: Session,
     assert await session.run(pid) != first
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "a deadlock: the whole unit is run again")
 async def test_a_deadlock_runs_the_whole_unit_again(session: Session, connect: Connect, seed: Seed) -> None:
     first, second = await seed.subscription(), await seed.subscription()
     other = await connect(Role.OWNER)
@@ -101,6 +103,7 @@ async def test_a_deadlock_runs_the_whole_unit_again(session: Session, connect: C
     assert len(runs) > 1
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "a serialization failure every time: given up, told")
 @pytest.mark.parametrize("state", ["40001", "40P01"])
 async def test_a_race_that_is_lost_every_time_is_given_up(session: Session, state: str) -> None:
     runs: list[int] = []
@@ -115,6 +118,7 @@ async def test_a_race_that_is_lost_every_time_is_given_up(session: Session, stat
     assert len(runs) == database.RERUNS
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "statement timeout")
 async def test_a_statement_that_takes_too_long_is_not_our_callers_fault(session: Session) -> None:
     async def unit(connection: Connection) -> None:
         async with transaction(connection):
@@ -143,6 +147,7 @@ async def test_a_lock_that_is_not_to_be_had_is_not_our_callers_fault(
             await session.run(unit)
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "a server that hangs")
 async def test_a_database_that_hangs_is_given_up_and_its_connection_closed(
     database_address: DatabaseAddress, seed: Seed
 ) -> None:
@@ -240,6 +245,7 @@ async def sessions(database_address: DatabaseAddress) -> AsyncIterator[Sessions]
     await pool.close()
 
 
+@pytest.mark.guarantee(Promise.DATABASE, "more callers than connections")
 async def test_more_callers_than_sessions_wait_and_all_are_served(sessions: Sessions) -> None:
     full = asyncio.Barrier(3)
     inside = 0

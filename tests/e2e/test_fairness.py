@@ -5,6 +5,7 @@ import pytest
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import World
+from tests.faults.promises import Promise
 
 OTHERS = 9
 EVENTS_EACH = 12
@@ -16,6 +17,7 @@ def settings() -> dict[str, object]:
     return {"concurrency": 8, "http_timeout_seconds": 30, "http_connect_timeout_seconds": 5}
 
 
+@pytest.mark.guarantee(Promise.ALONE, "an endpoint that never answers, beside nine others")
 def test_hanging_endpoint_does_not_hold_up_nine_others(world: World) -> None:
     hanging = world.subscribe("hang", max_retry_limit=50)
     others = [world.subscribe() for _ in range(OTHERS)]
@@ -35,6 +37,7 @@ def test_hanging_endpoint_does_not_hold_up_nine_others(world: World) -> None:
     assert len(world.recorder.events(hanging.path)) < 6  # of the six places for first attempts
 
 
+@pytest.mark.guarantee(Promise.ALONE, "a storm of retries")
 def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
     """Retries have places of their own; hanging ones cannot take those of first attempts."""
     storm = world.subscribe("flaky/1", max_retry_limit=50)

@@ -13,6 +13,7 @@ from tests.api.seeding import post
 from tests.e2e.recorder import Arrived, Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
+from tests.faults.promises import Promise
 
 pytestmark = [
     pytest.mark.faults,
@@ -37,6 +38,7 @@ def subscribe(up: UpProcess, recorder: Recorder, path: str, event_type: str) -> 
     return created["id"]
 
 
+@pytest.mark.guarantee(Promise.ARRIVES, "killed while a receiver hangs")
 def test_killed_worker_costs_a_lease_and_nothing_else(up: UpProcess, recorder: Recorder) -> None:
     """The POST hangs, the process dies, the lease ends: the same job is delivered by another process, with the
     same id and the same attempt number."""
@@ -83,6 +85,7 @@ def test_killed_worker_costs_a_lease_and_nothing_else(up: UpProcess, recorder: R
     assert findings(up.server.start()) == []
 
 
+@pytest.mark.guarantee(Promise.ARRIVES, "SIGTERM with POSTs in flight")
 def test_sigterm_lets_what_is_in_flight_end_and_loses_nothing(up: UpProcess, recorder: Recorder) -> None:
     up.start()
     subscribe(up, recorder, "/slow/800/stop", "stop.slow")

@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.faults.sabotage import MARK, from_environment
+
 FOLDER_VARIABLE = "HOOKSAGA_FAULT_FOLDER"
 CLOCK_VARIABLE = "HOOKSAGA_FAULT_CLOCK"
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +78,7 @@ def install() -> None:
     """Put the points into the adapters of this process. Called before anything of the product is imported."""
     folder = Path(os.environ[FOLDER_VARIABLE])
     _shift_clock()
+    from_environment()
     _point_writes(folder)
     _point_commits(folder)
     _point_sends(folder)
@@ -131,7 +134,7 @@ def write_queries() -> dict[str, str]:
         for path in sorted(QUERIES_DIR.glob("*.sql"))
         for name, text in load_queries(path.stem).items()
         if _WRITES.search(text)
-    }
+    } | {MARK: "route_events.route_outbox"}
 
 
 def _point_commits(folder: Path) -> None:

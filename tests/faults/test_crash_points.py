@@ -17,6 +17,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.crash_points import FaultFolder
+from tests.faults.promises import Promise, RecordProperty, arrivals, tried
 from tests.faults.story import open_work, tell_story
 from tests.faults.stubborn import Stubborn
 
@@ -76,7 +77,9 @@ def user(folder: Path, faults: FaultFolder) -> Iterator[Stubborn]:
     recorder.close()
 
 
-def test_a_kill_at_any_point_loses_nothing(user: Stubborn, faults: FaultFolder) -> None:
+def test_a_kill_at_any_point_loses_nothing(
+    user: Stubborn, faults: FaultFolder, record_property: RecordProperty
+) -> None:
     faults.record()
     user.up.start()
     undisturbed = tell_story(user)
@@ -93,5 +96,6 @@ def test_a_kill_at_any_point_loses_nothing(user: Stubborn, faults: FaultFolder) 
         assert faults.has_struck, point
         extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
         assert all(0 <= more <= 1 for more in extra), (point, arrived)
+        tried(record_property, Promise.ARRIVES, f"killed {point}", arrivals(arrived, undisturbed))
     user.until(lambda: not open_work(user), "all work has ended")
     assert findings(user.up.server.start()) == []

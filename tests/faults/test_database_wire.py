@@ -17,6 +17,7 @@ from infra.local.tls import ensure_certificates
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
+from tests.faults.promises import Promise, RecordProperty, arrivals, tried
 from tests.faults.story import open_work, tell_story
 from tests.faults.stubborn import Stubborn
 from tests.faults.wire import SOCKET, Loss, Wire
@@ -68,7 +69,9 @@ def user(folder: Path, wire: Wire) -> Iterator[Stubborn]:
     recorder.close()
 
 
-def test_a_connection_that_breaks_at_any_write_loses_nothing(user: Stubborn, wire: Wire) -> None:
+def test_a_connection_that_breaks_at_any_write_loses_nothing(
+    user: Stubborn, wire: Wire, record_property: RecordProperty
+) -> None:
     user.up.start()
     undisturbed = tell_story(user)
     points = [name for name in wire.seen() if not name.startswith(("api_keys", "clean_leases"))]
@@ -79,6 +82,7 @@ def test_a_connection_that_breaks_at_any_write_loses_nothing(user: Stubborn, wir
         assert wire.has_struck, (point, loss)
         extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
         assert all(0 <= more <= 1 for more in extra), (point, loss, arrived)
+        tried(record_property, Promise.DATABASE, f"`{point}` {loss}", arrivals(arrived, undisturbed))
     user.until(lambda: not open_work(user), "all work has ended")
     assert user.restarts == 0
     assert findings(user.up.server.start()) == []

@@ -21,6 +21,7 @@ from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess, pause_until
 from tests.e2e.world import findings
+from tests.faults.promises import Promise
 
 pytestmark = [
     pytest.mark.faults,
@@ -129,6 +130,9 @@ def kill_again_and_again(up: UpProcess, producers: list[Producer], chance: rando
         up.spawn()
 
 
+@pytest.mark.guarantee(
+    Promise.ARRIVES, "ten kills at random moments under load, two of them with the database"
+)
 def test_ten_kills_under_load_lose_and_double_nothing(up: UpProcess, recorder: Recorder) -> None:
     up.start()
     subscribe(up, recorder)

@@ -18,6 +18,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import assert_signed, findings
 from tests.faults.crash_points import CLOCK_VARIABLE, FaultFolder
+from tests.faults.promises import Promise
 from tests.faults.stubborn import Stubborn
 
 pytestmark = [
@@ -65,6 +66,9 @@ def machines() -> Iterator[Machines]:
 JOBS = "SELECT status::text, claim_count, worker_id, response_status, error_code FROM webhook_delivery_jobs"
 
 
+@pytest.mark.guarantee(
+    Promise.FENCED, "a worker stopped by SIGSTOP past its lease, its answer in its socket, another at the job"
+)
 def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machines) -> None:
     """Its receiver answers 200 while the worker sleeps. Meanwhile another holds the job, and its answer counts."""
     sleeper, other = machines.make(), machines.make()
@@ -101,6 +105,11 @@ def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machin
     assert findings(sleeper.server.start()) == []
 
 
+@pytest.mark.guarantee(
+    Promise.ALONE,
+    "a payload that kills every process that sends it",
+    "a dead letter after three claims; twenty others arrived",
+)
 def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
     up = machines.make(HOOKSAGA_MAX_CLAIMS="3")
     user = Stubborn(up, machines.recorder)
@@ -118,6 +127,9 @@ def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
     assert findings(up.server.start()) == []
 
 
+@pytest.mark.guarantee(
+    Promise.ARRIVES, "the clock of the process ten minutes wrong", "arrived once, signed in time"
+)
 @pytest.mark.parametrize("seconds", [600, -600])
 def test_a_wrong_clock_delays_nothing_and_spoils_no_signature(machines: Machines, seconds: int) -> None:
     """Due times, leases and the time that is signed are the database's."""

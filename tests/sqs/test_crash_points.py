@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from infra.local.api_client import ApiError
 from tests.faults.crash_points import FaultFolder
+from tests.faults.promises import Promise, RecordProperty, arrivals, tried
 from tests.sqs.conftest import new_name, until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
@@ -123,7 +124,7 @@ async def requeue(pipeline: Pipeline, saga: dict[str, Any]) -> None:
 
 
 async def test_a_kill_at_any_point_of_any_function_loses_nothing(
-    pipeline: Pipeline, faults: FaultFolder
+    pipeline: Pipeline, faults: FaultFolder, record_property: RecordProperty
 ) -> None:
     undisturbed = await tell_story(pipeline)
     assert undisturbed == [1, 2, 2]
@@ -135,4 +136,5 @@ async def test_a_kill_at_any_point_of_any_function_loses_nothing(
         await until(lambda: faults.has_struck, f"a process has died {point}")
         extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
         assert all(0 <= more <= 1 for more in extra), (point, undisturbed, arrived)
+        tried(record_property, Promise.QUEUES, f"a function killed {point}", arrivals(arrived, undisturbed))
     await pipeline.until_quiet()

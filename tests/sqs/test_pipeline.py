@@ -12,6 +12,7 @@ from infra.local.receiver_journal import Signature
 from infra.local.sqs.event_source import Handled
 from infra.local.sqs.queue_set import WORK_QUEUES
 from shared.adapters.database import Role
+from tests.faults.promises import Promise
 from tests.sqs.conftest import until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
@@ -67,6 +68,7 @@ async def test_an_event_reaches_its_receiver_through_five_functions(pipeline: Pi
     await until(lambda: pipeline.system.schedules["lease_cleaner"].outcomes, "the cleaner has ticked")
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "every message twice")
 async def test_every_message_may_come_twice(pipeline: Pipeline) -> None:
     _, good = await pipeline.subscribe("a.twice", "/ok")
     _, flaky = await pipeline.subscribe("a.twice", "/flaky/1")
@@ -77,6 +79,7 @@ async def test_every_message_may_come_twice(pipeline: Pipeline) -> None:
     assert pipeline.requests_per_event(flaky) == dict.fromkeys(events, 2)
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "every batch in reverse, one by one")
 async def test_messages_may_come_in_reverse_and_one_by_one(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("a.reversed", "/ok")
     pipeline.weather.change = lambda batch: [[message] for message in reversed(batch)]
@@ -85,6 +88,7 @@ async def test_messages_may_come_in_reverse_and_one_by_one(pipeline: Pipeline) -
     assert pipeline.requests_per_event(path) == dict.fromkeys(events, 1)
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "every message lost")
 async def test_everything_arrives_though_every_message_is_lost(pipeline: Pipeline) -> None:
     """The schedules find by SQL alone what the messages would have told."""
     _, path = await pipeline.subscribe("a.purged", "/ok")
@@ -101,6 +105,7 @@ async def test_everything_arrives_though_every_message_is_lost(pipeline: Pipelin
     assert pipeline.requests_per_event(path) == dict.fromkeys(events, 1)
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "a delivery killed during its POST")
 async def test_a_delivery_killed_during_its_post_is_done_again(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("a.killed", "/slow/1000")
     event_id = await pipeline.post("a.killed")
@@ -118,6 +123,7 @@ async def test_a_delivery_killed_during_its_post_is_done_again(pipeline: Pipelin
     assert (job["claim_count"], job["attempt_number"], job["status"]) == (2, 1, "Completed")
 
 
+@pytest.mark.guarantee(Promise.ALONE, "malformed and foreign messages among good ones")
 async def test_malformed_messages_among_good_ones_are_deleted_alone(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("a.malformed", "/ok")
     bodies = ["x", "{}", "[]", '{"event_id": 1, "saga_id": 1, "job_id": 1, "v": 2}', "\ud7ff" * 1000]
@@ -131,6 +137,7 @@ async def test_malformed_messages_among_good_ones_are_deleted_alone(pipeline: Pi
     assert pipeline.requests_per_event(path) == dict.fromkeys(events, 1)
 
 
+@pytest.mark.guarantee(Promise.ALONE, "one subscription of ten whose secret cannot be read")
 async def test_a_poisoned_subscription_among_nine_good_ones_dies_alone(pipeline: Pipeline) -> None:
     good = [await pipeline.subscribe("a.poisoned", "/ok") for _ in range(9)]
     poisoned, path = await pipeline.subscribe("a.poisoned", "/ok")
@@ -145,6 +152,7 @@ async def test_a_poisoned_subscription_among_nine_good_ones_dies_alone(pipeline:
     assert dead["final_error_code"] == "internal_error"
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "the database closed to the delivery function")
 async def test_messages_come_back_while_the_database_is_away_and_nothing_is_sent_twice(
     pipeline: Pipeline,
 ) -> None:
@@ -166,6 +174,7 @@ async def test_messages_come_back_while_the_database_is_away_and_nothing_is_sent
     assert pipeline.requests_per_event(path) == dict.fromkeys(events, 1)
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "a result that could not be written")
 async def test_a_result_that_could_not_be_written_keeps_its_message(pipeline: Pipeline) -> None:
     """The receiver said 200, then the database went away: one more request, never a lost or a false state."""
     _, path = await pipeline.subscribe("a.unwritten", "/slow/1000")
@@ -182,6 +191,7 @@ async def test_a_result_that_could_not_be_written_keeps_its_message(pipeline: Pi
     assert pipeline.requests_per_event(path) == {event_id: 2}
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "a receiver that is down: nothing in a redrive queue")
 async def test_a_receiver_that_is_down_costs_no_message(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("a.receiver", "/down", base_delay_seconds=60, max_retry_limit=3)
     before = len(batches(pipeline, "delivery"))
@@ -232,6 +242,7 @@ async def test_a_death_is_announced(pipeline: Pipeline) -> None:
     assert len(pipeline.received(path)) == 2
 
 
+@pytest.mark.guarantee(Promise.QUEUES, "the queue of dead tasks gone")
 async def test_a_death_without_its_queue_is_recorded_all_the_same(pipeline: Pipeline) -> None:
     await pipeline.subscribe("a.unheard", "/down")
     queues = pipeline.system.queues

@@ -1,0 +1,114 @@
+"""Products broken on purpose, by one well-known mistake each: a fault suite that finds none of them proves little.
+
+A process under test takes its mistake from FAULTS_SABOTAGE at its start. The product itself has no such switch.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, LiteralString, cast
+
+VARIABLE = "FAULTS_SABOTAGE"
+
+
+class Sabotage(StrEnum):
+    """The mistakes; the values are what the page calls them."""
+
+    UNFENCED = "a result is written without asking whether the lease is still the writer's"
+    OUTBOX_FIRST = "the router deletes the outbox row before it starts the sagas, in a transaction of its own"
+    NO_CLEANER = "nobody ends the leases of dead workers"
+    FALSE_COMMIT = "one COMMIT in four is rolled back, and success is reported"
+    NEW_ID = "each attempt has a webhook-id of its own"
+
+
+def commit_sabotage(name: str) -> None:
+    """Make the mistake in this process. Called before anything of the product is imported."""
+    _MISTAKES[Sabotage[name]]()
+
+
+def environment(sabotage: Sabotage) -> dict[str, str]:
+    """For the process that is to make the mistake."""
+    return {VARIABLE: sabotage.name}
+
+
+def from_environment() -> None:
+    if name := os.environ.get(VARIABLE):
+        commit_sabotage(name)
+
+
+def _unfenced() -> None:
+    _rewrite("deliver", "record_results", "AND j.worker_id = %(worker_id)s", "")
+    _rewrite("deliver", "record_results", "AND j.claim_count = r.claim_count", "")
+
+
+def _outbox_first() -> None:
+    from shared.stages import route_events
+
+    route = route_events.route_events
+    start: LiteralString = """
+        INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
+        SELECT e.id, s.id FROM events e
+          JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+           AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= e.created_at
+         WHERE e.id = ANY (%(event_ids)s::bigint[])
+        ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING RETURNING id"""
+
+    async def route_in_two_steps(connection: Any, **_: Any) -> Any:
+        taken = await connection.execute("DELETE FROM routing_outbox RETURNING event_id")
+        event_ids = [row[0] for row in await taken.fetchall()]
+        if not event_ids:
+            return await route(connection, event_ids=[])
+        await connection.execute(MARK)  # the process may die here
+        started = await connection.execute(start, {"event_ids": event_ids})
+        return route_events.Routed(event_ids, [row[0] for row in await started.fetchall()])
+
+    route_events.route_events = route_in_two_steps
+
+
+MARK = "SELECT 'route_events.route_outbox'"
+"""Stands for the router's statement, so that a crash point finds it between the two steps."""
+
+
+def _no_cleaner() -> None:
+    _rewrite("clean_leases", "reset_expired_leases", "lease_until < now()", "false")
+
+
+def _false_commit() -> None:
+    from psycopg import AsyncTransaction
+
+    leave = AsyncTransaction.__aexit__
+
+    async def leave_somehow(transaction: Any, kind: Any, error: Any, trace: Any) -> Any:
+        if error is None and random.random() < 0.25:
+            await transaction.connection.execute("ROLLBACK")
+            await transaction.connection.execute("BEGIN")
+        return await leave(transaction, kind, error, trace)
+
+    AsyncTransaction.__aexit__ = cast(Any, leave_somehow)
+
+
+def _new_id() -> None:
+    from uuid import uuid4
+
+    from shared.stages import deliver
+
+    deliver.event_id_text = lambda _webhook_id: f"evt_{uuid4().hex}"
+
+
+_MISTAKES: dict[Sabotage, Callable[[], None]] = {
+    Sabotage.UNFENCED: _unfenced,
+    Sabotage.OUTBOX_FIRST: _outbox_first,
+    Sabotage.NO_CLEANER: _no_cleaner,
+    Sabotage.FALSE_COMMIT: _false_commit,
+    Sabotage.NEW_ID: _new_id,
+}
+
+
+def _rewrite(stage: str, name: str, old: str, new: str) -> None:
+    """Change one named statement in the cache that every stage reads."""
+    from shared.adapters.queries import load_queries
+
+    blocks = load_queries(stage)
+    assert old in blocks[name], f"{stage}.{name} has changed: {old!r}"
+    blocks[name] = cast(LiteralString, blocks[name].replace(old, new))

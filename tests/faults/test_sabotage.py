@@ -1,0 +1,59 @@
+"""The suite finds mistakes: each is made in the running product, and the test that is there for it has to fail."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults.crash_points import ROOT
+from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.sabotage import Sabotage, environment
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.environ.get("HOOKSAGA_FAULTS") != "all", reason="long: make faults"),
+]
+
+KILLED = "test_crash_points.py::test_a_kill_at_any_point_loses_nothing"
+CUT = "test_database_wire.py::test_a_connection_that_breaks_at_any_write_loses_nothing"
+SLEPT = "test_workers_misbehave.py::test_a_worker_that_wakes_up_after_its_lease_changes_nothing"
+
+FOUND_BY = {
+    Sabotage.UNFENCED: SLEPT,
+    Sabotage.OUTBOX_FIRST: KILLED,
+    Sabotage.NO_CLEANER: KILLED,
+    Sabotage.FALSE_COMMIT: CUT,
+    Sabotage.NEW_ID: KILLED,
+}
+
+
+@pytest.mark.parametrize("sabotage", Sabotage)
+def test_a_mistake_is_found(sabotage: Sabotage, record_property: RecordProperty) -> None:
+    test = FOUND_BY[sabotage]
+    variables = {name: value for name, value in os.environ.items() if name != "HOOKSAGA_FAULTS"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-n",
+            "0",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"tests/faults/{test}",
+        ],
+        cwd=ROOT,
+        env={**variables, **environment(sabotage)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-3000:]
+    assert "AssertionError" in done.stdout or "\nE       assert " in done.stdout, done.stdout[-3000:]
+    tried(record_property, Promise.CAUGHT, sabotage.value, f"`{test.split('::')[1]}` failed")
