@@ -18,14 +18,13 @@ pytestmark = [
 ]
 
 KILLED = "test_crash_points.py::test_a_kill_at_any_point_loses_nothing"
-CUT = "test_database_wire.py::test_a_connection_that_breaks_at_any_write_loses_nothing"
 SLEPT = "test_workers_misbehave.py::test_a_worker_that_wakes_up_after_its_lease_changes_nothing"
 
 FOUND_BY = {
     Sabotage.UNFENCED: SLEPT,
     Sabotage.OUTBOX_FIRST: KILLED,
     Sabotage.NO_CLEANER: KILLED,
-    Sabotage.FALSE_COMMIT: CUT,
+    Sabotage.FALSE_COMMIT: KILLED,
     Sabotage.NEW_ID: KILLED,
 }
 
