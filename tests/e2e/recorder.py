@@ -67,21 +67,31 @@ class RecordingReceiver(Receiver):
 
 
 class Recorder:
-    """The receiver's thread. Its port stays the same over `stop` and `start`."""
+    """The receiver's thread. Its port stays the same over `stop` and `start`.
 
-    def __init__(self, certificates: Certificates) -> None:
+    `enter` is run in the thread before anything else, to move it into another network.
+    """
+
+    def __init__(
+        self, certificates: Certificates, host: str = "127.0.0.1", enter: Callable[[], None] = lambda: None
+    ) -> None:
         self._certificates = certificates
+        self._host = host
         self.receiver = RecordingReceiver()
         self._port = 0
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="receiver")
+        self._thread = threading.Thread(target=self._run, args=[enter], name="receiver")
         self._thread.start()
         self._running: RunningReceiver | None = None
         self.start()
 
+    def _run(self, enter: Callable[[], None]) -> None:
+        enter()
+        self._loop.run_forever()
+
     def start(self) -> None:
         assert self._running is None
-        serving = serve(port=self._port, certificates=self._certificates, receiver=self.receiver)
+        serving = serve(self._host, self._port, certificates=self._certificates, receiver=self.receiver)
         self._running = self._do(serving)
         self.url = self._running.url
         self._port = int(self.url.rpartition(":")[2])
