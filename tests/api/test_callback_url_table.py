@@ -28,7 +28,8 @@ def test_the_table_is_whole() -> None:
     assert len(REFUSED) + len(TAKEN) == 175
 
 
-@pytest.mark.parametrize("url", REFUSED, ids=ascii)
+@pytest.mark.hostile("Callback URLs, when they are registered")
+@pytest.mark.parametrize("url", REFUSED)
 def test_a_row_that_its_text_decides_is_refused_at_creation(
     running: RunningSystem, api: Api, url: str
 ) -> None:
@@ -38,7 +39,7 @@ def test_a_row_that_its_text_decides_is_refused_at_creation(
         assert_problem(answer, 422, code, "callback_url")
 
 
-@pytest.mark.parametrize("url", TAKEN, ids=ascii)
+@pytest.mark.parametrize("url", TAKEN)
 def test_the_other_rows_are_taken_and_left_to_the_moment_of_the_call(api: Api, url: str) -> None:
     """What becomes of them there is in tests/egress."""
     created = api.good("POST", "/v1/subscriptions", {"event_type": new_name("row"), "callback_url": url})
@@ -75,7 +76,6 @@ SPELLINGS = {
 @pytest.mark.parametrize(
     ("normal", "spelled"),
     [(normal, spelled) for normal in SPELLINGS for spelled in SPELLINGS[normal]],
-    ids=ascii,
 )
 def test_another_spelling_is_the_same_address(
     running: RunningSystem, api: Api, normal: str, spelled: str

@@ -16,7 +16,7 @@ from tests.delivery.breaking_listener import (
 from tests.delivery.hostile_receiver import Authority, receiver, well
 from tests.delivery.test_hostile_answers import ENDLESS_BODIES, NOT_HTTP
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.hostile("Receivers")]
 
 BUSY = 20
 """Attempts at once."""

@@ -9,7 +9,7 @@ from shared.adapters.http_sender import HttpSender
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import Authority, receiver, well
 
-pytestmark = pytest.mark.timeout(10)
+pytestmark = [pytest.mark.timeout(10), pytest.mark.hostile("The environment")]
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 

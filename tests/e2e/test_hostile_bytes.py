@@ -144,6 +144,7 @@ def send(world: World, url: str) -> str:
     return world.post(subscriber)
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 @pytest.mark.parametrize("name", [*BEHAVIOURS, *BEFORE_THE_REQUEST])
 def test_it_is_a_failed_attempt_with_its_word(world: World, sent: dict[str, Sent], name: str) -> None:
     saga = world.ended(sent[name].event_id)

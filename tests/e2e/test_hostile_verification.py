@@ -15,6 +15,8 @@ from tests.e2e.raw_receivers import RawReceivers
 from tests.e2e.test_verification import answering, challenge_in
 from tests.e2e.world import Subscriber, World
 
+pytestmark = pytest.mark.hostile("The verification handshake")
+
 
 def test_an_old_challenge_answers_nothing(world: World) -> None:
     """Each is for its one exchange: repeated in the next it is refused, and only the new one verifies."""

@@ -25,6 +25,9 @@ from tests.egress.name_server import NameServer
 
 RESOLV_CONF, NSSWITCH = Path("/etc/resolv.conf"), Path("/etc/nsswitch.conf")
 
+# It waits far longer than any deadline here, and asks once: no question of a case comes during the next one.
+PATIENT_RESOLVER = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"
+
 
 @dataclass
 class Seen:
@@ -70,7 +73,7 @@ class Network:
         exchange.writer.close()
 
     async def attempt(self, case: Case) -> Seen:
-        self._resolv_conf.write_text(f"nameserver 127.0.0.1\n{case.resolver}\n")
+        self._resolv_conf.write_text(f"{PATIENT_RESOLVER}{case.resolver}\n")
         self._names.forget(case.answers)
         self._seen = seen = Seen()
         sender = self._sender(case)
@@ -98,7 +101,7 @@ def build(folder: Path) -> None:
             continue
         prefix = "128" if ":" in address else "32"
         _run("ip", "address", "add", f"{address}/{prefix}", "dev", "lo")
-    (folder / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+    (folder / "resolv.conf").write_text(PATIENT_RESOLVER)
     (folder / "nsswitch.conf").write_text("hosts: files dns\n")
     for path in (RESOLV_CONF, NSSWITCH):
         if path.exists():

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.hostile_cases import note
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 30
 
@@ -42,11 +44,14 @@ class IsolatedNetwork:
         assert self._read() == "ready"
 
     def attempt(self, **wanted: str) -> dict[str, Any]:
-        """What was seen of a `case` or of a `row`."""
+        """What was seen of a `case` or of a `row`; the outcomes are noted."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
-        return self._read()
+        seen = self._read()
+        for one in seen["outcomes"]:
+            note(one["error_code"] or f"{one['response_status']} at {one['resolved_ip']}")
+        return seen
 
     def _read(self) -> Any:
         assert self._process.stdout is not None

@@ -27,6 +27,7 @@ def check(case: Case, seen: dict[str, Any]) -> None:
         assert one["duration_ms"] < min(case.deadline, case.connect) * 1000 + SLACK_MS
 
 
+@pytest.mark.hostile("Name servers")
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_name_server_may_say(network: IsolatedNetwork, name: str) -> None:
     case = CASES[name]
@@ -44,7 +45,8 @@ def test_what_was_refused_would_have_answered(network: IsolatedNetwork, address:
     check(case_of(name), network.attempt(case=name))
 
 
-@pytest.mark.parametrize("url", ROWS, ids=ascii)
+@pytest.mark.hostile("Callback URLs, when they are called")
+@pytest.mark.parametrize("url", ROWS)
 def test_a_row_of_the_table_of_callback_urls(network: IsolatedNetwork, url: str) -> None:
     """What arrives names the host in its normal form and the target as it was registered."""
     case = table_case(ROWS[url])
