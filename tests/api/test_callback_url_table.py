@@ -29,7 +29,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.hostile("Callback URLs, when they are registered")
-@pytest.mark.parametrize("url", REFUSED)
+@pytest.mark.parametrize("url", REFUSED, ids=str)
 def test_a_row_that_its_text_decides_is_refused_at_creation(
     running: RunningSystem, api: Api, url: str
 ) -> None:
@@ -39,7 +39,7 @@ def test_a_row_that_its_text_decides_is_refused_at_creation(
         assert_problem(answer, 422, code, "callback_url")
 
 
-@pytest.mark.parametrize("url", TAKEN)
+@pytest.mark.parametrize("url", TAKEN, ids=str)
 def test_the_other_rows_are_taken_and_left_to_the_moment_of_the_call(api: Api, url: str) -> None:
     """What becomes of them there is in tests/egress."""
     created = api.good("POST", "/v1/subscriptions", {"event_type": new_name("row"), "callback_url": url})
