@@ -58,6 +58,21 @@ async def plain_http_listener() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
+@asynccontextmanager
+async def handshake_only(tls: ssl.SSLContext) -> AsyncIterator[int]:
+    """The port of one TLS handshake, in a thread: unlike asyncio's servers it tells why it fails."""
+
+    def shake() -> None:
+        with contextlib.suppress(OSError), listening.accept()[0] as connection:
+            tls.wrap_socket(connection, server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(5)
+        shaking = asyncio.create_task(asyncio.to_thread(shake))
+        yield listening.getsockname()[1]
+        await shaking
+
+
 def self_signed_tls() -> ssl.SSLContext:
     """A good certificate for 127.0.0.1, but for that it is signed by itself."""
     key = ec.generate_private_key(ec.SECP256R1())

@@ -216,21 +216,6 @@ async def silent_listener() -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def handshake_only(tls: ssl.SSLContext) -> AsyncIterator[int]:
-    """The port of one TLS handshake, in a thread: unlike asyncio's servers it tells why it fails."""
-
-    def shake() -> None:
-        with contextlib.suppress(OSError), listening.accept()[0] as connection:
-            tls.wrap_socket(connection, server_side=True).close()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(5)
-        shaking = asyncio.create_task(asyncio.to_thread(shake))
-        yield listening.getsockname()[1]
-        await shaking
-
-
-@asynccontextmanager
 async def silent_after_handshake(tls: ssl.SSLContext) -> AsyncIterator[tuple[int, Awaitable[bool]]]:
     """A port, and whether the client closes TCP within 2 s of its request without hearing anything."""
 

@@ -12,7 +12,8 @@ from shared.adapters.http_sender import HttpSender, SendOutcome
 from shared.adapters.resolver import Lookup
 from shared.core.address_policy import AddressPolicy
 from tests.delivery.attempts import post
-from tests.delivery.hostile_receiver import Authority, handshake_only, raw, receiver, well
+from tests.delivery.breaking_listener import handshake_only
+from tests.delivery.hostile_receiver import Authority, raw, receiver, well
 
 pytestmark = pytest.mark.timeout(10)
 

@@ -10,6 +10,7 @@ import pytest
 from infra.local.tls import Certificates, ensure_certificates
 from tests.delivery.breaking_listener import (
     Stage,
+    handshake_only,
     plain_http_listener,
     resetting_listener,
     self_signed_tls,
@@ -19,7 +20,6 @@ from tests.delivery.hostile_receiver import (
     Behaviour,
     dribbling,
     endlessly,
-    handshake_only,
     raw,
     receiver,
     well,
