@@ -12,7 +12,7 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults check format bench lock clean
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults hostile-cases check format bench lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an
 
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+
+hostile-cases: install-dev ## run what receivers, name servers and clients may do, and write docs/hostile-cases.md
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
+	    --hostile-page docs/hostile-cases.md tests/egress tests/delivery tests/api tests/e2e $(ARGS)
 
 check: install-dev ## formatting, lint, types, and which floor imports which
 	$(BIN)/ruff format --check .

@@ -85,8 +85,12 @@ class VettedResolver(AbstractResolver):
 
 
 def system_lookup(host: str) -> list[str]:
-    """What the system's resolver says, in its order, each once; IPv6 only where this machine has it."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    """What the system's resolver says, in its order, each once; IPv6 only where this machine has it.
+
+    The dot at the end makes the name absolute. Without it the search list of this machine would be tried, in
+    Kubernetes even first, and a wildcard in it would turn a subscriber's name into one inside (decision 0031).
+    """
+    found = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     return list(dict.fromkeys(_with_zone(sockaddr) for _, _, _, _, sockaddr in found))
 
 

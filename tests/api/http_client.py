@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.hostile_cases import note_answer
+
 SECONDS = 60
 
 Headers = Sequence[tuple[str, str | bytes]]
@@ -42,7 +44,10 @@ def read_answer(connection: socket.socket, method: str = "GET") -> Answer:
     try:
         response.begin()
         body = response.read()
-        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        is_problem = headers.get("content-type") == "application/problem+json"
+        note_answer(response.status, json.loads(body) if is_problem and body else None)
+        return Answer(response.status, headers, body)
     finally:
         response.close()
 

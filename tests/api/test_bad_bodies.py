@@ -9,6 +9,8 @@ from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.running_system import RunningSystem
 from tests.api.seeding import LIMIT, body_of
 
+pytestmark = pytest.mark.hostile("Clients")
+
 NOT_JSON = {
     "empty": b"",
     "blank": b" \r\n\t ",

@@ -1,8 +1,13 @@
 """Where a body ends: chunks, lengths that lie, and bodies without end."""
 
+import pytest
+
 from tests.api.http_client import Answer, Api, assert_problem, event_body, read_answer, request_bytes
 from tests.api.running_system import RunningSystem
 from tests.api.seeding import LIMIT, body_of
+from tests.hostile_cases import note
+
+pytestmark = pytest.mark.hostile("Clients")
 
 
 def chunked(api: Api, *chunks: bytes, last: bytes = b"0\r\n\r\n") -> Answer:
@@ -44,6 +49,7 @@ def test_a_cut_body_is_not_taken_for_an_event(running: RunningSystem, api: Api) 
                 connection.sendall(request_bytes("POST", "/v1/events", api.headers(header), sent))
                 connection.shutdown(1)
                 rest = b"".join(iter(lambda: connection.recv(65536), b""))
+                note(rest.split(b" ")[1].decode() if rest else "connection closed")
                 assert rest == b"" or b" 400 " in rest.split(b"\r\n")[0]
 
 

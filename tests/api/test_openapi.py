@@ -14,6 +14,7 @@ from schemathesis.generation import GenerationMode
 from shared.runtime.openapi import openapi_document
 from tests.api.http_client import Api
 from tests.api.running_system import RunningSystem
+from tests.hostile_cases import note_answer
 
 Json = dict[str, Any]
 
@@ -37,6 +38,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.hostile("Clients")
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")  # the generator's own
 @pytest.mark.parametrize(("label", "mode"), KINDS)
 def test_every_answer_is_one_that_the_description_names(
@@ -54,6 +56,7 @@ def test_every_answer_is_one_that_the_description_names(
     def ask(case: schemathesis.Case) -> None:
         case.headers["Authorization"] = f"Bearer {api.key}"
         response = case.call(base_url=f"http://127.0.0.1:{running.port}")
+        note_answer(response.status_code)
         assert response.status_code < 500, response.text
         check_is_described(label, response.status_code, response.content)
 

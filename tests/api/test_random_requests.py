@@ -12,6 +12,8 @@ from tests.api.http_client import Api, event_body, read_answer, request_bytes
 from tests.api.routes import ROUTES, Route
 from tests.api.running_system import RunningSystem, wait_until
 
+pytestmark = pytest.mark.hostile("Clients")
+
 REQUESTS = 2_000
 SEEDS = [1, 2, 3, 4]
 

@@ -6,6 +6,7 @@ import pytest
 
 from infra.local.http_protocol import MAX_HEAD_BYTES
 from tests.api.http_client import Api, request_bytes
+from tests.hostile_cases import note
 
 ONE_READ = 512 * 1024
 """More than any event loop reads at once."""
@@ -23,11 +24,14 @@ def send_until_hung_up(api: Api, head: bytes, piece: bytes) -> bytes:
         else:
             pytest.fail("the server took a head without end")
         try:
-            return connection.recv(200)
+            said = connection.recv(200)
         except ConnectionError:
-            return b""
+            said = b""
+        note(said.split(b" ")[1].decode() if said else "connection closed")
+        return said
 
 
+@pytest.mark.hostile("Clients")
 @pytest.mark.parametrize(
     ("head", "piece"),
     [

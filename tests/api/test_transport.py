@@ -7,6 +7,9 @@ import pytest
 from tests.api.http_client import Answer, Api, assert_problem, event_body, read_answer, request_bytes
 from tests.api.routes import ROUTES
 from tests.api.running_system import RunningSystem
+from tests.hostile_cases import note, note_answer
+
+pytestmark = pytest.mark.hostile("Clients")
 
 
 def event_request(api: Api, body: bytes, *headers: tuple[str, str | bytes]) -> bytes:
@@ -116,6 +119,7 @@ def until_closed(connection: socket.socket) -> bytes:
             received += piece
     except ConnectionResetError:
         pass
+    note_answer(int(received.split(b" ")[1])) if received else note("connection closed")
     return received
 
 

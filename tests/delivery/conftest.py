@@ -7,11 +7,25 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender
+from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.core.address_policy import AddressPolicy
 from tests.delivery.hostile_receiver import Authority
+from tests.hostile_cases import note
+
+LATE_MS = 1500
+"""After its deadline."""
 
 LOOPBACK = AddressPolicy.parse("127.0.0.0/8")
+
+
+class NotingSender(HttpSender):
+    """Notes what came out of each attempt."""
+
+    async def send(self, request: OutgoingRequest) -> SendOutcome:
+        outcome = await super().send(request)
+        is_late = outcome.duration_ms > request.timeout_seconds * 1000 + LATE_MS
+        note((outcome.error_code or str(outcome.response_status)) + (" (late)" if is_late else ""))
+        return outcome
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +44,7 @@ async def make_sender(authority: Authority) -> AsyncIterator[Callable[..., HttpS
     made: list[HttpSender] = []
 
     def make(policy: AddressPolicy = LOOPBACK, **options: Any) -> HttpSender:
-        made.append(HttpSender(policy, **{"ca_file": str(authority.ca_file), **options}))
+        made.append(NotingSender(policy, **{"ca_file": str(authority.ca_file), **options}))
         return made[-1]
 
     yield make

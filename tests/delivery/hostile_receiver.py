@@ -174,9 +174,14 @@ class Receiver:
 
 @asynccontextmanager
 async def receiver(
-    behave: Behaviour, tls: ssl.SSLContext | None, *, host: str = "127.0.0.1", reads_body: bool = True
+    behave: Behaviour,
+    tls: ssl.SSLContext | None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    reads_body: bool = True,
 ) -> AsyncIterator[Receiver]:
-    """Listens on a free port until the block ends; tls None means plain TCP.
+    """Listens until the block ends, on a free port where none is given; tls None means plain TCP.
 
     With reads_body False the kernel takes little of a request's body, so that its sender has to wait.
     """
@@ -188,7 +193,8 @@ async def receiver(
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    listening = socket.create_server((host, 0))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family)
     if not reads_body:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     server = await asyncio.start_server(connected, sock=listening, ssl=tls)
@@ -207,21 +213,6 @@ async def silent_listener() -> AsyncIterator[int]:
     """The port of a socket whose connections the kernel accepts and nobody serves."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
-
-
-@asynccontextmanager
-async def handshake_only(tls: ssl.SSLContext) -> AsyncIterator[int]:
-    """The port of one TLS handshake, in a thread: unlike asyncio's servers it tells why it fails."""
-
-    def shake() -> None:
-        with contextlib.suppress(OSError), listening.accept()[0] as connection:
-            tls.wrap_socket(connection, server_side=True).close()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(5)
-        shaking = asyncio.create_task(asyncio.to_thread(shake))
-        yield listening.getsockname()[1]
-        await shaking
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from tests.delivery.hostile_receiver import (
     receiver,
 )
 
-pytestmark = pytest.mark.timeout(10)
+pytestmark = [pytest.mark.timeout(10), pytest.mark.hostile("Receivers")]
 
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -132,6 +132,7 @@ async def test_every_other_status_is_failure(sender: HttpSender, authority: Auth
     assert (outcome.response_status, outcome.error_code) == (status, f"http_{status}")
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize(
     "location", ["https://127.0.0.1:{port}/inside", "//127.0.0.1:{port}/inside", "/inside"]
@@ -155,6 +156,7 @@ async def test_connections_are_kept(sender: HttpSender, authority: Authority) ->
         assert (receiving.connections, len(receiving.requests)) == (1, 5)
 
 
+@pytest.mark.hostile("Receivers")
 async def test_no_cookie_comes_back(sender: HttpSender, authority: Authority) -> None:
     async def sets_cookie(exchange: Exchange) -> None:
         await exchange.answer(200, b"", "Set-Cookie: s=1; Path=/", "Set-Cookie: t=\xff\x01;;=;")
@@ -188,6 +190,7 @@ async def test_16_kib_of_the_body_are_kept(
     assert outcome.response_truncated is truncated
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize(
     "body",
     [

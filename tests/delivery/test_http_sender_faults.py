@@ -39,6 +39,7 @@ def resetting(start: bytes) -> Behaviour:
     return behave
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize(
     ("start", "outcome"),
     [
@@ -58,12 +59,14 @@ async def test_a_reset_at_each_stage(
         assert len(receiving.requests) == 1
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nContent-"])
 async def test_a_close_before_the_answer(sender: HttpSender, authority: Authority, start: bytes) -> None:
     async with receiver(raw(start), authority.tls()) as receiving:
         assert (await post(sender, receiving.url())).error_code == "connection_reset"
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_kept_connection_closed_at_reuse_costs_the_attempt_and_no_second_post(
     sender: HttpSender, authority: Authority
 ) -> None:
@@ -79,6 +82,7 @@ async def test_a_kept_connection_closed_at_reuse_costs_the_attempt_and_no_second
         assert len(receiving.requests) == 3
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_kept_connection_closed_while_idle_is_not_reused(
     sender: HttpSender, authority: Authority
 ) -> None:
@@ -93,6 +97,7 @@ async def test_a_kept_connection_closed_while_idle_is_not_reused(
         assert receiving.connections == 3
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_connection_whose_end_waits_in_the_socket_is_not_reused(
     sender: HttpSender, authority: Authority
 ) -> None:
@@ -104,6 +109,7 @@ async def test_a_connection_whose_end_waits_in_the_socket_is_not_reused(
             assert (await post(sender, receiving.url())).error_code is None
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_silent_peer_cannot_hold_a_cut_connection(sender: HttpSender, authority: Authority) -> None:
     """It shakes hands and then does nothing, so it would never answer a TLS farewell."""
     async with silent_after_handshake(authority.tls()) as (port, was_closed):
@@ -112,6 +118,7 @@ async def test_a_silent_peer_cannot_hold_a_cut_connection(sender: HttpSender, au
         assert await was_closed
 
 
+@pytest.mark.hostile("Receivers")
 async def test_an_early_413_is_recorded_as_413(sender: HttpSender, authority: Authority) -> None:
     async def too_large(exchange: Exchange) -> None:
         await exchange.answer(413, b"too large", "Connection: close")
@@ -123,6 +130,7 @@ async def test_an_early_413_is_recorded_as_413(sender: HttpSender, authority: Au
             assert (outcome.error_code, outcome.response_body) == ("http_413", "too large")
 
 
+@pytest.mark.hostile("Receivers")
 async def test_nothing_listens(sender: HttpSender) -> None:
     outcome = await post(sender, f"https://127.0.0.1:{unused_port()}/")
     assert (outcome.error_code, outcome.resolved_ip) == ("connection_refused", "127.0.0.1")
@@ -143,6 +151,7 @@ async def in_time(sending: Awaitable[SendOutcome], low: float, high: float) -> S
     return outcome
 
 
+@pytest.mark.hostile("Receivers")
 async def test_no_answer_within_the_deadline(sender: HttpSender, authority: Authority) -> None:
     async with receiver(never, authority.tls()) as receiving:
         outcome = await in_time(post(sender, receiving.url(), seconds=0.3), 0.29, 2.5)
@@ -150,6 +159,7 @@ async def test_no_answer_within_the_deadline(sender: HttpSender, authority: Auth
         await receiving.until(lambda seen: seen.open_connections == 0)
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_dribbled_head_does_not_stretch_the_deadline(
     sender: HttpSender, authority: Authority
 ) -> None:
@@ -158,12 +168,14 @@ async def test_a_dribbled_head_does_not_stretch_the_deadline(
     assert outcome.error_code == "timeout_total"
 
 
+@pytest.mark.hostile("Receivers")
 async def test_a_receiver_that_does_not_read_the_body(sender: HttpSender, authority: Authority) -> None:
     async with receiver(stuck, authority.tls(), reads_body=False) as receiving:
         outcome = await in_time(post(sender, receiving.url(), b"a" * 1_000_000, seconds=0.3), 0.29, 2.5)
         assert outcome.error_code == "timeout_total"
 
 
+@pytest.mark.hostile("Receivers")
 async def test_tls_that_never_begins(make_sender: MakeSender) -> None:
     sender = make_sender(connect_timeout_seconds=0.3)
     async with silent_listener() as port:
@@ -274,6 +286,7 @@ BAD_URLS = [
 ]
 
 
+@pytest.mark.hostile("Callback URLs, when they are called")
 @pytest.mark.parametrize("url", BAD_URLS)
 async def test_a_bad_url_is_an_outcome(sender: HttpSender, url: str) -> None:
     outcome = await post(sender, url)

@@ -12,7 +12,8 @@ from shared.adapters.http_sender import HttpSender, SendOutcome
 from shared.adapters.resolver import Lookup
 from shared.core.address_policy import AddressPolicy
 from tests.delivery.attempts import post
-from tests.delivery.hostile_receiver import Authority, handshake_only, raw, receiver, well
+from tests.delivery.breaking_listener import handshake_only
+from tests.delivery.hostile_receiver import Authority, raw, receiver, well
 
 pytestmark = pytest.mark.timeout(10)
 
@@ -34,6 +35,7 @@ def bad_tls(kind: str, authority: Authority, other: Authority) -> ssl.SSLContext
             raise AssertionError(kind)
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize("kind", ["expired", "not yet valid", "another name", "unknown authority"])
 async def test_no_request_goes_to_a_receiver_with_bad_tls(
     sender: HttpSender, authority: Authority, tmp_path_factory: pytest.TempPathFactory, kind: str
@@ -45,6 +47,7 @@ async def test_no_request_goes_to_a_receiver_with_bad_tls(
         assert receiving.requests == []
 
 
+@pytest.mark.hostile("Receivers")
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
 async def test_tls_before_1_2_is_refused(
     sender: HttpSender, authority: Authority, version: ssl.TLSVersion
@@ -60,6 +63,7 @@ async def test_a_wildcard_covers_one_level(sender: HttpSender, authority: Author
         assert (await post(sender, receiving.url(host="a.b.dev.localhost"))).error_code == "tls_error"
 
 
+@pytest.mark.hostile("Receivers")
 async def test_plain_http_behind_https(sender: HttpSender) -> None:
     async with receiver(well, None) as receiving:
         for exchange_start in (raw(b"HTTP/1.1 400 Bad\r\n\r\n"), well):
@@ -69,6 +73,7 @@ async def test_plain_http_behind_https(sender: HttpSender) -> None:
         assert receiving.requests == []
 
 
+@pytest.mark.hostile("Receivers")
 async def test_http_2_only(sender: HttpSender, authority: Authority) -> None:
     tls = authority.tls()
     tls.set_alpn_protocols(["h2"])
@@ -126,6 +131,7 @@ async def test_the_next_address_is_tried_when_one_refuses(
     assert (outcome.error_code, outcome.resolved_ip) == (None, "127.0.0.1")
 
 
+@pytest.mark.hostile("Callback URLs, when they are called")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "[::ffff:127.0.0.1]"])
 async def test_literal_hosts_are_vetted(make_sender: MakeSender, authority: Authority, host: str) -> None:
     sender = make_sender(AddressPolicy())
@@ -136,6 +142,7 @@ async def test_literal_hosts_are_vetted(make_sender: MakeSender, authority: Auth
         assert receiving.connections == 0
 
 
+@pytest.mark.hostile("Callback URLs, when they are called")
 async def test_a_socket_to_a_refused_address_is_never_made(
     make_sender: MakeSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,14 @@ async def test_closing_does_not_wait_for_a_look_up() -> None:
     assert len(await pending) == 1
 
 
-def test_the_system_knows_the_loopback_address() -> None:
-    assert system_lookup("127.0.0.1") == ["127.0.0.1"]
-    assert all(isinstance(address, str) for address in system_lookup("localhost"))
+def test_names_are_looked_up_as_they_are_and_never_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/egress holds the same against a real name server, where namespaces are permitted."""
+    asked: list[str] = []
+
+    def getaddrinfo(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        return [(2, 1, 6, "", (PUBLIC, 0)), (2, 1, 6, "", (PUBLIC, 0)), (10, 1, 6, "", ("fe80::1", 0, 0, 7))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert system_lookup("hook.example.com") == [PUBLIC, "fe80::1%7"]
+    assert asked == ["hook.example.com."]

@@ -26,6 +26,7 @@ def failed(world: World) -> dict[str, str]:
     return {kind: world.post(world.subscribe(kind, max_retry_limit=1)) for kind in FAILING}
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 @pytest.mark.parametrize("kind", FAILING)
 def test_each_way_to_fail_has_its_word(world: World, failed: dict[str, str], kind: str) -> None:
     saga = world.ended(failed[kind])
@@ -46,6 +47,7 @@ def redirected(world: World) -> dict[int, str]:
     }
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 @pytest.mark.parametrize("status", REDIRECTS)
 def test_redirects_are_not_followed(world: World, redirected: dict[int, str], status: int) -> None:
     """The receiver redirects to its own /ok, where a follower would show up."""
@@ -55,6 +57,7 @@ def test_redirects_are_not_followed(world: World, redirected: dict[int, str], st
     assert [one for one in world.recorder.receiver.arrived if one.path == "/ok"] == []
 
 
+@pytest.mark.hostile("The verification handshake")
 def test_redirects_are_not_followed_by_the_handshake(world: World) -> None:
     subscriber = world.subscribe(verify=False)
     target = world.new_path("ok")
@@ -72,6 +75,7 @@ def test_redirects_are_not_followed_by_the_handshake(world: World) -> None:
     assert [one for one in world.recorder.receiver.arrived if one.path == target] == []
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_a_cookie_is_never_sent_back(world: World) -> None:
     first, second = world.subscribe(), world.subscribe()
     for subscriber in (first, second):
@@ -84,6 +88,7 @@ def test_a_cookie_is_never_sent_back(world: World) -> None:
     assert all(name != "cookie" for one in world.recorder.receiver.arrived for name, _ in one.headers)
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_receiver_that_was_down_gets_everything_when_it_is_back(world: World) -> None:
     subscriber = world.subscribe(max_retry_limit=50, base_delay_seconds=0.2)
     world.recorder.stop()
@@ -100,6 +105,7 @@ def test_receiver_that_was_down_gets_everything_when_it_is_back(world: World) ->
     assert arrived == {event_id: b"%d" % n for n, event_id in enumerate(events)}
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_receiver_that_vanishes_in_the_middle_gets_it_again(world: World) -> None:
     subscriber = world.subscribe("hang", max_retry_limit=50, timeout_seconds=30)
     event_id = world.post(subscriber, b'"once more"')
@@ -115,6 +121,7 @@ def test_receiver_that_vanishes_in_the_middle_gets_it_again(world: World) -> Non
     assert {(one.body, one.header("webhook-id")) for one in arrived} == {(b'"once more"', event_id)}
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_large_and_endless_answers_cost_nothing(world: World) -> None:
     huge, drip = (
         world.subscribe("huge/5000000", max_retry_limit=1),
@@ -128,6 +135,7 @@ def test_large_and_endless_answers_cost_nothing(world: World) -> None:
         assert len(saga["attempts"][0]["response_body"]) <= 16384
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_hostile_text_in_an_answer_is_only_data(world: World) -> None:
     subscriber = world.subscribe(max_retry_limit=1)
     text = b"\x00<script>alert(1)</script>\xff\r\n\x1b[31m\xe2\x80\xae"
@@ -159,6 +167,7 @@ def test_retry_after_only_lengthens_the_wait(world: World) -> None:
         assert least <= wait <= most
 
 
+@pytest.mark.hostile("Receivers, through the whole system")
 def test_address_that_is_no_longer_permitted_is_not_called(world: World) -> None:
     """A row edited under a live subscription: the guard at the moment of the call decides."""
     subscriber = world.subscribe(max_retry_limit=1)

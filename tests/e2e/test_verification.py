@@ -8,6 +8,7 @@ from aiohttp import web
 
 from tests.api.http_client import assert_problem
 from tests.e2e.world import Subscriber, World
+from tests.hostile_cases import note
 
 
 def challenge_in(body: bytes) -> str:
@@ -54,10 +55,12 @@ def answering(world: World, answer: Any) -> Subscriber:
     return subscriber
 
 
+@pytest.mark.hostile("The verification handshake")
 @pytest.mark.parametrize("answer", GOOD_ANSWERS.values(), ids=GOOD_ANSWERS)
 def test_answers_that_verify(world: World, answer: Any) -> None:
     subscriber = answering(world, answer)
     verified = world.api.good("POST", f"{subscriber.target}/verify")
+    note(f"verified: {verified['verified']}".lower())
     assert verified["verified"] is True
     assert verified["eligible_since"] is not None
     challenge = world.recorder.challenges(subscriber.path)[0]
@@ -68,6 +71,7 @@ def test_answers_that_verify(world: World, answer: Any) -> None:
     assert len(world.recorder.challenges(subscriber.path)) == 1
 
 
+@pytest.mark.hostile("The verification handshake")
 @pytest.mark.parametrize("answer", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
 def test_answers_that_do_not_verify(world: World, answer: Any) -> None:
     subscriber = answering(world, answer)
@@ -89,6 +93,7 @@ def test_each_challenge_is_new(world: World) -> None:
     assert all(len(token) >= 32 for token in tokens)
 
 
+@pytest.mark.hostile("The verification handshake")
 def test_address_changed_during_its_handshake_is_not_verified(world: World) -> None:
     """The receiver changes the address while it answers; the answer then proves nothing any more."""
     subscriber = world.subscribe(verify=False)

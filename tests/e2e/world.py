@@ -11,6 +11,7 @@ from tests.api.http_client import Api
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import post
 from tests.e2e.recorder import Arrived, Recorder
+from tests.hostile_cases import note
 
 ENDED = ("Completed", "DeadLettered")
 _numbers = itertools.count(1)
@@ -69,7 +70,9 @@ class World:
         return wait_until(found, f"a saga of {event_id} in {statuses}", seconds)
 
     def ended(self, event_id: str, seconds: float = 20) -> dict[str, Any]:
-        return self.saga_in(event_id, *ENDED, seconds=seconds)
+        saga = self.saga_in(event_id, *ENDED, seconds=seconds)
+        note("delivered" if saga["status"] == "Completed" else saga["final_error_code"])
+        return saga
 
     def dead_letter(self, event_id: str) -> dict[str, Any]:
         """The dead letter of the event's newest saga, once it is dead."""

@@ -53,6 +53,8 @@ class Pipeline:
         self, system: SqsSystem, url: str, weather: Weather, running: RunningReceiver, database_url: str
     ) -> None:
         self.system = system
+        self.url = url
+        self.receiver_url = running.url
         self.weather = weather
         self.receiver: Receiver = running.receiver
         self.receiver_url = running.url
