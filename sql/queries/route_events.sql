@@ -1,7 +1,8 @@
 -- name: route_outbox
 -- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
 -- nothing (r04 §3). Repeating it makes no second saga. The batch ends where its fan-out would pass
--- max_sagas, so that events with very many subscriptions still fit in one transaction each.
+-- max_sagas, so that events with very many subscriptions still fit in one transaction each. What the statement
+-- saw is written down per event, for `explain`; an event that is routed again keeps its first decision.
 WITH taken AS MATERIALIZED (
     SELECT event_id FROM routing_outbox
      WHERE %(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[])
@@ -28,7 +29,15 @@ WITH taken AS MATERIALIZED (
        AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= c.created_at
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING
-    RETURNING id
+    RETURNING id, event_id
+), decided AS (
+    INSERT INTO routing_decisions (event_id, snapshot, sagas_started)
+    SELECT event_id, (SELECT pg_current_snapshot()), count(saga_id)
+      FROM (SELECT id AS event_id, NULL::bigint AS saga_id FROM chosen
+            UNION ALL
+            SELECT event_id, id FROM started) AS fan
+     GROUP BY event_id ORDER BY event_id
+    ON CONFLICT DO NOTHING
 ), done AS (
     DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id RETURNING o.event_id
 )

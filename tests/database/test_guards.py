@@ -97,6 +97,12 @@ IMMUTABLE: list[tuple[str, LiteralString]] = [
     ("webhook_delivery_jobs", "TRUNCATE webhook_delivery_jobs"),
     ("subscriptions", "DELETE FROM subscriptions"),
     ("subscriptions", "TRUNCATE subscriptions CASCADE"),
+    ("subscription_history", "UPDATE subscription_history SET active = false"),
+    ("subscription_history", "DELETE FROM subscription_history"),
+    ("subscription_history", "TRUNCATE subscription_history"),
+    ("routing_decisions", "UPDATE routing_decisions SET sagas_started = 0"),
+    ("routing_decisions", "DELETE FROM routing_decisions"),
+    ("routing_decisions", "TRUNCATE routing_decisions"),
 ]
 
 

@@ -110,6 +110,27 @@ def test_a_second_database_of_the_same_server_finds_the_roles_there(empty: Datab
     assert len(migrate(empty)) == len(ALL_FILES)
 
 
+def test_subscriptions_from_before_their_history_begin_with_what_they_are(
+    empty: DatabaseAddress, tmp_path: Path
+) -> None:
+    older = [path for path in MIGRATIONS_DIR.glob("*.sql") if path.stem < "0012"]
+    for path in older:
+        shutil.copy(path, tmp_path)
+    migrate(empty, tmp_path)
+    with psycopg.connect(empty.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO subscriptions (tenant_id, event_type, callback_url, active, verified)"
+            " SELECT 'acme', 'a', 'https://a.example/', n = 1, true FROM generate_series(1, 2) AS n"
+        )
+    assert "0012_routing_facts" in migrate(empty)
+    columns = "id, tenant_id, event_type, active, verified, eligible_since, deleted_at"
+    same = f"""
+        SELECT count(*) FROM (
+            SELECT {columns} FROM subscriptions
+            INTERSECT SELECT subscription_{columns} FROM subscription_history) AS kept"""
+    assert ask(empty, same) == ask(empty, "SELECT count(*) FROM subscription_history") == 2
+
+
 def test_without_a_database_it_is_unavailable() -> None:
     with pytest.raises(DatabaseUnavailable):
         migrate(DatabaseAddress("postgresql://nobody@127.0.0.1:1/none"))

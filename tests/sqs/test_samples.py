@@ -33,7 +33,7 @@ SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
 TABLES = (
     "api_keys, dead_letters, events, routing_outbox, subscriptions, subscription_secrets,"
-    " webhook_delivery_jobs, webhook_delivery_sagas"
+    " webhook_delivery_jobs, webhook_delivery_sagas, subscription_history, routing_decisions"
 )
 
 
