@@ -12,9 +12,9 @@ from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, Te
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
+from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on_event
 from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
-from shared.runtime.routes.events import event_json, webhook_id_of
 from shared.runtime.routes.operations import dead_letter_content
 from shared.stages import api_keys, inspect, requeue
 from shared.stages.api_keys import ApiKeyView
@@ -56,11 +56,6 @@ class CancelSaga(StrictModel):
     saga_id: Id
 
 
-class ShowEvent(StrictModel):
-    action: Literal["show_event"]
-    id: str
-
-
 class ShowStats(StrictModel):
     action: Literal["stats"]
 
@@ -92,7 +87,7 @@ Action = (
     | Requeue
     | RequeueMatching
     | CancelSaga
-    | ShowEvent
+    | EventAction
     | ShowStats
     | KeyAction
 )
@@ -128,12 +123,8 @@ async def _run(function: Function, action: Action) -> dict[str, Any]:
             return await _requeue_matching(function, action)
         case CancelSaga():
             return await _cancel(function, action.saga_id)
-        case ShowEvent():
-            webhook_id = webhook_id_of(action.id)
-            view = await function.session.run(
-                lambda connection: inspect.show_event(connection, webhook_id, tenant_id=None)
-            )
-            return json.loads(event_json(view))
+        case ShowEvent() | Explain():
+            return await run_on_event(function, action)
         case ShowStats():
             return asdict(await function.session.run(inspect.read_stats))
         case _:

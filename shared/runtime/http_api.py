@@ -154,14 +154,19 @@ class Page:
 
 def page_of(request: Request, *filters: str) -> Page:
     """limit and cursor. Raises InvalidInput for a bad one, and for query parameters that are not known."""
+    limit = limit_of(request, *filters)
+    cursor = request.query_params.get("cursor")
+    return Page(limit, None if cursor is None else _before_id(cursor))
+
+
+def limit_of(request: Request, *filters: str) -> int:
+    """How many rows are asked for. Raises as page_of does, but leaves the cursor to the caller."""
     for name in request.query_params:
         if name not in ("limit", "cursor", *filters):
             raise InvalidInput(
                 "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
             )
-    limit = query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
-    cursor = request.query_params.get("cursor")
-    return Page(limit, None if cursor is None else _before_id(cursor))
+    return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:

@@ -20,6 +20,7 @@ from shared.runtime import openapi_schemas as schemas
 from shared.runtime import openapi_words as words
 from shared.runtime.http_api import json_response
 from shared.runtime.openapi_examples import give_examples
+from shared.runtime.openapi_routing import ROUTING_SCHEMAS
 
 Json = dict[str, Any]
 
@@ -68,11 +69,20 @@ _OPERATIONS = (
     _Operation(
         "get",
         "/v1/events/{id}",
-        "One event, its sagas, and their attempts",
+        "One event, its sagas, their attempts, and how it was routed",
         ("events:write", "admin"),
         {"200": "Event"},
         "404",
         parameters=("event_id",),
+    ),
+    _Operation(
+        "get",
+        "/v1/events/{id}/routing",
+        "Which subscriptions the event was routed to, and why not to the others",
+        ("events:write", "admin"),
+        {"200": "EventRouting"},
+        "404 422",
+        parameters=("event_id", "limit", "cursor"),
     ),
     _Operation(
         "post",
@@ -217,7 +227,9 @@ def openapi_document() -> Json:
         "tags": _tags(),
         "paths": paths,
         "components": {
-            "schemas": give_examples(words.describe_fields({**schemas.SCHEMAS, **_model_schemas()})),
+            "schemas": give_examples(
+                words.describe_fields({**schemas.SCHEMAS, **ROUTING_SCHEMAS, **_model_schemas()})
+            ),
             "parameters": schemas.PARAMETERS,
             "responses": {"Problem": _content("Problem", "application/problem+json", "What went wrong")},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "hs_…"}},

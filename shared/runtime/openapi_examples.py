@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from shared.runtime.openapi_routing import ROUTING_EXAMPLES
+
 Json = dict[str, Any]
 
 _EVENT_ID = "evt_0199c0de7d4e7a3b8f1e2d3c4b5a6978"
@@ -99,8 +101,10 @@ EXAMPLES: Json = {
         "tenant_id": "default",
         "created_at": "2026-03-14T09:26:53.589793Z",
         "sagas": [_SAGA],
+        "routing": ROUTING_EXAMPLES["Routing"],
         "payload": {"order": 1001, "total": 19.99},
     },
+    **ROUTING_EXAMPLES,
     "NewSubscription": _NEW_SUBSCRIPTION,
     "SubscriptionChange": {"max_retry_limit": 12, "active": False},
     "SecretRotation": {"overlap_seconds": 3600},

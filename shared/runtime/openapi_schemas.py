@@ -144,6 +144,7 @@ SCHEMAS: Json = {
             "created_at": TIME,
             "payload": ANY_JSON,
             "sagas": {"type": "array", "items": _ref("Saga")},
+            "routing": _ref("Routing"),
         }
     ),
     "Subscription": record(_SUBSCRIPTION),

@@ -26,6 +26,8 @@ OPERATIONS = {
     "post /v1/events/batch": "All in one transaction. An item that is refused is answered in its place and rejects no "
     "other.",
     "get /v1/events/{id}": "Follows the event to every subscription and every attempt.",
+    "get /v1/events/{id}/routing": "With the facts of the moment of routing, whatever has changed since. A page may be "
+    "short: only `next: null` is the end.",
     "post /v1/subscriptions": "It gets nothing until its address is verified.",
     "get /v1/subscriptions": "Those that were deleted are not listed.",
     "patch /v1/subscriptions/{id}": "Fields that are left out stay as they are. A new `callback_url` waits in "

@@ -17,6 +17,7 @@ from shared.stages.accept_events import AcceptedEvent, accept_events
 from shared.stages.audit import audit
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult, Lane
+from shared.stages.explain import explain_event
 from shared.stages.requeue import DeadLetterFilter
 from shared.stages.route_events import route_events
 from tests.conftest import Connect
@@ -38,6 +39,12 @@ INSERT_FINISHED_JOB = (
 INSERT_DEAD_LETTER = (
     "INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, payload_snapshot)"
     " VALUES (1, 1, 1, 'default', 'a', '{}')"
+)
+
+INSERT_DECISION = "INSERT INTO routing_decisions (event_id, snapshot, sagas_started) VALUES (1, '1:1:', 0)"
+INSERT_HISTORY = (
+    "INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified)"
+    " VALUES (1, 'default', 'a', true, true)"
 )
 
 DENIED: dict[Role, list[str]] = {
@@ -72,6 +79,8 @@ DENIED: dict[Role, list[str]] = {
         "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status) VALUES (1, 1, 'Completed')",
         "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)",
         "SELECT status FROM webhook_delivery_sagas",
+        "SELECT event_id FROM routing_decisions",
+        "INSERT INTO routing_decisions (event_id, routed_at, snapshot, sagas_started) VALUES (1, now(), '1:1:', 0)",
         "SELECT payload FROM events",
         "SELECT * FROM events",
         "SELECT external_id FROM events",
@@ -178,6 +187,11 @@ DENIED: dict[Role, list[str]] = {
 }
 
 DENIED_TO_ALL = [
+    INSERT_HISTORY,
+    "UPDATE subscription_history SET active = true",
+    "DELETE FROM subscription_history",
+    "UPDATE routing_decisions SET sagas_started = 0",
+    "DELETE FROM routing_decisions",
     "SELECT key_sha256 FROM api_keys",
     "INSERT INTO api_keys (name, key_sha256, last_four, scopes) VALUES ('a', sha256('a'), 'aaaa', '{admin}')",
     "UPDATE api_keys SET revoked_at = NULL",
@@ -198,6 +212,9 @@ KEY_CHECKERS = {Role.INGEST, Role.SUBSCRIPTIONS, Role.ADMIN}
 
 LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT secret FROM subscription_secrets", SECRETS_READERS),
+    ("SELECT active FROM subscription_history", {Role.ADMIN}),
+    ("SELECT snapshot FROM routing_decisions", {Role.ADMIN}),
+    (INSERT_DECISION, {Role.ROUTER}),
     ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
     ("SELECT create_api_key('a', sha256('a'), 'aaaa', NULL, '{admin}')", {Role.ADMIN}),
     ("SELECT * FROM list_api_keys()", {Role.ADMIN}),
@@ -346,6 +363,8 @@ async def test_the_operator_may_look_at_everything_and_requeue(connect: Connect,
     shown = await inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
     event = await inspect.show_event(connection, shown.webhook_id, tenant_id=None)
     assert [len(saga.attempts) for saga in event.sagas] == [1]
+    routing = await explain_event(connection, shown.webhook_id, tenant_id=None, default_attempt_limit=5)
+    assert [decision.matched for decision in routing.decisions] == [True]
     assert (await requeue.requeue_one(connection, dead_letter_id)).created
     assert (await requeue.requeue_matching(connection, DeadLetterFilter())).matched == 0
     assert (await inspect.read_stats(connection)).dead_letters_24h == 1

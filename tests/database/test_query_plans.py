@@ -130,6 +130,15 @@ def inspect(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.ADMIN, "inspect", query, params, **limits)
 
 
+def explain(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.ADMIN, "explain", query, params, **limits)
+
+
+def walked(after_id: int = 0) -> dict[str, Any]:
+    of_type = {"tenant_id": "default", "event_type": "type.7"}
+    return {"event_id": 2_000, **of_type, "after_id": after_id, "limit": 250}
+
+
 def dead_letters(*, answers: int = 50, **wanted: Any) -> Hot:
     return inspect("list_dead_letters", letters(**wanted), answers=answers)
 
@@ -224,9 +233,23 @@ HOT = [
     dead_letters(failed_after="tomorrow", answers=0),
     dead_letters(failed_before="2020-01-01", answers=0),
     old_dead_letters(failed_before=str(datetime.now(UTC) - timedelta(days=20))),
+    # Of fifty thousand subscriptions a page of the others looks at 250, each once more for sagas and history.
+    explain("walk_started", {"event_id": 2_000, "after_id": 0, "limit": 250}, answers=3),
+    explain("walk_started", {"event_id": 900_000_000, "after_id": 0, "limit": 250}, answers=0),
+    explain("walk_of_type", walked(), answers=50),
+    explain("walk_of_type", walked(40_000), answers=10),
+    explain("walk_others", walked(), answers=250, rows=1_000, buffers=4_000),
+    explain("walk_others", walked(49_900), answers=100, rows=400),
+    explain(
+        "decisions_of_subscriptions",
+        {"event_id": 500_000, "subscription_ids": list(range(1, 251))},
+        answers=250,
+        rows=2_000,
+        buffers=6_000,
+    ),
 ]
 
-HOT_STAGES = ("accept_events", "route_events", "orchestrate", "deliver", "clean_leases")
+HOT_STAGES = ("accept_events", "route_events", "orchestrate", "deliver", "clean_leases", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -298,6 +321,16 @@ def test_an_event_is_found_by_its_public_id(plans: DatabaseAddress) -> None:
     assert cost.rows <= 2  # the look-up of its id was one
 
 
+def test_an_events_routing_is_found_by_its_public_id(plans: DatabaseAddress) -> None:
+    with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
+        found = connection.execute("SELECT webhook_id FROM events WHERE id = 500000").fetchone()
+        assert found is not None
+        show = explain("show_routing", {"webhook_id": found[0], "tenant_id": "default"}, answers=1)
+        cost = measure_once(connection, show)
+    assert (cost.scanned, cost.answers) == (set(), 1)
+    assert cost.rows <= 20  # the planner looks at the ends of the three indexes
+
+
 def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
     """Every row of the outbox is open work, so that one may be read as a table."""
     with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
@@ -307,5 +340,5 @@ def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
 
 
 def test_every_hot_query_is_measured() -> None:
-    measured = {(hot.stage, hot.query) for hot in HOT}
+    measured = {(hot.stage, hot.query) for hot in HOT} | {("explain", "show_routing")}
     assert measured >= {(stage, query) for stage in HOT_STAGES for query in load_queries(stage)}

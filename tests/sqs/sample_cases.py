@@ -139,6 +139,19 @@ CASES: dict[str, Case] = {
         a_dead_letter,
         {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"},
     ),
+    "admin/direct.explain": Case(
+        a_dead_letter,
+        {
+            "id": f"evt_{WEBHOOK_ID.replace('-', '')}",
+            "routing": {
+                "state": "routed",
+                "sagas_started": 1,
+                "decisions": [{"subscription_id": 1, "matched": True, "saga": {"status": "DeadLettered"}}],
+                "next": None,
+            },
+        },
+    ),
+    "admin/direct_refused.explain_bad_cursor": Case(a_dead_letter, refused("invalid_cursor")),
     "admin/direct.stats": Case(a_dead_letter, {"outbox": 0, "sagas_waiting": 1, "dead_letters_24h": 1}),
     "admin/direct.create_key": Case(
         nothing, {"id": 3, "name": "shop", "scopes": ["events:write"], "tenant_id": "shop"}
@@ -161,6 +174,9 @@ CASES: dict[str, Case] = {
     "admin/api_gateway.cancel_saga": Case(a_dead_letter, http(202, saga_id=2, status="Pending")),
     "admin/api_gateway_refused.cancel_ended_saga": Case(a_dead_letter, http(409, code="saga_not_waiting")),
     "admin/api_gateway.event": Case(a_dead_letter, http(200, payload={"n": 1}, sagas=[{"id": 1}])),
+    "admin/api_gateway.event_routing": Case(
+        a_dead_letter, http(200, event_type="order.created", routing={"decisions": [{"matched": True}]})
+    ),
     "admin/api_gateway.stats": Case(a_dead_letter, http(200, sagas_waiting=1)),
     "admin/api_gateway.health": Case(nothing, http(200, status="ok")),
     "admin/api_gateway_refused.wrong_key": Case(nothing, http(401, code="unauthorized")),

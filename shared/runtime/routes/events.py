@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from shared.adapters.database import Connection
 from shared.core import cloud_events
 from shared.core.errors import HooksagaError, InvalidInput, NotFound
 from shared.core.event_input import EventDraft, read_batch, read_event
@@ -18,15 +19,18 @@ from shared.runtime.http_api import (
     authorize,
     dump_json,
     json_response,
+    limit_of,
     media_type_of,
     problem_content,
     read_body,
     root_path_of,
     services_of,
 )
+from shared.runtime.routing_answer import event_routing_content, read_place, routing_content
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.deliver import event_id_text
+from shared.stages.explain import Routing, explain_event
 from shared.stages.inspect import EventView, SagaView
 
 BATCH_MAX_BYTES = 4 * 1024 * 1024
@@ -93,13 +97,38 @@ def _accepted(event: AcceptedEvent) -> dict[str, Any]:
 
 
 async def get_event(request: Request) -> Response:
-    """The event, its sagas, each saga's attempts. The payload is shown to the byte."""
+    """The event, its sagas, each saga's attempts, and its routing. The payload is shown to the byte."""
     caller = await authorize(request, "admin", "events:write")
     webhook_id = webhook_id_of(str(request.path_params["id"]))
-    view = await services_of(request).admin.run(
-        lambda connection: inspect.show_event(connection, webhook_id, tenant_id=caller.tenant_id)
+    attempt_limit = services_of(request).settings.max_retry_limit
+
+    async def read(connection: Connection) -> tuple[EventView, Routing]:
+        view = await inspect.show_event(connection, webhook_id, tenant_id=caller.tenant_id)
+        return view, await explain_event(
+            connection, webhook_id, tenant_id=caller.tenant_id, default_attempt_limit=attempt_limit
+        )
+
+    view, routing = await services_of(request).admin.run(read)
+    return Response(event_json(view, routing), media_type="application/json")
+
+
+async def get_routing(request: Request) -> Response:
+    """A page of the event's tenant's subscriptions: matched, or why not."""
+    caller = await authorize(request, "admin", "events:write")
+    webhook_id = webhook_id_of(str(request.path_params["id"]))
+    limit, after = limit_of(request), read_place(request.query_params.get("cursor"))
+    attempt_limit = services_of(request).settings.max_retry_limit
+    routing = await services_of(request).admin.run(
+        lambda connection: explain_event(
+            connection,
+            webhook_id,
+            tenant_id=caller.tenant_id,
+            default_attempt_limit=attempt_limit,
+            after=after,
+            limit=limit,
+        )
     )
-    return Response(event_json(view), media_type="application/json")
+    return json_response(event_routing_content(routing))
 
 
 def webhook_id_of(text: str) -> UUID:
@@ -110,7 +139,7 @@ def webhook_id_of(text: str) -> UUID:
     return UUID(found[1])
 
 
-def event_json(view: EventView) -> str:
+def event_json(view: EventView, routing: Routing) -> str:
     """The answer's JSON text. The payload is put in as it is stored, because re-writing it could change it."""
     head = dump_json(
         {
@@ -119,6 +148,7 @@ def event_json(view: EventView) -> str:
             "tenant_id": view.tenant_id,
             "created_at": rfc3339(view.created_at),
             "sagas": [_saga(saga) for saga in view.sagas],
+            "routing": routing_content(routing),
         }
     )
     return f'{head[:-1]},"payload":{view.payload}}}'
@@ -141,4 +171,7 @@ INGEST_ROUTES = [
     Route("/v1/events", post_event, methods=["POST"]),
     Route("/v1/events/batch", post_batch, methods=["POST"]),
 ]
-ADMIN_ROUTES = [Route("/v1/events/{id}", get_event, methods=["GET"])]
+ADMIN_ROUTES = [
+    Route("/v1/events/{id}", get_event, methods=["GET"]),
+    Route("/v1/events/{id}/routing", get_routing, methods=["GET"]),
+]

@@ -1,0 +1,64 @@
+"""Which subscriptions an event is for, and why it is not for another: the rule of routing, to be asked afterwards.
+
+The router's own statement (sql/queries/route_events.sql) applies the same rule to thousands of rows at once. A test
+holds the two against each other.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a subscription was not matched; the first that applies, in this order."""
+
+    CREATED_LATER = "created_later"
+    OTHER_EVENT_TYPE = "other_event_type"
+    DELETED = "deleted"
+    INACTIVE = "inactive"
+    UNVERIFIED = "unverified"
+    ELIGIBLE_LATER = "eligible_later"
+
+
+class RoutingState(StrEnum):
+    """What is known of an event's routing. UNRECORDED: it was routed before decisions were written down."""
+
+    WAITING = "waiting"
+    ROUTED = "routed"
+    UNRECORDED = "unrecorded"
+
+
+class StartedBy(StrEnum):
+    """What made a saga."""
+
+    ROUTING = "routing"
+    BACKFILL = "backfill"
+    REQUEUE = "requeue"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that routing asks of a subscription of the event's tenant, at one moment."""
+
+    event_type: str
+    active: bool
+    verified: bool
+    eligible_since: datetime | None
+    deleted_at: datetime | None
+
+
+def why_not_matched(facts: Facts | None, event_type: str, accepted_at: datetime) -> Reason | None:
+    """None when an event of this type, accepted then, is for the subscription. facts None: it was not there."""
+    if facts is None:
+        return Reason.CREATED_LATER
+    if facts.event_type != event_type:
+        return Reason.OTHER_EVENT_TYPE
+    if facts.deleted_at is not None:
+        return Reason.DELETED
+    if not facts.active:
+        return Reason.INACTIVE
+    if not facts.verified:
+        return Reason.UNVERIFIED
+    if facts.eligible_since is None or facts.eligible_since > accepted_at:
+        return Reason.ELIGIBLE_LATER
+    return None

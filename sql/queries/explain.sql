@@ -1,0 +1,90 @@
+-- name: show_routing
+-- One statement, so that an event is seen either in the outbox or routed, never neither.
+SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.created_at AS accepted_at,
+       o.created_at AS waiting_since, d.routed_at, d.sagas_started
+  FROM events e
+  LEFT JOIN routing_outbox o ON o.event_id = e.id
+  LEFT JOIN routing_decisions d ON d.event_id = e.id
+ WHERE e.webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
+
+-- The three walks go through a tenant's subscriptions by id, from one to the next on an index. fits is false for
+-- one that an earlier walk shows. What is asked of each is asked in forms that no plan can turn into reading all that
+-- there is of an event or a type: by the ids that were walked, or LATERAL with a LIMIT.
+
+-- name: walk_started
+-- Those with a saga of the event.
+SELECT DISTINCT subscription_id AS id, true AS fits FROM webhook_delivery_sagas
+ WHERE event_id = %(event_id)s AND subscription_id > %(after_id)s
+ ORDER BY subscription_id LIMIT %(limit)s;
+
+-- name: walk_of_type
+-- Those that ever took the event's type. A subscription may have changed a thousand times, and is one step.
+WITH RECURSIVE walked (id, n) AS (
+    (SELECT subscription_id, 1 FROM subscription_history
+      WHERE tenant_id = %(tenant_id)s AND event_type = %(event_type)s AND subscription_id > %(after_id)s
+      ORDER BY subscription_id LIMIT 1)
+    UNION ALL
+    SELECT following.id, w.n + 1
+      FROM walked w CROSS JOIN LATERAL (
+          SELECT h.subscription_id AS id FROM subscription_history h
+           WHERE h.tenant_id = %(tenant_id)s AND h.event_type = %(event_type)s AND h.subscription_id > w.id
+           ORDER BY h.subscription_id LIMIT 1) AS following
+     WHERE w.n < %(limit)s
+), started AS MATERIALIZED (
+    SELECT subscription_id FROM webhook_delivery_sagas
+     WHERE event_id = %(event_id)s AND subscription_id = ANY (ARRAY(SELECT id FROM walked))
+)
+SELECT w.id, NOT EXISTS (SELECT FROM started WHERE started.subscription_id = w.id) AS fits
+  FROM walked w ORDER BY w.id;
+
+-- name: walk_others
+WITH walked AS MATERIALIZED (
+    SELECT id FROM subscriptions WHERE tenant_id = %(tenant_id)s AND id > %(after_id)s
+     ORDER BY tenant_id, id LIMIT %(limit)s
+), started AS MATERIALIZED (
+    SELECT subscription_id FROM webhook_delivery_sagas
+     WHERE event_id = %(event_id)s AND subscription_id = ANY (ARRAY(SELECT id FROM walked))
+)
+SELECT w.id,
+       of_type.id IS NULL AND NOT EXISTS (SELECT FROM started WHERE started.subscription_id = w.id) AS fits
+  FROM walked w
+  LEFT JOIN LATERAL (
+      SELECT h.subscription_id AS id FROM subscription_history h
+       WHERE h.tenant_id = %(tenant_id)s AND h.event_type = %(event_type)s AND h.subscription_id = w.id
+       LIMIT 1) AS of_type ON true
+ ORDER BY w.id;
+
+-- name: decisions_of_subscriptions
+-- What the router saw of each, what is true now, and the newest saga. A change and the routing are told apart by
+-- the router's snapshot, which is exact. Transaction ids mean something in one cluster only, so in one that was
+-- restored from a dump time has to do: a change is committed, and the router's statement ended, long before a
+-- minute is over. routed: the router itself has started a saga, in the transaction of its decision.
+WITH decision AS MATERIALIZED (
+    SELECT routed_at, snapshot FROM routing_decisions WHERE event_id = %(event_id)s
+), saga AS MATERIALIZED (
+    SELECT DISTINCT ON (g.subscription_id) g.*,
+           bool_or(g.requeued_from IS NULL AND g.created_at = (SELECT routed_at FROM decision))
+               OVER (PARTITION BY g.subscription_id) AS routed
+      FROM webhook_delivery_sagas g
+     WHERE g.event_id = %(event_id)s AND g.subscription_id = ANY (%(subscription_ids)s::bigint[])
+     ORDER BY g.subscription_id, g.created_at DESC, g.id DESC
+)
+SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at AS subscription_created_at,
+       s.event_type AS now_event_type, s.active AS now_active, s.verified AS now_verified,
+       s.eligible_since AS now_eligible_since, s.deleted_at AS now_deleted_at,
+       seen.event_type AS then_event_type, seen.active AS then_active, seen.verified AS then_verified,
+       seen.eligible_since AS then_eligible_since, seen.deleted_at AS then_deleted_at,
+       saga.id AS saga_id, saga.status AS saga_status, saga.created_at AS saga_created_at, saga.attempt_count,
+       saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id,
+       coalesce(saga.routed, false) AS routed
+  FROM unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
+  JOIN subscriptions s ON s.id = wanted.id
+  LEFT JOIN decision d ON true
+  LEFT JOIN saga ON saga.subscription_id = s.id
+  LEFT JOIN LATERAL (
+      SELECT h.event_type, h.active, h.verified, h.eligible_since, h.deleted_at FROM subscription_history h
+       WHERE h.subscription_id = s.id AND h.changed_at < d.routed_at + interval '1 minute'
+         AND (h.changed_at < d.routed_at - interval '1 minute' OR pg_visible_in_snapshot(h.changed_by, d.snapshot))
+       ORDER BY h.changed_at DESC, h.id DESC LIMIT 1) AS seen ON true
+  LEFT JOIN LATERAL (SELECT l.id FROM dead_letters l WHERE l.saga_id = saga.id LIMIT 1) AS letter ON true
+ ORDER BY wanted.position;
