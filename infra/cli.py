@@ -10,6 +10,7 @@ from infra.commands import (
     dead_letters,
     doctor,
     events,
+    explain,
     keys,
     run,
     sagas,
@@ -37,6 +38,7 @@ app.command(rich_help_panel=RUN)(run.receiver)
 app.command(rich_help_panel=RUN)(bench.bench)
 app.command(rich_help_panel=RUN)(sqs_command.invoke)
 app.command(rich_help_panel=USE)(send.send)
+app.command(rich_help_panel=USE)(explain.explain)
 app.add_typer(events.app, name="events", rich_help_panel=USE)
 app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=USE)

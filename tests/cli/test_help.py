@@ -15,7 +15,7 @@ GROUPS = {
     "dead-letters": ["list", "show", "requeue"],
     "keys": ["create", "list", "revoke"],
 }
-COMMANDS = ["up", "demo", "receiver", "bench", "send", "stats", "migrate", "audit", *GROUPS]
+COMMANDS = ["up", "demo", "receiver", "bench", "send", "explain", "stats", "migrate", "audit", *GROUPS]
 
 
 def test_nothing_slow_is_imported_before_a_command_runs() -> None:
