@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from infra.commands import (
+    attempts,
     bench,
     database,
     dead_letters,
@@ -40,6 +41,7 @@ app.command(rich_help_panel=RUN)(sqs_command.invoke)
 app.command(rich_help_panel=USE)(send.send)
 app.command(rich_help_panel=USE)(explain.explain)
 app.add_typer(events.app, name="events", rich_help_panel=USE)
+app.add_typer(attempts.app, name="attempts", rich_help_panel=USE)
 app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=USE)
 app.add_typer(sagas.app, name="sagas", rich_help_panel=USE)

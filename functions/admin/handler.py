@@ -6,9 +6,9 @@ from shared.adapters.database import Role
 from shared.runtime.admin_actions import run_action
 from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Event
-from shared.runtime.routes import events, operations
+from shared.runtime.routes import attempts, events, operations
 
-function = ApiFunction(Role.ADMIN, [*events.ADMIN_ROUTES, *operations.ROUTES])
+function = ApiFunction(Role.ADMIN, [*events.ADMIN_ROUTES, *operations.ROUTES, *attempts.ROUTES])
 
 
 def handler(event: Event, context: Any) -> Any:

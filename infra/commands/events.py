@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from infra.commands.tail import tail
 from infra.commands.terminal import AsJson, console, printable, short_time, show_json
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-app = typer.Typer(no_args_is_help=True, help="What became of an event.")
+app = typer.Typer(no_args_is_help=True, help="What became of an event, and what happens now.")
+
+app.command()(tail)
 
 BODY_SHOWN = 60
 COLOURS = {"Completed": "green", "Failed": "yellow", "DeadLettered": "red"}

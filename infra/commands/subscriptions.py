@@ -7,6 +7,7 @@ import typer
 
 from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from infra.commands.failures import WrongUse
+from infra.commands.subscription_stats import show_stats
 from infra.commands.terminal import AsJson, complain, say, show_fields, show_json, show_table
 
 app = typer.Typer(no_args_is_help=True, help="Who gets which events, and where.")
@@ -108,10 +109,30 @@ def list_all(
         complain(f"There are more: --cursor {page['next']}")
 
 
+class Window(StrEnum):
+    """How far back `show` looks."""
+
+    HOUR = "1h"
+    DAY = "24h"
+
+
 @app.command()
-def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Show one subscription."""
-    _request("GET", id, api_url, api_key, as_json)
+def show(
+    id: Id,  # noqa: A002
+    window: Annotated[Window, typer.Option(help="How far back to look.")] = Window.DAY,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one subscription, and how it is doing: success rate, latency, last error, what waits."""
+    with connect(api_url, api_key) as client:
+        subscription = client.call("GET", f"{PATH}/{id}")
+        stats = client.call("GET", f"{PATH}/{id}/stats", params={"window": window.value})
+    if as_json:
+        show_json({**subscription, "stats": stats})
+        return
+    show_fields(_shown(subscription))
+    show_stats(stats)
 
 
 @app.command()

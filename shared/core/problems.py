@@ -109,6 +109,12 @@ PROBLEMS = (
         "Take the id from `sagas` of the event.",
     ),
     Problem(
+        "attempt_not_found",
+        404,
+        "No attempt has this id, or it is another tenant's.",
+        "Take the id from the attempt log, or from `attempts` of the event.",
+    ),
+    Problem(
         "api_key_not_found",
         404,
         "No key has this id.",

@@ -11,6 +11,7 @@ from shared.core.messages import Id
 from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, TenantId, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
+from shared.runtime.attempt_actions import AttemptAction, run_on_attempts
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
 from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on_event
 from shared.runtime.function import Function, Invocation
@@ -81,7 +82,7 @@ class RevokeKey(StrictModel):
 
 
 KeyAction = CreateKey | ListKeys | RevokeKey
-Action = (
+RowAction = (
     ListDeadLetters
     | ShowDeadLetter
     | Requeue
@@ -91,13 +92,17 @@ Action = (
     | ShowStats
     | KeyAction
 )
+Action = RowAction | AttemptAction
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
 
 
 async def run_action(function: Function, invocation: Invocation) -> dict[str, Any]:
     """The action's answer, or `{"error": problem}` for what the caller did wrong."""
     try:
-        return await _run(function, _read(invocation.event))
+        action = _read(invocation.event)
+        if isinstance(action, AttemptAction):
+            return await run_on_attempts(function, action)
+        return await _run(function, action)
     except HooksagaError as error:
         return {"error": problem_content(error)}
 
@@ -111,7 +116,7 @@ def _read(event: dict[str, Any]) -> Action:
         raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
 
 
-async def _run(function: Function, action: Action) -> dict[str, Any]:
+async def _run(function: Function, action: RowAction) -> dict[str, Any]:
     match action:
         case ListDeadLetters():
             return await _list(function, action)

@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -27,6 +28,7 @@ from shared.core.errors import (
     RowRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
+from shared.core.models import read_moment
 from shared.runtime.problem_types import problem_type
 from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
@@ -161,12 +163,17 @@ def page_of(request: Request, *filters: str) -> Page:
 
 def limit_of(request: Request, *filters: str) -> int:
     """How many rows are asked for. Raises as page_of does, but leaves the cursor to the caller."""
+    check_parameters(request, "limit", "cursor", *filters)
+    return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
+
+
+def check_parameters(request: Request, *known: str) -> None:
+    """Raises InvalidInput for a query parameter that is not among those known."""
     for name in request.query_params:
-        if name not in ("limit", "cursor", *filters):
+        if name not in known:
             raise InvalidInput(
                 "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
             )
-    return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
@@ -189,6 +196,17 @@ def query_text(request: Request, name: str) -> str | None:
             "invalid_parameter", f"{name} has 1 to 100 printable characters", field=name, status=422
         )
     return value
+
+
+def query_moment(request: Request, name: str) -> datetime | None:
+    """A time among the query parameters, or None without it. Raises InvalidInput."""
+    value = request.query_params.get(name)
+    if value is None:
+        return None
+    try:
+        return read_moment(value)
+    except ValueError as error:
+        raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
 
 
 def _before_id(cursor: str) -> int:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from shared.core.models import NewSubscription, RequeueFilter, SecretRotation, SubscriptionChange
 from shared.core.product import VERSION
+from shared.runtime import openapi_attempts
 from shared.runtime import openapi_schemas as schemas
 from shared.runtime import openapi_words as words
 from shared.runtime.http_api import json_response
@@ -43,6 +44,7 @@ class _Operation:
 
 
 _DEAD_LETTER_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_ATTEMPT_FILTERS = ("subscription_id", "event_type", "status_class", "error_code", "outcome")
 _BODY = "400 408 413 415 422"
 
 _OPERATIONS = (
@@ -196,6 +198,42 @@ _OPERATIONS = (
         "404 409",
         parameters=("id",),
     ),
+    _Operation(
+        "get",
+        "/v1/attempts",
+        "List finished attempts, newest first",
+        ("admin",),
+        {"200": "LoggedAttemptList"},
+        "422",
+        parameters=(*_ATTEMPT_FILTERS, "finished_after", "finished_before", "limit", "cursor"),
+    ),
+    _Operation(
+        "get",
+        "/v1/attempts/follow",
+        "Attempts as they finish, none left out",
+        ("admin",),
+        {"200": "FollowedAttempts"},
+        "422",
+        parameters=(*_ATTEMPT_FILTERS, "limit", "cursor"),
+    ),
+    _Operation(
+        "get",
+        "/v1/attempts/{id}",
+        "Show an attempt with the headers sent and the answer",
+        ("admin",),
+        {"200": "WholeAttempt"},
+        "404",
+        parameters=("id",),
+    ),
+    _Operation(
+        "get",
+        "/v1/subscriptions/{id}/stats",
+        "How a subscription is doing",
+        ("subscriptions:write", "admin"),
+        {"200": "SubscriptionStats"},
+        "404 422",
+        parameters=("id", "window"),
+    ),
     _Operation("get", "/v1/stats", "The backlog now", ("admin",), {"200": "Stats"}),
     _Operation("get", "/v1/openapi.json", "This document", (), {"200": "OpenApi"}),
     _Operation(
@@ -228,9 +266,11 @@ def openapi_document() -> Json:
         "paths": paths,
         "components": {
             "schemas": give_examples(
-                words.describe_fields({**schemas.SCHEMAS, **ROUTING_SCHEMAS, **_model_schemas()})
+                words.describe_fields(
+                    {**schemas.SCHEMAS, **ROUTING_SCHEMAS, **openapi_attempts.SCHEMAS, **_model_schemas()}
+                )
             ),
-            "parameters": schemas.PARAMETERS,
+            "parameters": {**schemas.PARAMETERS, **openapi_attempts.PARAMETERS},
             "responses": {"Problem": _content("Problem", "application/problem+json", "What went wrong")},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "hs_…"}},
         },

@@ -37,6 +37,8 @@ _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105 - a
 _ATTEMPT: Json = {
     "id": 9001,
     "attempt_number": 1,
+    "max_attempts": 8,
+    "trigger": "first",
     "status": "Completed",
     "attempt_at": "2026-03-14T09:26:53.601000Z",
     "leased_at": "2026-03-14T09:26:53.604000Z",
@@ -44,9 +46,40 @@ _ATTEMPT: Json = {
     "duration_ms": 81,
     "response_status": 200,
     "error_code": None,
+    "request_headers": {
+        "content-type": "application/json",
+        "webhook-id": _EVENT_ID,
+        "webhook-timestamp": "1773480413",
+        "webhook-signature": "***",
+        "hooksaga-event-type": "order.created",
+        "hooksaga-attempt": "1",
+        "x-shop": "***",
+    },
     "response_body": "ok",
     "worker_id": "worker-1",
 }
+_WHOLE_ATTEMPT: Json = {
+    **_ATTEMPT,
+    "event_id": _EVENT_ID,
+    "event_type": "order.created",
+    "tenant_id": "default",
+    "subscription_id": 7,
+    "saga_id": 4711,
+    "claim_count": 1,
+    "resolved_ip": "203.0.113.7",
+    "requeued_from": None,
+    "retry_after_seconds": None,
+    "response_truncated": False,
+}
+_FOLLOW = "00064D002E9B07800000000000000000" + "00064D002E9B0780" * 2 + "00000000000003A7" + "0" * 16
+_SHOWN_ALONE = (
+    "request_headers",
+    "requeued_from",
+    "retry_after_seconds",
+    "response_body",
+    "response_truncated",
+)
+_LOGGED_ATTEMPT: Json = {name: value for name, value in _WHOLE_ATTEMPT.items() if name not in _SHOWN_ALONE}
 _SAGA: Json = {
     "id": 4711,
     "subscription_id": 7,
@@ -117,6 +150,22 @@ EXAMPLES: Json = {
     "DeadLetterList": {"items": [_DEAD_LETTER], "next": "000000000000002A"},
     "Requeued": {"dead_letter_id": 42, "saga_id": 4790},
     "RequeuedMatches": {"matched": 120, "requeued": 118, "skipped": 2, "dry_run": False},
+    "LoggedAttempt": _LOGGED_ATTEMPT,
+    "WholeAttempt": _WHOLE_ATTEMPT,
+    "LoggedAttemptList": {"items": [_LOGGED_ATTEMPT], "next": "00064D002E9B07800000000000002329"},
+    "FollowedAttempts": {"items": [_LOGGED_ATTEMPT], "next": _FOLLOW, "more": False},
+    "SubscriptionStats": {
+        "subscription_id": 7,
+        "window_hours": 24,
+        "completed": 5210,
+        "failed": 14,
+        "success_rate": 0.9973,
+        "since": None,
+        "last_error": {"code": "http_503", "at": "2026-03-14T08:40:12.104000Z"},
+        "next_retry_at": "2026-03-14T09:27:20.000000Z",
+        "backlog": {"pending": 0, "leased": 2, "waiting_retry": 1},
+        "latency_ms": {"p50": 81, "p95": 240, "p99": 900},
+    },
     "CanceledSaga": {"saga_id": 4711, "status": "PendingRetry"},
     "Stats": {
         "outbox": 0,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shared.core.attempts import AttemptTrigger
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import JobStatus, SagaStatus
 
@@ -47,6 +48,12 @@ def _ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+ERROR_CODE = _ref("ErrorCode")
+JOB_STATUS: Json = {"enum": [status.value for status in JobStatus]}
+TRIGGER: Json = {"enum": [trigger.value for trigger in AttemptTrigger]}
+REQUEST_HEADERS: Json = {"type": "object", "additionalProperties": TEXT}
+
+
 _SUBSCRIPTION: Json = {
     "id": ID,
     "tenant_id": NAME,
@@ -68,13 +75,16 @@ _SUBSCRIPTION: Json = {
 _ATTEMPT: Json = {
     "id": ID,
     "attempt_number": NUMBER,
-    "status": {"enum": [status.value for status in JobStatus]},
+    "max_attempts": maybe(NUMBER),
+    "trigger": TRIGGER,
+    "status": JOB_STATUS,
     "attempt_at": TIME,
     "leased_at": maybe(TIME),
     "finished_at": maybe(TIME),
     "duration_ms": maybe(NUMBER),
     "response_status": maybe(NUMBER),
     "error_code": maybe(_ref("ErrorCode")),
+    "request_headers": maybe(REQUEST_HEADERS),
     "response_body": maybe(TEXT),
     "worker_id": maybe(TEXT),
 }
@@ -187,7 +197,8 @@ SCHEMAS: Json = {
 }
 
 
-def _query(name: str, schema: Json, description: str) -> Json:
+def query_parameter(name: str, schema: Json, description: str) -> Json:
+    """An optional parameter in the query."""
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
 
@@ -201,17 +212,17 @@ PARAMETERS: Json = {
         "schema": _KEY,
         "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters, kept as long as the event.",
     },
-    "limit": _query(
+    "limit": query_parameter(
         "limit", {"type": "integer", "default": 50, "minimum": 1, "maximum": 250}, "Rows of a page."
     ),
-    "cursor": _query("cursor", TEXT, "`next` of the page before."),
-    "subscription_id": _query("subscription_id", ID, "Only of this subscription."),
-    "event_type": _query(
+    "cursor": query_parameter("cursor", TEXT, "`next` of the page before."),
+    "subscription_id": query_parameter("subscription_id", ID, "Only of this subscription."),
+    "event_type": query_parameter(
         "event_type", {"type": "string", "minLength": 1, "maxLength": 100}, "Only of this type."
     ),
-    "error_code": _query(
+    "error_code": query_parameter(
         "error_code", {"type": "string", "minLength": 1, "maxLength": 100}, "Only with this word."
     ),
-    "failed_after": _query("failed_after", TIME, "Not before this time."),
-    "failed_before": _query("failed_before", TIME, "Before this time."),
+    "failed_after": query_parameter("failed_after", TIME, "Not before this time."),
+    "failed_before": query_parameter("failed_before", TIME, "Before this time."),
 }

@@ -70,10 +70,14 @@ class ClaimedJob:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """How one claimed job ended."""
+    """How one claimed job ended.
+
+    own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
+    """
 
     job: ClaimedJob
     outcome: SendOutcome
+    own_header_names: str | None = None
 
     @property
     def status(self) -> JobStatus:
@@ -130,7 +134,9 @@ async def attempt(
         request = build_request(job, box, timeout_seconds=timeout_seconds, timestamp=signed_at(job))
     except (UnreadableSecret, InvalidSecret, ValueError):
         return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
-    return AttemptResult(job, await sender.send(request))
+    outcome = await sender.send(request)
+    names = None if outcome.resolved_ip is None else " ".join(_own_headers(job.headers))
+    return AttemptResult(job, outcome, names)
 
 
 def signed_at(job: ClaimedJob) -> int:
@@ -230,6 +236,7 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
         "truncated": [outcome.response_truncated for outcome in outcomes],
         "retry_afters": [outcome.retry_after_seconds for outcome in outcomes],
         "resolved_ips": [outcome.resolved_ip for outcome in outcomes],
+        "own_header_names": [result.own_header_names for result in results],
     }
 
 

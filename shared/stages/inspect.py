@@ -32,6 +32,8 @@ class Attempt:
     resolved_ip: str | None
     retry_after_seconds: int | None
     claim_count: int
+    max_attempts: int | None
+    own_header_names: str | None
 
 
 @dataclass(frozen=True, slots=True)

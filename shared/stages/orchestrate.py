@@ -224,6 +224,7 @@ async def _move_waiting(
         "saga_ids": [saga.id for _, saga in decided],
         "statuses": [saga.status.value for _, saga in decided],
         "error_codes": [saga.final_error_code for _, saga in decided],
+        "max_attempts": [row.policy(defaults).max_retry_limit for row, _ in decided],
     }
     rows = {
         row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, _MovedRow)

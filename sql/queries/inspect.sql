@@ -9,7 +9,7 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
 -- name: attempts_of_sagas
 SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
        error_code, response_body, response_truncated, worker_id, host(resolved_ip) AS resolved_ip,
-       retry_after_seconds, claim_count
+       retry_after_seconds, claim_count, max_attempts, own_header_names
   FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id;
 
 -- name: list_dead_letters

@@ -104,17 +104,19 @@ SELECT saga_id, id FROM dead;
 -- Moves waiting sagas on: InProgress ones get their job, DeadLettered ones their dead letter. attempt_at is
 -- the next_attempt_at that caused the job, so a second job for one attempt collides (spec D9).
 WITH decision AS MATERIALIZED (
-    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[])
-        AS t (saga_id, status, final_error_code)
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[],
+                         %(max_attempts)s::int[])
+        AS t (saga_id, status, final_error_code, max_attempts)
 ), moved AS (
     UPDATE webhook_delivery_sagas s
        SET status = d.status, final_error_code = d.final_error_code, updated_at = clock_timestamp()
       FROM decision d
      WHERE s.id = d.saga_id AND s.status::text IN ('Pending', 'PendingRetry')
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code,
+              d.max_attempts
 ), jobs AS (
-    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)
-    SELECT id, subscription_id, attempt_count + 1, next_attempt_at
+    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts)
+    SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts
       FROM moved WHERE status = 'InProgress' ORDER BY id
     RETURNING id, saga_id
 ), dead AS (

@@ -38,6 +38,10 @@ _PROMISED = (
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),
     Route("POST", "/v1/dead-letters/{id}/requeue", (ADMIN,)),
     Route("POST", "/v1/sagas/{id}/cancel", (ADMIN,)),
+    Route("GET", "/v1/attempts", (ADMIN,)),
+    Route("GET", "/v1/attempts/follow", (ADMIN,)),
+    Route("GET", "/v1/attempts/{id}", (ADMIN,)),
+    Route("GET", "/v1/subscriptions/{id}/stats", (SUBSCRIPTIONS, ADMIN)),
     Route("GET", "/v1/stats", (ADMIN,)),
 )
 

@@ -100,6 +100,7 @@ def identities(running: RunningSystem, first_tenant: str, refusing_url: str) -> 
         "subscriptions": subscription["id"],
         "dead-letters": dead_letter,
         "sagas": saga["id"],
+        "attempts": saga["attempts"][0]["id"],
     }
 
 
@@ -137,6 +138,10 @@ def test_lists_and_filters_show_nothing_of_another_tenant(
         "/v1/dead-letters",
         f"/v1/dead-letters?subscription_id={theirs}",
         "/v1/dead-letters?error_code=connection_refused",
+        "/v1/attempts",
+        "/v1/attempts?error_code=connection_refused",
+        f"/v1/attempts?subscription_id={theirs}",
+        f"/v1/attempts?subscription_id={theirs}&outcome=failed",
     ):
         assert stranger.good("GET", target) == {"items": [], "next": None}
         assert len(owner.good("GET", target)["items"]) == 1

@@ -10,7 +10,8 @@ from infra.cli import app
 
 SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "yoyo", "shared")
 GROUPS = {
-    "events": ["show"],
+    "events": ["show", "tail"],
+    "attempts": ["list", "show"],
     "subscriptions": ["create", "list", "show", "update", "delete", "verify"],
     "dead-letters": ["list", "show", "requeue"],
     "keys": ["create", "list", "revoke"],

@@ -18,6 +18,9 @@ BIG_TABLES = (
 CROWD = 1
 """The subscription that a million jobs wait for."""
 
+BUSY = 45_000
+"""The subscription that was tried 20,000 times since this morning."""
+
 DUE = 10
 """How many are due of everything that can be due: the rows that a good plan reads."""
 
@@ -29,6 +32,7 @@ FINISHED_SAGAS = range(2_001_021, 2_001_031)
 CROWD_JOBS = range(1, 1_000_001)
 LEASED_JOBS = range(1_700_021, 1_701_021)
 FINISHED_JOBS = range(1_701_021, 1_701_031)
+BUSY_JOBS = range(1_701_031, 1_721_031)
 """Ids, as the statements below number them."""
 
 _STATEMENTS: tuple[LiteralString, ...] = (
@@ -90,6 +94,15 @@ _STATEMENTS: tuple[LiteralString, ...] = (
               claim_count, worker_id, error_code, finished_at)
        SELECT 2001020 + n, 42000 + n, 1, now(), 'Failed', 1, 'w', 'http_503', now()
          FROM generate_series(1, 10) AS n""",
+    # a busy endpoint: 20,000 attempts in five hours, of which every 100th failed, and every 2,000th without an answer
+    """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
+              worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, finished_at, applied_at)
+       SELECT n, 45000, 1, now(), CASE WHEN n % 100 = 0 THEN 'Failed' ELSE 'Completed' END::job_status, 1, 'w',
+              CASE WHEN n % 2000 = 0 THEN NULL WHEN n % 100 = 0 THEN 500 ELSE 200 END,
+              CASE WHEN n % 2000 = 0 THEN 'tls_error' WHEN n % 100 = 0 THEN 'http_500' END,
+              n % 1000, '192.0.2.1', t, t, t
+         FROM generate_series(1, 20000) AS n,
+              LATERAL (SELECT now() - (20000 - n) * interval '0.9 seconds' AS t) AS time""",
     # a million dead letters, ten of them with a rare error
     """INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
               failed_at, payload_snapshot)
@@ -120,8 +133,10 @@ _SECONDARY_INDEXES: LiteralString = """
 def fill(connection: psycopg.Connection) -> None:
     """Put everything in; takes a superuser. No trigger runs, and no row is checked against another table.
 
-    Indexes are built at the end, which takes half as long.
+    Indexes are built at the end, which takes half as long. VACUUM leaves out rows whose commit, or a neighbour's, is
+    not on disk yet, so commits are waited for.
     """
+    connection.execute("SET synchronous_commit = on")
     indexes = connection.execute(_SECONDARY_INDEXES, [list(BIG_TABLES)]).fetchall()
     with connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")

@@ -84,6 +84,7 @@ def started(status: str) -> dict[str, Any]:
         "saga_ids": list(rows.DUE_RETRIES),
         "statuses": [status] * count,
         "error_codes": ["http_503"] * count,
+        "max_attempts": [5] * count,
     }
 
 
@@ -100,6 +101,7 @@ def reported(count: int) -> dict[str, Any]:
         "truncated": [False] * count,
         "retry_afters": [None] * count,
         "resolved_ips": ["192.0.2.1"] * count,
+        "own_header_names": ["authorization x-shop"] * count,
     }
 
 
@@ -148,6 +150,31 @@ def old_dead_letters(failed_before: str) -> Hot:
     wanted = letters(failed_before=failed_before)
     return inspect("list_dead_letters", wanted, answers=50, rows=1_000_000, buffers=20_000)
 
+
+def attempts(query: str, *, answers: int = 50, rows: int = 200, **wanted: Any) -> Hot:
+    """A step along the attempt log, from now back unless another position is given."""
+    params = {"before_at": "infinity", "before_id": 0, "after": "-infinity", "limit": 50, **wanted}
+    return Hot(Role.ADMIN, "attempt_log", query, params, answers=answers, rows=rows)
+
+
+def followed(after_at: str, answers: int = 50) -> Hot:
+    params = {"after_at": after_at, "after_id": 0, "limit": 50}
+    return Hot(Role.ADMIN, "attempt_log", "scan_forward", params, answers=answers)
+
+
+def matching_attempts(*, answers: int = 50, **wanted: Any) -> Hot:
+    names = ["tenant_id", "subscription_id", "event_type", "error_code", "class", "status"]
+    params = dict.fromkeys([*names, "finished_after", "finished_before"])
+    ids = list(rows.BUSY_JOBS[-50:])
+    return Hot(Role.ADMIN, "attempt_log", "attempts_by_id", {**params, "ids": ids, **wanted}, answers=answers)
+
+
+def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any) -> Hot:
+    params = {"id": subscription_id, **more}
+    return Hot(Role.ADMIN, "attempt_log", query, params, answers=1, rows=rows, buffers=4_000)
+
+
+LONG_AGO = str(datetime.now(UTC) - timedelta(days=20))
 
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
@@ -232,7 +259,6 @@ HOT = [
     dead_letters(failed_after="yesterday"),
     dead_letters(failed_after="tomorrow", answers=0),
     dead_letters(failed_before="2020-01-01", answers=0),
-    old_dead_letters(failed_before=str(datetime.now(UTC) - timedelta(days=20))),
     # Of fifty thousand subscriptions a page of the others looks at 250, each once more for sagas and history.
     explain("walk_started", {"event_id": 2_000, "after_id": 0, "limit": 250}, answers=3),
     explain("walk_started", {"event_id": 900_000_000, "after_id": 0, "limit": 250}, answers=0),
@@ -247,9 +273,45 @@ HOT = [
         rows=2_000,
         buffers=6_000,
     ),
+    old_dead_letters(failed_before=LONG_AGO),
+    attempts("scan_all"),
+    attempts("scan_all", before_at=LONG_AGO),
+    attempts("scan_all", after="tomorrow", answers=0),
+    attempts("scan_subscription", subscription_id=rows.BUSY),
+    attempts("scan_subscription", subscription_id=rows.BUSY, before_at=LONG_AGO, answers=2),
+    attempts("scan_subscription", subscription_id=77, answers=8),
+    attempts("scan_failed_of_subscription", subscription_id=rows.BUSY),
+    attempts("scan_failed_of_subscription", subscription_id=77, answers=0),
+    attempts("scan_error_code", error_code="http_500"),
+    attempts("scan_error_code", error_code="tls_error", answers=10),
+    attempts("scan_error_code", error_code="none such", answers=0),
+    attempts("scan_failed_classes", classes=[0], answers=20),
+    attempts("scan_failed_classes", classes=[4], answers=0),
+    attempts("scan_failed_classes", classes=list(range(10))),
+    followed("yesterday"),
+    followed("tomorrow", answers=0),
+    matching_attempts(),
+    matching_attempts(tenant_id="nobody", answers=0),
+    matching_attempts(subscription_id=rows.BUSY, event_type="none such", answers=0),
+    Hot(Role.ADMIN, "attempt_log", "read_horizon", {}, answers=1),
+    Hot(Role.ADMIN, "attempt_log", "show_attempt", {"id": rows.BUSY_JOBS[0], "tenant_id": None}, answers=1),
+    subscription("subscription_exists", 77, tenant_id=None),
+    subscription("subscription_window", rows.BUSY, window_hours=24, sample=10_000, rows=10_100),
+    subscription("subscription_window", 77, window_hours=1, sample=10_000),
+    subscription("subscription_last_error", rows.BUSY),
+    subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500),
+    subscription("subscription_backlog", 77, most=10_000, rows=1_500),
 ]
 
-HOT_STAGES = ("accept_events", "route_events", "orchestrate", "deliver", "clean_leases", "explain")
+HOT_STAGES = (
+    "accept_events",
+    "route_events",
+    "orchestrate",
+    "deliver",
+    "clean_leases",
+    "explain",
+    "attempt_log",
+)
 
 
 @pytest.fixture(scope="module")

@@ -152,6 +152,16 @@ CASES: dict[str, Case] = {
         },
     ),
     "admin/direct_refused.explain_bad_cursor": Case(a_dead_letter, refused("invalid_cursor")),
+    "admin/direct.list_attempts": Case(
+        a_dead_letter, {"items": [{"id": 1, "error_code": "http_503", "max_attempts": 5}], "next": None}
+    ),
+    "admin/direct.show_attempt": Case(a_dead_letter, {"id": 1, "trigger": "first", "response_body": ""}),
+    "admin/direct.subscription_stats": Case(a_dead_letter, {"failed": 1, "last_error": {"code": "http_503"}}),
+    "admin/direct_refused.missing_attempt": Case(nothing, refused("attempt_not_found")),
+    "admin/api_gateway.attempts": Case(a_dead_letter, http(200, items=[{"id": 1}], next=None)),
+    "admin/api_gateway.follow_attempts": Case(a_dead_letter, http(200, items=[], more=False)),
+    "admin/api_gateway.attempt": Case(a_dead_letter, http(200, id=1, response_body="")),
+    "admin/api_gateway.subscription_stats": Case(a_dead_letter, http(200, failed=1, success_rate=0)),
     "admin/direct.stats": Case(a_dead_letter, {"outbox": 0, "sagas_waiting": 1, "dead_letters_24h": 1}),
     "admin/direct.create_key": Case(
         nothing, {"id": 3, "name": "shop", "scopes": ["events:write"], "tenant_id": "shop"}

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from shared.adapters.database import Connection
 from shared.core import cloud_events
+from shared.core.attempts import masked_headers, trigger_of
 from shared.core.errors import HooksagaError, InvalidInput, NotFound
 from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
@@ -29,6 +30,7 @@ from shared.runtime.http_api import (
 from shared.runtime.routing_answer import event_routing_content, read_place, routing_content
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent
+from shared.stages.attempt_log import sent_headers
 from shared.stages.deliver import event_id_text
 from shared.stages.explain import Routing, explain_event
 from shared.stages.inspect import EventView, SagaView
@@ -147,23 +149,33 @@ def event_json(view: EventView, routing: Routing) -> str:
             "event_type": view.event_type,
             "tenant_id": view.tenant_id,
             "created_at": rfc3339(view.created_at),
-            "sagas": [_saga(saga) for saga in view.sagas],
+            "sagas": [_saga(view, saga) for saga in view.sagas],
             "routing": routing_content(routing),
         }
     )
     return f'{head[:-1]},"payload":{view.payload}}}'
 
 
-def _saga(saga: SagaView) -> dict[str, Any]:
+def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:
     times = {"next_attempt_at": rfc3339(saga.next_attempt_at), "created_at": rfc3339(saga.created_at)}
-    return {**asdict(saga), **times, "attempts": [_attempt(attempt) for attempt in saga.attempts]}
+    attempts = [_attempt(view, saga, attempt) for attempt in saga.attempts]
+    return {**asdict(saga), **times, "attempts": attempts}
 
 
-def _attempt(attempt: inspect.Attempt) -> dict[str, Any]:
+def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> dict[str, Any]:
     fields = asdict(attempt)
-    del fields["saga_id"]
+    for name in ("saga_id", "own_header_names"):
+        del fields[name]
     for name in ("attempt_at", "leased_at", "finished_at"):
         fields[name] = rfc3339(fields[name])
+    sent = sent_headers(attempt.leased_at, attempt.own_header_names)
+    fields["trigger"] = trigger_of(attempt.attempt_number, saga.requeued_from)
+    fields["request_headers"] = sent and masked_headers(
+        sent,
+        webhook_id=event_id_text(view.webhook_id),
+        event_type=view.event_type,
+        attempt_number=attempt.attempt_number,
+    )
     return fields
 
 

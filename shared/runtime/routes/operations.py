@@ -1,7 +1,6 @@
 """Dead letters, the backlog, and liveness."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -9,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shared.core.errors import Conflict, InvalidInput, NotFound
-from shared.core.models import RequeueFilter, read_moment, rfc3339
+from shared.core.models import RequeueFilter, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.http_api import (
@@ -22,6 +21,7 @@ from shared.runtime.http_api import (
     page_of,
     path_id,
     query_integer,
+    query_moment,
     query_text,
     read_model,
     services_of,
@@ -43,8 +43,8 @@ async def list_dead_letters(request: Request) -> Response:
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
         error_code=query_text(request, "error_code"),
-        failed_after=_moment(request, "failed_after"),
-        failed_before=_moment(request, "failed_before"),
+        failed_after=query_moment(request, "failed_after"),
+        failed_before=query_moment(request, "failed_before"),
     )
     rows = await services_of(request).admin.run(
         lambda connection: inspect.list_dead_letters(
@@ -145,16 +145,6 @@ def dead_letter_content(row: DeadLetterView) -> dict[str, Any]:
         "failed_at": rfc3339(row.failed_at),
         "requeued_as": row.requeued_as,
     }
-
-
-def _moment(request: Request, name: str) -> datetime | None:
-    value = request.query_params.get(name)
-    if value is None:
-        return None
-    try:
-        return read_moment(value)
-    except ValueError as error:
-        raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
 
 
 ROUTES = [

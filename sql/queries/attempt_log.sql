@@ -1,0 +1,125 @@
+-- A page is looked for in two steps: the keys of finished attempts in the order of one index, then those of them
+-- that the filter means. So each block has one plan, whatever the filter is, and how much is read is the caller's
+-- to bound. Positions are (finished_at, id), newest first: a row that is finished never moves.
+
+-- name: scan_all
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE finished_at IS NOT NULL AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND finished_at >= %(after)s::timestamptz
+ ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_subscription
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE subscription_id = %(subscription_id)s AND finished_at IS NOT NULL
+   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND finished_at >= %(after)s::timestamptz
+ ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_failed_of_subscription
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE subscription_id = %(subscription_id)s AND status = 'Failed'
+   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND finished_at >= %(after)s::timestamptz
+ ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_error_code
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE error_code = %(error_code)s AND status = 'Failed'
+   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND finished_at >= %(after)s::timestamptz
+ ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_failed_classes
+-- Failures by the first digit of their status: of one class, or the newest of all of them.
+SELECT newest.id, newest.finished_at
+  FROM unnest(%(classes)s::int[]) AS wanted (class)
+ CROSS JOIN LATERAL (
+    SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
+     WHERE coalesce(j.response_status / 100, 0) = wanted.class AND j.status = 'Failed'
+       AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+       AND j.finished_at >= %(after)s::timestamptz
+     ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
+ ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
+
+-- name: scan_forward
+-- From a position on, oldest first: what a follower asks.
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE finished_at IS NOT NULL AND (finished_at, id) > (%(after_at)s::timestamptz, %(after_id)s::bigint)
+ ORDER BY finished_at, id LIMIT %(limit)s;
+
+-- name: read_horizon
+-- The time, and then the number of a new transaction: whoever gets a later number finishes attempts at a later
+-- time. oldest_open: every transaction with a lower number has ended, and its attempts can be seen.
+SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transaction,
+       pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open;
+
+-- name: attempts_by_id
+-- Those of the named attempts that the filter means.
+SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
+       j.max_attempts, g.requeued_from, j.worker_id, j.claim_count, host(j.resolved_ip) AS resolved_ip,
+       j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at
+  FROM webhook_delivery_jobs j
+  JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+  JOIN events e ON e.id = g.event_id
+ WHERE j.id = ANY (%(ids)s::bigint[]) AND j.finished_at IS NOT NULL
+   AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s)
+   AND (%(subscription_id)s::bigint IS NULL OR j.subscription_id = %(subscription_id)s)
+   AND (%(event_type)s::text IS NULL OR e.event_type = %(event_type)s)
+   AND (%(error_code)s::text IS NULL OR j.error_code = %(error_code)s)
+   AND (%(class)s::int IS NULL OR coalesce(j.response_status / 100, 0) = %(class)s)
+   AND (%(status)s::text IS NULL OR j.status::text = %(status)s)
+   AND (%(finished_after)s::timestamptz IS NULL OR j.finished_at >= %(finished_after)s)
+   AND (%(finished_before)s::timestamptz IS NULL OR j.finished_at < %(finished_before)s);
+
+-- name: show_attempt
+SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
+       j.max_attempts, g.requeued_from, j.worker_id, j.claim_count, host(j.resolved_ip) AS resolved_ip,
+       j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at,
+       j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names
+  FROM webhook_delivery_jobs j
+  JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+  JOIN events e ON e.id = g.event_id
+ WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
+
+-- name: subscription_window
+-- The newest attempts of a subscription within the window, no more than sample of them, counted.
+WITH newest AS MATERIALIZED (
+    SELECT status, duration_ms, resolved_ip, finished_at FROM webhook_delivery_jobs
+     WHERE subscription_id = %(id)s AND finished_at IS NOT NULL
+       AND finished_at > now() - make_interval(hours => %(window_hours)s)
+     ORDER BY finished_at DESC LIMIT %(sample)s
+)
+SELECT count(*) FILTER (WHERE status = 'Completed') AS completed,
+       count(*) FILTER (WHERE status = 'Failed') AS failed,
+       min(finished_at) AS oldest,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration_ms)
+           FILTER (WHERE resolved_ip IS NOT NULL) AS latency_ms
+  FROM newest;
+
+-- name: subscription_last_error
+SELECT error_code AS code, finished_at AS at FROM webhook_delivery_jobs
+ WHERE subscription_id = %(id)s AND status = 'Failed'
+ ORDER BY finished_at DESC, id DESC LIMIT 1;
+
+-- name: subscription_backlog
+-- Counting ends at `most`: an endpoint that is down for a day may have a million waiting.
+SELECT (SELECT min(next_attempt_at) FROM webhook_delivery_sagas
+         WHERE subscription_id = %(id)s AND status = 'PendingRetry') AS next_retry_at,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
+                               WHERE subscription_id = %(id)s AND status = 'PendingRetry' LIMIT %(most)s) AS counted
+       ) AS waiting_retry,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs
+                               WHERE subscription_id = %(id)s AND status = 'Leased' LIMIT %(most)s) AS counted
+       ) AS leased,
+       (SELECT count(*) FROM (
+            (SELECT FROM webhook_delivery_jobs
+              WHERE subscription_id = %(id)s AND status = 'Pending' AND attempt_number = 1 LIMIT %(most)s)
+            UNION ALL
+            (SELECT FROM webhook_delivery_jobs
+              WHERE subscription_id = %(id)s AND status = 'Pending' AND attempt_number > 1 LIMIT %(most)s)
+            LIMIT %(most)s) AS counted
+       ) AS pending;
+
+-- name: subscription_exists
+SELECT id FROM subscriptions
+ WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);

@@ -1,0 +1,75 @@
+"""What the attempt log puts together: the reason of an attempt, and headers without secrets."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from shared.adapters.secret_box import SecretBox, generate_key
+from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
+from shared.core.signing import encode_secret
+from shared.stages.deliver import ClaimedJob, build_request, event_id_text
+
+WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
+
+
+@pytest.mark.parametrize(
+    ("attempt_number", "requeued_from", "trigger"),
+    [(1, None, "first"), (2, None, "retry"), (1, 7, "requeue"), (2, 7, "retry")],
+)
+def test_an_attempt_says_why_it_was_made(
+    attempt_number: int, requeued_from: int | None, trigger: str
+) -> None:
+    assert trigger_of(attempt_number, requeued_from) == trigger
+
+
+def test_a_status_class_is_a_digit() -> None:
+    assert [one.digit for one in StatusClass] == [1, 2, 3, 4, 5, 0]
+
+
+def claimed(box: SecretBox, headers: str) -> ClaimedJob:
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    return ClaimedJob(
+        id=1,
+        saga_id=1,
+        subscription_id=1,
+        attempt_number=3,
+        claim_count=1,
+        leased_at=now,
+        lease_until=now,
+        event_id=1,
+        webhook_id=WEBHOOK_ID,
+        event_type="order.created",
+        event_created_at=now,
+        payload="{}",
+        callback_url="https://receiver.example/",
+        headers=headers,
+        timeout_seconds=None,
+        deliverable=True,
+        secrets=[box.seal(encode_secret(b"k" * 32))],
+    )
+
+
+def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version() -> None:
+    """Held against the request itself, so that a header added there is not forgotten here."""
+    box = SecretBox([generate_key()])
+    job = claimed(box, '{"authorization": "Bearer hush", "x-shop": "hush"}')
+    sent = build_request(job, box, timeout_seconds=1, timestamp=1_767_225_600).headers
+    told = masked_headers(
+        SentHeaders(1_767_225_600, ("authorization", "x-shop")),
+        webhook_id=event_id_text(WEBHOOK_ID),
+        event_type="order.created",
+        attempt_number=3,
+    )
+    secret = {"webhook-signature", "authorization", "x-shop"}
+    assert list(told) == [name for name in sent if name != "user-agent"]
+    assert {name for name, value in told.items() if value == MASK} == secret
+    assert all(told[name] == sent[name] for name in told.keys() - secret)
+
+
+def test_a_broken_own_header_never_shows_a_value() -> None:
+    """A stored header by the name of one of ours was sent instead of it: what it held is masked all the same."""
+    told = masked_headers(
+        SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1
+    )
+    assert told["webhook-id"] == MASK
