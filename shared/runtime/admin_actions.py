@@ -11,6 +11,7 @@ from shared.core.messages import Id
 from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, TenantId, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
+from shared.runtime.bulk_actions import BulkAction, run_bulk_action
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
 from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on_event
 from shared.runtime.function import Function, Invocation
@@ -91,18 +92,23 @@ Action = (
     | ShowStats
     | KeyAction
 )
-_ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
+_ACTIONS: TypeAdapter[Action | BulkAction] = TypeAdapter(
+    Annotated[Action | BulkAction, Field(discriminator="action")]
+)
 
 
 async def run_action(function: Function, invocation: Invocation) -> dict[str, Any]:
     """The action's answer, or `{"error": problem}` for what the caller did wrong."""
     try:
-        return await _run(function, _read(invocation.event))
+        action = _read(invocation.event)
+        if isinstance(action, BulkAction):
+            return await run_bulk_action(function, action)
+        return await _run(function, action)
     except HooksagaError as error:
         return {"error": problem_content(error)}
 
 
-def _read(event: dict[str, Any]) -> Action:
+def _read(event: dict[str, Any]) -> Action | BulkAction:
     try:
         return _ACTIONS.validate_json(json.dumps(event))
     except ValidationError as error:

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 
 from shared.runtime import openapi, reference
 from shared.runtime.http_api import EXCEPTION_HANDLERS
-from shared.runtime.routes import events, operations, subscriptions
+from shared.runtime.routes import bulk_operations, events, operations, subscriptions
 from shared.runtime.services import Services
 
 ALL_ROUTES: tuple[BaseRoute, ...] = (
@@ -15,6 +15,7 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *events.ADMIN_ROUTES,
     *subscriptions.ROUTES,
     *operations.ROUTES,
+    *bulk_operations.ROUTES,
     *openapi.ROUTES,
     *reference.ROUTES,
 )

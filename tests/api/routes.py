@@ -38,6 +38,13 @@ _PROMISED = (
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),
     Route("POST", "/v1/dead-letters/{id}/requeue", (ADMIN,)),
     Route("POST", "/v1/sagas/{id}/cancel", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations", (ADMIN,)),
+    Route("GET", "/v1/bulk-operations", (ADMIN,)),
+    Route("GET", "/v1/bulk-operations/{id}", (ADMIN,)),
+    Route("PATCH", "/v1/bulk-operations/{id}", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/pause", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/resume", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/stop", (ADMIN,)),
     Route("GET", "/v1/stats", (ADMIN,)),
 )
 
