@@ -11,8 +11,9 @@ from infra.cli import app
 SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "yoyo", "shared")
 GROUPS = {
     "events": ["show"],
-    "subscriptions": ["create", "list", "show", "update", "delete", "verify"],
+    "subscriptions": ["create", "list", "show", "update", "delete", "verify", "backfill"],
     "dead-letters": ["list", "show", "requeue"],
+    "bulk": ["list", "show", "watch", "pause", "resume", "stop", "rate"],
     "keys": ["create", "list", "revoke"],
 }
 COMMANDS = ["up", "demo", "receiver", "bench", "send", "explain", "stats", "migrate", "audit", *GROUPS]
