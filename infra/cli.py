@@ -7,6 +7,7 @@ import typer
 from infra.commands import (
     attempts,
     bench,
+    bulk,
     database,
     dead_letters,
     doctor,
@@ -42,8 +43,10 @@ app.command(rich_help_panel=USE)(send.send)
 app.command(rich_help_panel=USE)(explain.explain)
 app.add_typer(events.app, name="events", rich_help_panel=USE)
 app.add_typer(attempts.app, name="attempts", rich_help_panel=USE)
+subscriptions.app.command()(bulk.backfill)
 app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=USE)
+app.add_typer(bulk.app, name="bulk", rich_help_panel=USE)
 app.add_typer(sagas.app, name="sagas", rich_help_panel=USE)
 app.command(rich_help_panel=USE)(stats.stats)
 app.command(rich_help_panel=OPERATE)(database.migrate)

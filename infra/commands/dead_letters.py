@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from infra.commands import bulk
 from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from infra.commands.failures import WrongUse
 from infra.commands.terminal import (
@@ -20,6 +21,8 @@ from infra.commands.terminal import (
 app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: list, show, requeue.")
 
 PATH = "/v1/dead-letters"
+MOST_AT_ONCE = 1000
+FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
 Subscription = Annotated[int | None, typer.Option(min=1, help="Of this subscription.", show_default=False)]
@@ -107,16 +110,44 @@ def requeue(
     error_code: ErrorCode = None,
     failed_after: FailedAfter = None,
     failed_before: FailedBefore = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A filter as KEY=VALUE, e.g. error_code=http_503; repeat it for more.",
+            show_default=False,
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many, the oldest first.")] = 1000,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and change nothing.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At once: at most so many.", show_default="1000")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=1000, help="Requeue all, so many per second.", show_default=False),
+    ] = None,
+    reason: bulk.Reason = None,
+    dry_run: bulk.DryRun = False,
+    detach: bulk.Detach = False,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more."""
+    """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more.
+
+    A filter requeues up to 1,000 at once, the oldest first. With --rate all that match are requeued, so many per
+    second, as an operation that goes on by itself: see `hooksaga bulk`.
+    """
     wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
-    _check_choice(id, wanted, every, dry_run)
+    wanted = _with_where(wanted, where or [])
+    paced = rate is not None or reason is not None or detach
+    _check_choice(id, wanted, every, dry_run or paced)
+    if paced:
+        _check_no_limit(limit)
+        operation = bulk.operation_of("requeue", wanted, rate, reason)
+        bulk.run(operation, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
+        return
+    limit = limit or MOST_AT_ONCE
     path = f"{PATH}/requeue" if id is None else f"{PATH}/{id}/requeue"
     content = None if id is not None else {**wanted, "limit": limit, "dry_run": dry_run}
     with connect(api_url, api_key) as client:
@@ -132,13 +163,39 @@ def requeue(
         say(
             f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
         )
+        if done["requeued"] == limit:
+            complain("There may be more: the same with --rate 20 requeues all of them, so many per second.")
 
 
-def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, dry_run: bool) -> None:
-    if dead_letter_id is not None and (wanted or every or dry_run):
+def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, more: bool) -> None:
+    if dead_letter_id is not None and (wanted or every or more):
         raise WrongUse("give the ID of one dead letter, or filters, not both")
     if dead_letter_id is None and not wanted and not every:
         raise WrongUse("which ones? Give an ID, a filter such as --error-code http_503, or --all")
+
+
+def _check_no_limit(limit: int | None) -> None:
+    if limit is not None:
+        raise WrongUse(
+            "--limit is for a requeue at once; with --rate, --reason or --detach all that match are requeued"
+        )
+
+
+def _with_where(wanted: dict[str, Any], where: list[str]) -> dict[str, Any]:
+    """The filter with what --where adds to it."""
+    both = dict(wanted)
+    for text in where:
+        name, mark, value = text.partition("=")
+        name = name.replace("-", "_")
+        name = "subscription_id" if name == "subscription" else name
+        if not mark or not value or name not in FILTERS:
+            raise WrongUse(f"--where is KEY=VALUE with a key of {', '.join(FILTERS)}, not {text!r}")
+        if name in both:
+            raise WrongUse(f"{name} is given twice")
+        if name == "subscription_id" and not value.isdecimal():
+            raise WrongUse(f"--where subscription_id is a number, not {value!r}")
+        both[name] = int(value) if name == "subscription_id" else value
+    return both
 
 
 def _filter(

@@ -49,6 +49,7 @@ DESIGNS = {
         Role.ADMIN,
         sends=(Queue.ORCHESTRATION,),
         routes=admin.routes,
+        ticks=True,
     ),
 }
 """All but migrate, which is no part of the flow: see components.migration."""

@@ -20,13 +20,16 @@ from shared.core.errors import DatabaseUnavailable
 from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
-from shared.stages import clean_leases, orchestrate, route_events
+from shared.stages import bulk_operations, clean_leases, orchestrate, route_events
 from shared.stages.deliver import Lane
 
 POLL_SECONDS = 1.0
 SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
+
+BULK_HORIZON_SECONDS = 3.0
+"""How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
 
 Step = Callable[[], Awaitable[bool]]
 
@@ -58,12 +61,15 @@ class PollingWorker:
         self._settings = settings
         self._stopping = asyncio.Event()
         self._clean_now = asyncio.Event()
+        self._bulk_now = asyncio.Event()
+        self._blocked_bulk: frozenset[int] = frozenset()
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
         self._start_rest = POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
         self._starter = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
         self._cleaner = Session(address, Role.LEASE_CLEANER)
+        self._bulk = Session(address, Role.ADMIN)
         self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
         retry_places = max(1, settings.concurrency // RETRY_SHARE)
         places = {Lane.FIRST: settings.concurrency - retry_places, Lane.RETRY: retry_places}
@@ -96,6 +102,7 @@ class PollingWorker:
                 group.create_task(
                     self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
                 ),
+                group.create_task(self._loop("bulk_operations", self._step_bulk, self._bulk_now)),
                 group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, wakes.first)),
                 group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, wakes.retry)),
             ]
@@ -109,8 +116,8 @@ class PollingWorker:
     def stop(self) -> None:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
-        wakes = self.wakes
-        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, self._clean_now):
+        wakes, own = self.wakes, (self._clean_now, self._bulk_now)
+        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, *own):
             event.set()
         for lane in self._lanes.values():
             lane.stop()
@@ -181,7 +188,7 @@ class PollingWorker:
         telemetry.log_moves([*first, *retries])
         if first or retries:
             return True
-        soonest = await self._starter.run(orchestrate.seconds_until_next_retry)
+        soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
         self._start_rest = (
             POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
         )
@@ -205,8 +212,25 @@ class PollingWorker:
                 event.set()
         return len(resets) == clean_leases.BATCH
 
+    async def _step_bulk(self) -> bool:
+        """One operation at a time; one that can start nothing now is passed by until the next poll."""
+        step = await self._bulk.run(
+            lambda connection: bulk_operations.step_bulk_operation(
+                connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk
+            )
+        )
+        telemetry.log_bulk_step(step)
+        if step.saga_ids:
+            self.wakes.start.set()  # the wait until the next attempt may have become shorter
+        if step.operation_id is None:
+            self._blocked_bulk = frozenset()
+            return False
+        if not step.saga_ids:
+            self._blocked_bulk |= {step.operation_id}
+        return True
+
     async def _close(self) -> None:
-        for session in (self._router, self._starter, self._applier, self._cleaner):
+        for session in (self._router, self._starter, self._applier, self._cleaner, self._bulk):
             await session.close()
         for lane in self._lanes.values():
             await lane.close()

@@ -1,10 +1,19 @@
 """What callers send, checked by pydantic, and what they get back."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
+from shared.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
 from shared.core.custom_headers import check_custom_headers
 from shared.core.event_input import EVENT_TYPE_RULE
 
@@ -105,6 +114,53 @@ class RequeueFilter(StrictModel):
     failed_before: Moment | None = None
     limit: int = Field(default=1000, ge=1, le=1000)
     dry_run: bool = False
+
+
+Rate = Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE, allow_inf_nan=False)]
+
+_REQUEUE_FIELDS = frozenset({"subscription_id", "event_type", "error_code", "failed_after", "failed_before"})
+_BACKFILL_FIELDS = frozenset({"subscription_id", "since", "until"})
+
+
+class BulkFilter(StrictModel):
+    """What a bulk operation is about: for a requeue dead letters, for a backfill events of one subscription's type.
+
+    since is inclusive, until is not.
+    """
+
+    subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
+    event_type: EventType | None = None
+    error_code: ErrorCodeText | None = None
+    failed_after: Moment | None = None
+    failed_before: Moment | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class NewBulkOperation(StrictModel):
+    """The body of POST /v1/bulk-operations. A requeue with an empty filter means every dead letter."""
+
+    kind: Literal["requeue", "backfill"]
+    filter: BulkFilter = BulkFilter()
+    rate_per_second: Rate = DEFAULT_RATE
+    reason: Description = ""
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _filter_is_of_its_kind(self) -> "NewBulkOperation":
+        given = set(self.filter.model_dump(exclude_none=True))
+        allowed = _REQUEUE_FIELDS if self.kind == "requeue" else _BACKFILL_FIELDS
+        if wrong := sorted(given - allowed):
+            raise ValueError(f"the filter of a {self.kind} takes no {wrong[0]}")
+        if self.kind == "backfill" and not {"subscription_id", "since"} <= given:
+            raise ValueError("the filter of a backfill needs subscription_id and since")
+        return self
+
+
+class BulkChange(StrictModel):
+    """The body of PATCH /v1/bulk-operations/{id}: what is not given stays as it is."""
+
+    rate_per_second: Rate | None = None
 
 
 def rfc3339(moment: datetime | None) -> str | None:

@@ -103,6 +103,12 @@ PROBLEMS = (
         "Look it up in the list of dead letters.",
     ),
     Problem(
+        "bulk_operation_not_found",
+        404,
+        "No bulk operation has this id, or it is another tenant's.",
+        "Look it up in the list of bulk operations.",
+    ),
+    Problem(
         "saga_not_found",
         404,
         "No saga has this id, or it is another tenant's.",
@@ -141,8 +147,20 @@ PROBLEMS = (
     Problem(
         "subscription_inactive",
         409,
-        "The dead letter's subscription is not active and verified.",
-        "Activate and verify the subscription, then requeue.",
+        "The subscription is not active and verified, so it can have no requeue and no backfill.",
+        "Activate and verify it, then repeat the call.",
+    ),
+    Problem(
+        "bulk_operation_ended",
+        409,
+        "The bulk operation is stopped or completed.",
+        "Start a new one: it takes up what this one has not done.",
+    ),
+    Problem(
+        "before_retention_horizon",
+        409,
+        "The backfill begins before a time from which deliveries were deleted, so who got these events is not known.",
+        "Begin at the time that `detail` names, or later.",
     ),
     Problem(
         "callback_url_changed",

@@ -12,6 +12,7 @@ from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, Te
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.attempt_actions import AttemptAction, run_on_attempts
+from shared.runtime.bulk_actions import BulkAction, run_bulk_action
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
 from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on_event
 from shared.runtime.function import Function, Invocation
@@ -92,7 +93,7 @@ RowAction = (
     | ShowStats
     | KeyAction
 )
-Action = RowAction | AttemptAction
+Action = RowAction | AttemptAction | BulkAction
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
 
 
@@ -102,12 +103,14 @@ async def run_action(function: Function, invocation: Invocation) -> dict[str, An
         action = _read(invocation.event)
         if isinstance(action, AttemptAction):
             return await run_on_attempts(function, action)
+        if isinstance(action, BulkAction):
+            return await run_bulk_action(function, action)
         return await _run(function, action)
     except HooksagaError as error:
         return {"error": problem_content(error)}
 
 
-def _read(event: dict[str, Any]) -> Action:
+def _read(event: dict[str, Any]) -> Action | BulkAction:
     try:
         return _ACTIONS.validate_json(json.dumps(event))
     except ValidationError as error:

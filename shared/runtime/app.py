@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 
 from shared.runtime import openapi, reference
 from shared.runtime.http_api import EXCEPTION_HANDLERS
-from shared.runtime.routes import attempts, events, operations, subscriptions
+from shared.runtime.routes import attempts, bulk_operations, events, operations, subscriptions
 from shared.runtime.services import Services
 
 ALL_ROUTES: tuple[BaseRoute, ...] = (
@@ -16,6 +16,7 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *subscriptions.ROUTES,
     *operations.ROUTES,
     *attempts.ROUTES,
+    *bulk_operations.ROUTES,
     *openapi.ROUTES,
     *reference.ROUTES,
 )

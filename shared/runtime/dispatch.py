@@ -19,6 +19,7 @@ from shared.core.messages import (
 from shared.core.models import rfc3339
 from shared.core.saga import SagaStatus
 from shared.runtime.telemetry import logger
+from shared.stages.bulk_operations import BulkStep
 from shared.stages.deliver import event_id_text
 from shared.stages.orchestrate import SagaMoved, WaitingJob, mark_dispatched
 
@@ -31,6 +32,16 @@ async def tell_router(queues: Queues, event_ids: Sequence[int]) -> None:
 async def tell_orchestrator_of_sagas(queues: Queues, saga_ids: Sequence[int]) -> None:
     """These sagas may be due."""
     await _send(queues, Queue.ORCHESTRATION, [Outgoing(SagaMessage(saga_id=one)) for one in saga_ids])
+
+
+async def tell_orchestrator_of_step(queues: Queues, step: BulkStep) -> None:
+    """These sagas will be due one after the other: each message arrives when its saga is."""
+    messages = [
+        Outgoing(SagaMessage(saga_id=saga_id), delay_seconds=max(0, math.ceil(seconds)))
+        for saga_id, seconds in zip(step.saga_ids, step.delays, strict=True)
+        if seconds <= MAX_DELAY_SECONDS
+    ]
+    await _send(queues, Queue.ORCHESTRATION, messages)
 
 
 async def tell_orchestrator_of_results(queues: Queues, job_ids: Sequence[int]) -> None:

@@ -57,6 +57,7 @@ class Caller:
     """Whose key it is. tenant_id None: it may act for every tenant."""
 
     tenant_id: str | None
+    key_id: int
 
 
 def services_of(request: Request) -> Services:
@@ -75,7 +76,7 @@ async def authorize(request: Request, *scopes: str) -> Caller:
         raise Unauthorized("this key is not valid")
     if not set(scopes) & set(found.scopes):
         raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
-    return Caller(found.tenant_id)
+    return Caller(found.tenant_id, found.id)
 
 
 def media_type_of(request: Request) -> str:

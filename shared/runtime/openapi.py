@@ -14,7 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.core.models import NewSubscription, RequeueFilter, SecretRotation, SubscriptionChange
+from shared.core.models import (
+    BulkChange,
+    NewBulkOperation,
+    NewSubscription,
+    RequeueFilter,
+    SecretRotation,
+    SubscriptionChange,
+)
 from shared.core.product import VERSION
 from shared.runtime import openapi_attempts
 from shared.runtime import openapi_schemas as schemas
@@ -226,6 +233,33 @@ _OPERATIONS = (
         parameters=("id",),
     ),
     _Operation(
+        "post",
+        "/v1/bulk-operations",
+        "Start requeueing, or a backfill, at a steady rate; or count what it would do",
+        ("admin",),
+        {"201": "BulkOperationStarted", "200": "BulkOperationOrCount"},
+        f"{_BODY} 404 409",
+        "NewBulkOperation",
+    ),
+    _Operation(
+        "get",
+        "/v1/bulk-operations",
+        "List bulk operations, newest first",
+        ("admin",),
+        {"200": "BulkOperationList"},
+        "422",
+        parameters=("bulk_status", "limit", "cursor"),
+    ),
+    _Operation(
+        "get",
+        "/v1/bulk-operations/{id}",
+        "Show a bulk operation, and how far it is with each subscription",
+        ("admin",),
+        {"200": "BulkOperationWithLanes"},
+        "404",
+        parameters=("id",),
+    ),
+    _Operation(
         "get",
         "/v1/subscriptions/{id}/stats",
         "How a subscription is doing",
@@ -233,6 +267,32 @@ _OPERATIONS = (
         {"200": "SubscriptionStats"},
         "404 422",
         parameters=("id", "window"),
+    ),
+    _Operation(
+        "patch",
+        "/v1/bulk-operations/{id}",
+        "Go on at another rate",
+        ("admin",),
+        {"200": "BulkOperationWithLanes"},
+        f"{_BODY} 404 409",
+        "BulkChange",
+        parameters=("id",),
+    ),
+    *(
+        _Operation(
+            "post",
+            f"/v1/bulk-operations/{{id}}/{verb}",
+            summary,
+            ("admin",),
+            {"200": "BulkOperationWithLanes"},
+            "404 409",
+            parameters=("id",),
+        )
+        for verb, summary in (
+            ("pause", "Start nothing more for now"),
+            ("resume", "Go on where it was paused"),
+            ("stop", "End it; what was not started never is by it"),
+        )
     ),
     _Operation("get", "/v1/stats", "The backlog now", ("admin",), {"200": "Stats"}),
     _Operation("get", "/v1/openapi.json", "This document", (), {"200": "OpenApi"}),
@@ -336,11 +396,20 @@ def _content(schema: str, media_type: str, description: str) -> Json:
 
 
 def _model_schemas() -> Json:
-    models: tuple[type[BaseModel], ...] = (NewSubscription, SubscriptionChange, SecretRotation, RequeueFilter)
-    return {
-        model.__name__: model.model_json_schema(ref_template="#/components/schemas/{model}")
-        for model in models
-    }
+    models: tuple[type[BaseModel], ...] = (
+        NewSubscription,
+        SubscriptionChange,
+        SecretRotation,
+        RequeueFilter,
+        NewBulkOperation,
+        BulkChange,
+    )
+    described: Json = {}
+    for model in models:
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        described.update(schema.pop("$defs", {}))
+        described[model.__name__] = schema
+    return described
 
 
 async def serve_openapi(_request: Request) -> Response:

@@ -101,6 +101,25 @@ _DEAD_LETTER: Json = {
     "failed_at": "2026-03-14T11:02:07.250000Z",
     "requeued_as": None,
 }
+_BULK_OPERATION: Json = {
+    "id": 3,
+    "kind": "requeue",
+    "status": "Running",
+    "tenant_id": None,
+    "filter": {"error_code": "http_503"},
+    "rate_per_second": 20.0,
+    "reason": "the receiver is back",
+    "created_by": "on-call",
+    "created_by_key_id": 2,
+    "matched": 12000,
+    "done": 4260,
+    "skipped": 2,
+    "last_step_at": "2026-03-14T12:03:33.100000Z",
+    "created_at": "2026-03-14T12:00:00.200000Z",
+    "updated_at": "2026-03-14T12:03:33.100000Z",
+    "finished_at": None,
+}
+_BULK_LANE: Json = {"subscription_id": 8, "matched": 12000, "done": 4260, "skipped": 2, "finished": False}
 _PROBLEM: Json = {
     "type": "/v1/docs#error-invalid_event_type",
     "status": 422,
@@ -165,6 +184,27 @@ EXAMPLES: Json = {
         "next_retry_at": "2026-03-14T09:27:20.000000Z",
         "backlog": {"pending": 0, "leased": 2, "waiting_retry": 1},
         "latency_ms": {"p50": 81, "p95": 240, "p99": 900},
+    },
+    "NewBulkOperation": {
+        "kind": "requeue",
+        "filter": {"error_code": "http_503"},
+        "rate_per_second": 20,
+        "reason": "the receiver is back",
+    },
+    "BulkFilter": {"subscription_id": 8, "since": "2026-03-01T00:00:00Z"},
+    "BulkChange": {"rate_per_second": 50},
+    "BulkLane": _BULK_LANE,
+    "BulkOperation": _BULK_OPERATION,
+    "BulkOperationWithLanes": {**_BULK_OPERATION, "lanes": [_BULK_LANE]},
+    "BulkOperationStarted": {**_BULK_OPERATION, "lanes": [_BULK_LANE], "created": True},
+    "BulkOperationList": {"items": [_BULK_OPERATION], "next": None},
+    "BulkCount": {
+        "kind": "requeue",
+        "rate_per_second": 20.0,
+        "matched": 12000,
+        "subscriptions": 1,
+        "seconds": 600.0,
+        "dry_run": True,
     },
     "CanceledSaga": {"saga_id": 4711, "status": "PendingRetry"},
     "Stats": {

@@ -3,6 +3,7 @@
 from typing import Any
 
 from shared.core.attempts import AttemptTrigger
+from shared.core.bulk import BulkKind, BulkStatus
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import JobStatus, SagaStatus
 
@@ -112,6 +113,27 @@ _DEAD_LETTER: Json = {
     "requeued_as": maybe(ID),
 }
 
+_BULK_LANES: Json = {"type": "array", "items": _ref("BulkLane")}
+
+_BULK_OPERATION: Json = {
+    "id": ID,
+    "kind": {"enum": [kind.value for kind in BulkKind]},
+    "status": {"enum": [status.value for status in BulkStatus]},
+    "tenant_id": maybe(NAME),
+    "filter": {"type": "object"},
+    "rate_per_second": {"type": "number"},
+    "reason": TEXT,
+    "created_by": TEXT,
+    "created_by_key_id": maybe(ID),
+    "matched": NUMBER,
+    "done": NUMBER,
+    "skipped": NUMBER,
+    "last_step_at": maybe(TIME),
+    "created_at": TIME,
+    "updated_at": TIME,
+    "finished_at": maybe(TIME),
+}
+
 _NEW_EVENT: Json = {"event_type": NAME, "payload": ANY_JSON}
 _KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
 _ACCEPTED: Json = {"id": EVENT_ID, "event_type": NAME, "created_at": TIME, "duplicate": FLAG}
@@ -165,6 +187,28 @@ SCHEMAS: Json = {
     "DeadLetterList": listed("DeadLetter"),
     "Requeued": record({"dead_letter_id": ID, "saga_id": ID}),
     "RequeuedMatches": record({"matched": NUMBER, "requeued": NUMBER, "skipped": NUMBER, "dry_run": FLAG}),
+    "BulkLane": record(
+        {
+            "subscription_id": ID,
+            **dict.fromkeys(("matched", "done", "skipped"), NUMBER),
+            "finished": FLAG,
+        }
+    ),
+    "BulkOperation": record(_BULK_OPERATION),
+    "BulkOperationWithLanes": record({**_BULK_OPERATION, "lanes": _BULK_LANES}),
+    "BulkOperationStarted": record({**_BULK_OPERATION, "lanes": _BULK_LANES, "created": FLAG}),
+    "BulkOperationList": listed("BulkOperation"),
+    "BulkCount": record(
+        {
+            "kind": {"enum": [kind.value for kind in BulkKind]},
+            "rate_per_second": {"type": "number"},
+            "matched": NUMBER,
+            "subscriptions": NUMBER,
+            "seconds": {"type": "number"},
+            "dry_run": {"const": True},
+        }
+    ),
+    "BulkOperationOrCount": {"anyOf": [_ref("BulkOperationStarted"), _ref("BulkCount")]},
     "CanceledSaga": record({"saga_id": ID, "status": TEXT}),
     "Stats": record(
         {
@@ -225,4 +269,7 @@ PARAMETERS: Json = {
     ),
     "failed_after": query_parameter("failed_after", TIME, "Not before this time."),
     "failed_before": query_parameter("failed_before", TIME, "Before this time."),
+    "bulk_status": query_parameter(
+        "status", {"enum": [status.value for status in BulkStatus]}, "Only those that are so now."
+    ),
 }

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 from aws_lambda_powertools import Logger
 
+from shared.core.bulk import BulkStatus
 from shared.core.saga import JobStatus, SagaStatus
+from shared.stages.bulk_operations import BulkStep
 from shared.stages.clean_leases import LeaseReset
 from shared.stages.deliver import AttemptResult, event_id_text
 from shared.stages.orchestrate import SagaMoved
@@ -93,5 +95,18 @@ def log_resets(resets: Iterable[LeaseReset]) -> None:
                 "worker_id": reset.worker_id,
                 "claim": reset.claim_count,
                 "lease_expiration": reset.lease_until.isoformat(),
+            },
+        )
+
+
+def log_bulk_step(step: BulkStep) -> None:
+    """One line per step that started something, or ended its operation."""
+    if step.operation_id is not None and (step.saga_ids or step.status != BulkStatus.RUNNING):
+        logger.info(
+            "bulk operation stepped",
+            extra={
+                "bulk_operation_id": step.operation_id,
+                "status": step.status,
+                "sagas": len(step.saga_ids),
             },
         )

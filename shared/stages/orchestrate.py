@@ -264,9 +264,9 @@ class _Delay:
     seconds: float | None
 
 
-async def seconds_until_next_retry(connection: Connection) -> float | None:
+async def seconds_until_next_attempt(connection: Connection) -> float | None:
     """How long until the next waiting saga is due, negative when one is overdue; None when none waits."""
-    row = await fetch_row(connection, _query("next_retry_delay"), {}, _Delay)
+    row = await fetch_row(connection, _query("next_attempt_delay"), {}, _Delay)
     return row.seconds if row else None
 
 

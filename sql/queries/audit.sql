@@ -72,3 +72,29 @@ SELECT id AS job_id, lease_until FROM webhook_delivery_jobs
 SELECT s.id AS saga_id, s.requeued_from
   FROM webhook_delivery_sagas s JOIN dead_letters d ON d.id = s.requeued_from
  WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;
+
+-- name: bulk_operation_counts_wrong
+-- done are its sagas, unless retention has deleted some; all it matched is done or skipped when it is Completed; and
+-- an operation is the sum of its lanes.
+SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coalesce(g.sagas, 0) AS sagas
+  FROM bulk_operations o
+  LEFT JOIN (SELECT bulk_operation_id, count(*) AS sagas FROM webhook_delivery_sagas
+              WHERE bulk_operation_id IS NOT NULL GROUP BY bulk_operation_id) AS g ON g.bulk_operation_id = o.id
+  LEFT JOIN (SELECT operation_id, sum(done) AS done, sum(skipped) AS skipped, bool_and(finished) AS finished
+               FROM bulk_operation_lanes GROUP BY operation_id) AS l ON l.operation_id = o.id
+ WHERE coalesce(g.sagas, 0) > o.done OR coalesce(g.sagas, 0) < o.done AND retention_horizon() IS NULL
+    OR (coalesce(l.done, 0), coalesce(l.skipped, 0)) <> (o.done, o.skipped)
+    OR o.status = 'Completed' AND (o.matched <> o.done + o.skipped OR NOT coalesce(l.finished, true))
+ LIMIT %(limit)s;
+
+-- name: bulk_saga_beyond_its_operation
+-- What an operation started is of its kind and its tenant, and was there when it began.
+SELECT g.id AS saga_id, o.id AS operation_id
+  FROM webhook_delivery_sagas g
+  JOIN bulk_operations o ON o.id = g.bulk_operation_id
+  JOIN events e ON e.id = g.event_id
+ WHERE o.tenant_id IS NOT NULL AND e.tenant_id <> o.tenant_id
+    OR (o.kind = 'requeue') <> (g.requeued_from IS NOT NULL)
+    OR o.kind = 'requeue' AND g.requeued_from > o.until_id
+    OR o.kind = 'backfill' AND g.event_id > o.until_id
+ LIMIT %(limit)s;

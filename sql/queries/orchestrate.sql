@@ -132,10 +132,12 @@ SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id FROM jobs
 UNION ALL
 SELECT saga_id, NULL, id FROM dead;
 
--- name: next_retry_delay
--- Seconds until the next waiting saga is due; null when none waits.
-SELECT extract(epoch FROM min(next_attempt_at) - now())::float8 AS seconds
-  FROM webhook_delivery_sagas WHERE status = 'PendingRetry';
+-- name: next_attempt_delay
+-- Seconds until the next waiting saga is due; null when none waits. A paced first attempt waits too.
+SELECT extract(epoch FROM least(
+           (SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'Pending'),
+           (SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry')
+       ) - now())::float8 AS seconds;
 
 -- name: find_undispatched_jobs
 -- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out.

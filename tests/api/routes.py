@@ -42,6 +42,13 @@ _PROMISED = (
     Route("GET", "/v1/attempts/follow", (ADMIN,)),
     Route("GET", "/v1/attempts/{id}", (ADMIN,)),
     Route("GET", "/v1/subscriptions/{id}/stats", (SUBSCRIPTIONS, ADMIN)),
+    Route("POST", "/v1/bulk-operations", (ADMIN,)),
+    Route("GET", "/v1/bulk-operations", (ADMIN,)),
+    Route("GET", "/v1/bulk-operations/{id}", (ADMIN,)),
+    Route("PATCH", "/v1/bulk-operations/{id}", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/pause", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/resume", (ADMIN,)),
+    Route("POST", "/v1/bulk-operations/{id}/stop", (ADMIN,)),
     Route("GET", "/v1/stats", (ADMIN,)),
 )
 

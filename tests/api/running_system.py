@@ -20,7 +20,14 @@ from shared.runtime.settings import Settings, read_settings
 from shared.stages.api_keys import ALL_SCOPES
 from tests.api.http_client import Api
 
-STORED = ("events", "subscriptions", "subscription_secrets", "webhook_delivery_sagas", "dead_letters")
+STORED = (
+    "events",
+    "subscriptions",
+    "subscription_secrets",
+    "webhook_delivery_sagas",
+    "dead_letters",
+    "bulk_operations",
+)
 _numbers = itertools.count(1)
 
 

@@ -88,19 +88,22 @@ def first_tenant(running: RunningSystem) -> str:
 
 @pytest.fixture(scope="module")
 def identities(running: RunningSystem, first_tenant: str, refusing_url: str) -> dict[str, object]:
-    """An event, a subscription and a dead letter of the first tenant."""
+    """An event, a subscription, a dead letter and a bulk operation of the first tenant."""
     api = running.api.with_key(running.new_key(tenant_id=first_tenant))
     event_type = new_name("theirs")
     subscription = subscribe(running, api, event_type, refusing_url)
     event_id = post(api, event_type, b'"private"')
     dead_letter = dead_letters(running, subscription["id"], 1)[0]
     saga = api.with_key(running.key).good("GET", f"/v1/events/{event_id}")["sagas"][0]
+    nothing_matches = {"kind": "requeue", "filter": {"error_code": "http_418"}}
+    operation = api.good("POST", "/v1/bulk-operations", nothing_matches)
     return {
         "events": event_id,
         "subscriptions": subscription["id"],
         "dead-letters": dead_letter,
         "sagas": saga["id"],
         "attempts": saga["attempts"][0]["id"],
+        "bulk-operations": operation["id"],
     }
 
 
@@ -142,6 +145,7 @@ def test_lists_and_filters_show_nothing_of_another_tenant(
         "/v1/attempts?error_code=connection_refused",
         f"/v1/attempts?subscription_id={theirs}",
         f"/v1/attempts?subscription_id={theirs}&outcome=failed",
+        "/v1/bulk-operations",
     ):
         assert stranger.good("GET", target) == {"items": [], "next": None}
         assert len(owner.good("GET", target)["items"]) == 1
@@ -149,6 +153,11 @@ def test_lists_and_filters_show_nothing_of_another_tenant(
         asked = {"subscription_id": theirs, "dry_run": dry_run}
         done = stranger.good("POST", "/v1/dead-letters/requeue", asked)
         assert (done["matched"], done["requeued"]) == (0, 0)
+    for wanted, matched in ((stranger, 0), (owner, 1)):
+        bulk = {"kind": "requeue", "dry_run": True}
+        assert wanted.good("POST", "/v1/bulk-operations", bulk)["matched"] == matched
+    backfill = {"kind": "backfill", "filter": {"subscription_id": theirs, "since": "2026-01-01T00:00:00Z"}}
+    assert stranger.post("/v1/bulk-operations", backfill).status == 404
     assert owner.good("POST", "/v1/dead-letters/requeue", {"dry_run": True})["matched"] == 1
 
 

@@ -74,6 +74,7 @@ PARAMETERS = [
     "error_code",
     "failed_after",
     "failed_before",
+    "status",
 ]
 VALUES = ["", "1", "%00", "x%00", "%FF", "9" * 25, "2026-01-01T00:00:00Z", "%F0%9F%98%80", "%zz"]
 LISTS = tuple(route for route in ROUTES if route.method == "GET" and "{id}" not in route.path)
@@ -158,7 +159,7 @@ class Fuzz:
         return f"{self.random.choice(names)}={self.random.choice(VALUES)}"
 
     def request(self, api: Api) -> bytes:
-        route = self.random.choice(ROUTES + LISTS * 3 + ROUTES[:1] * 8)
+        route = self.random.choice(ROUTES + LISTS * 3 + ROUTES[:1] * 16)
         method = (
             route.method if self.random.random() < 0.95 else self.random.choice(["PUT", "OPTIONS", "DELETE"])
         )

@@ -12,8 +12,9 @@ SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvico
 GROUPS = {
     "events": ["show", "tail"],
     "attempts": ["list", "show"],
-    "subscriptions": ["create", "list", "show", "update", "delete", "verify"],
+    "subscriptions": ["create", "list", "show", "update", "delete", "verify", "backfill"],
     "dead-letters": ["list", "show", "requeue"],
+    "bulk": ["list", "show", "watch", "pause", "resume", "stop", "rate"],
     "keys": ["create", "list", "revoke"],
 }
 COMMANDS = ["up", "demo", "receiver", "bench", "send", "explain", "stats", "migrate", "audit", *GROUPS]

@@ -13,6 +13,7 @@ BIG_TABLES = (
     "dead_letters",
     "subscription_history",
     "routing_decisions",
+    "bulk_operation_lanes",
 )
 
 CROWD = 1
@@ -52,8 +53,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
               (event_id, subscription_id, status, attempt_count, next_attempt_at, final_error_code)
        SELECT n, 1 + n % 50000, 'PendingRetry', 1, now() + interval '1 day', 'http_503'
          FROM generate_series(1, 1000000) AS n""",
-    """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status)
-       SELECT n, 1, 'InProgress' FROM generate_series(1, 1000000) AS n WHERE n % 50000 > 0""",
+    """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, bulk_operation_id)
+       SELECT n, 1, 'InProgress', 1 FROM generate_series(1, 1000000) AS n WHERE n % 50000 > 0""",
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status)
        SELECT n, 30000, 'InProgress' FROM generate_series(1, 20) AS n""",
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count, next_attempt_at)
@@ -120,6 +121,14 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """INSERT INTO routing_decisions (event_id, routed_at, snapshot, sagas_started)
        SELECT n, now() - (1000000 - n) * interval '2.6 seconds', (n || ':' || n || ':')::pg_snapshot, 1
          FROM generate_series(1001, 1001002) AS n WHERE n NOT IN (700000, 800000)""",
+    # a requeue of them all with a lane for each subscription, of which the crowded one is first; and the backfill of
+    # a subscription whose type has a thousand events
+    """INSERT INTO bulk_operations (kind, tenant_id, filter, rate_per_second, created_by, until_id, matched)
+       VALUES ('requeue', NULL, '{}', 20, 'ops', 1000000, 1000000),
+              ('backfill', 'default', '{"event_type": "type.77", "since": "2020-01-01T00:00:00Z"}', 20, 'ops', 1000000,
+               1000)""",
+    """INSERT INTO bulk_operation_lanes (operation_id, subscription_id, matched)
+       SELECT 1, n, 20 FROM generate_series(1, 50000) AS n UNION ALL SELECT 2, 77, 1000""",
 )
 
 

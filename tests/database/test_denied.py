@@ -183,6 +183,13 @@ DENIED: dict[Role, list[str]] = {
         "UPDATE dead_letters SET final_error_code = 'x'",
         "DELETE FROM dead_letters",
         "DELETE FROM routing_outbox",
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, bulk_operation_id) VALUES (1, 1, 1)",
+        "INSERT INTO bulk_operations (kind, filter, created_by, until_id) VALUES ('requeue', '{}', 'me', 1)",
+        "UPDATE bulk_operations SET rate_per_second = 1000",
+        "UPDATE bulk_operations SET status = 'Completed'",
+        "SELECT id FROM bulk_operations FOR UPDATE",
+        "UPDATE bulk_operation_lanes SET after_id = 0",
+        "SELECT find_bulk_candidates(o, 1, now(), 1, 1) FROM bulk_operations o",
     ],
 }
 
@@ -216,6 +223,14 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT snapshot FROM routing_decisions", {Role.ADMIN}),
     (INSERT_DECISION, {Role.ROUTER}),
     ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
+    ("SELECT * FROM start_bulk_operation('requeue', NULL, '{}', 1, '', NULL, 'me')", {Role.ADMIN}),
+    ("SELECT * FROM step_bulk_operation('{}', 1, 1, 1, 1)", {Role.ADMIN}),
+    ("SELECT move_bulk_operation(1, NULL, 'Stopped')", {Role.ADMIN}),
+    ("SELECT pace_bulk_operation(1, NULL, 1)", {Role.ADMIN}),
+    ("SELECT count_bulk_lanes('requeue', NULL, '{}', NULL)", {Role.ADMIN}),
+    ("SELECT retention_horizon()", {Role.ADMIN}),
+    ("SELECT status FROM bulk_operations", {Role.ADMIN}),
+    ("SELECT done FROM bulk_operation_lanes", {Role.ADMIN}),
     ("SELECT create_api_key('a', sha256('a'), 'aaaa', NULL, '{admin}')", {Role.ADMIN}),
     ("SELECT * FROM list_api_keys()", {Role.ADMIN}),
     ("SELECT revoke_api_key(1)", {Role.ADMIN}),
@@ -313,7 +328,7 @@ async def test_the_orchestrator_may_move_sagas_to_every_end(connect: Connect, se
     (dead,) = await orchestrate.apply_results(connection, LAST_ATTEMPT)
     assert dead.dead_letter_id is not None
     assert (await orchestrate.cancel_saga(connection, POLICY, sagas[1])).status is SagaStatus.DEAD_LETTERED
-    assert await orchestrate.seconds_until_next_retry(connection) is None
+    assert await orchestrate.seconds_until_next_attempt(connection) is None
 
 
 async def test_the_worker_may_claim_and_report(connect: Connect, seed: Seed) -> None:

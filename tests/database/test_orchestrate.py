@@ -69,7 +69,7 @@ async def test_a_failure_waits_for_the_backoff(orchestrator: Connection, seed: S
     assert moved.final_error_code == "http_503"
     assert await wait_of(seed, saga_id) == pytest.approx(30, abs=0.1)
     assert await orchestrate.start_due_retries(orchestrator, POLICY) == []
-    assert await orchestrate.seconds_until_next_retry(orchestrator) == pytest.approx(30, abs=2)
+    assert await orchestrate.seconds_until_next_attempt(orchestrator) == pytest.approx(30, abs=2)
 
 
 async def test_a_retry_that_is_due_gets_the_next_attempt(orchestrator: Connection, seed: Seed) -> None:
@@ -389,4 +389,4 @@ async def test_nothing_to_do_is_no_error(orchestrator: Connection) -> None:
     assert await orchestrate.apply_results(orchestrator, POLICY) == []
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[]) == []
     assert await orchestrate.start_attempts_of(orchestrator, POLICY, []) == []
-    assert await orchestrate.seconds_until_next_retry(orchestrator) is None
+    assert await orchestrate.seconds_until_next_attempt(orchestrator) is None

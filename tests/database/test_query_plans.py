@@ -141,6 +141,16 @@ def walked(after_id: int = 0) -> dict[str, Any]:
     return {"event_id": 2_000, **of_type, "after_id": after_id, "limit": 250}
 
 
+def bulk(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.ADMIN, "bulk_operations", query, params, **{"answers": 1, **limits})
+
+
+def step(**changed: Any) -> dict[str, Any]:
+    """Sixty sagas: three seconds of twenty."""
+    usual = {"passed_by": [], "horizon_seconds": 3, "max_sagas": 500, "max_lanes": 100, "max_open": 100}
+    return {**usual, **changed}
+
+
 def dead_letters(*, answers: int = 50, **wanted: Any) -> Hot:
     return inspect("list_dead_letters", letters(**wanted), answers=answers)
 
@@ -217,7 +227,7 @@ HOT = [
     orchestrate("apply_results", taken("DeadLettered")),
     orchestrate("start_attempts", started("InProgress")),
     orchestrate("start_attempts", started("DeadLettered")),
-    orchestrate("next_retry_delay", {}, answers=1),
+    orchestrate("next_attempt_delay", {}, answers=1),
     orchestrate(
         "find_undispatched_jobs", {"grace_seconds": 60, "redispatch_seconds": 900, "limit": 500}, answers=20
     ),
@@ -259,6 +269,13 @@ HOT = [
     dead_letters(failed_after="yesterday"),
     dead_letters(failed_after="tomorrow", answers=0),
     dead_letters(failed_before="2020-01-01", answers=0),
+    bulk("step_bulk_operation", step(), rows=1_500, buffers=10_000),
+    bulk("step_bulk_operation", step(passed_by=[1]), rows=1_500, buffers=10_000),
+    bulk("step_bulk_operation", step(passed_by=[1, 2]), answers=0),
+    bulk(
+        "list_bulk_operations", {"tenant_id": None, "status": None, "before_id": None, "limit": 50}, answers=2
+    ),
+    bulk("backfill_facts", {"id": 77, "tenant_id": "default"}),
     # Of fifty thousand subscriptions a page of the others looks at 250, each once more for sagas and history.
     explain("walk_started", {"event_id": 2_000, "after_id": 0, "limit": 250}, answers=3),
     explain("walk_started", {"event_id": 900_000_000, "after_id": 0, "limit": 250}, answers=0),

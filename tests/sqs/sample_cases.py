@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
+from shared.core.bulk import BulkStatus
 from shared.core.saga import SagaStatus
 from shared.stages.api_keys import create_api_key
+from shared.stages.bulk_operations import move_bulk_operation
+from tests.database.bulk_rows import requeue_of, started
 from tests.database.seed import Seed
 
 KEY = "hs_replace_me"
@@ -31,6 +34,7 @@ PENDING_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE 
 DISPATCHED: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE dispatched_at IS NOT NULL"
 COMPLETED_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Completed'"
 EVENTS: LiteralString = "SELECT count(*) FROM events"
+BULK_OPERATIONS: LiteralString = "SELECT count(*) FROM bulk_operations"
 CANCELED: LiteralString = "SELECT count(*) FROM dead_letters WHERE final_error_code = 'canceled'"
 SETTLED: LiteralString = """
     SELECT count(*) FROM webhook_delivery_sagas
@@ -81,6 +85,17 @@ async def a_dead_letter(seed: Seed, receiver: str) -> None:
     await seed.dead_letter(subscription)
     await seed.saga(SagaStatus.PENDING, subscription)
     await seed.rewrite("UPDATE events SET webhook_id = %s WHERE id = 1", [WEBHOOK_ID])
+
+
+async def a_bulk_operation(seed: Seed, receiver: str) -> None:
+    """Bulk operation 1 over dead letter 1, which nobody has stepped yet."""
+    await a_dead_letter(seed, receiver)
+    await started(seed.connection, requeue_of(20))
+
+
+async def an_ended_bulk_operation(seed: Seed, receiver: str) -> None:
+    await a_bulk_operation(seed, receiver)
+    await move_bulk_operation(seed.connection, 1, BulkStatus.STOPPED, tenant_id=None)
 
 
 async def a_subscription(seed: Seed, receiver: str) -> None:
@@ -170,6 +185,30 @@ CASES: dict[str, Case] = {
         nothing, {"items": [{"id": 2, "name": "shop"}, {"id": 1, "last_four": "e_me"}]}
     ),
     "admin/direct.revoke_key": Case(nothing, {"id": 1, "revoked": True}),
+    "admin/direct.start_bulk_operation": Case(
+        a_dead_letter, {"id": 1, "created": True, "matched": 1, "created_by": "on-call"}, {BULK_OPERATIONS: 1}
+    ),
+    "admin/direct.start_bulk_operation_dry_run": Case(
+        a_dead_letter, {"matched": 1, "subscriptions": 1, "dry_run": True}, {BULK_OPERATIONS: 0}
+    ),
+    "admin/direct.start_backfill": Case(
+        a_dead_letter, {"kind": "backfill", "matched": 0, "filter": {"event_type": "order.created"}}
+    ),
+    "admin/direct.list_bulk_operations": Case(
+        a_bulk_operation, {"items": [{"id": 1, "status": "Running"}], "next": None}
+    ),
+    "admin/direct.show_bulk_operation": Case(
+        a_bulk_operation, {"id": 1, "lanes": [{"subscription_id": 1, "matched": 1, "finished": False}]}
+    ),
+    "admin/direct.pause_bulk_operation": Case(a_bulk_operation, {"status": "Paused"}),
+    "admin/direct.resume_bulk_operation": Case(a_bulk_operation, {"status": "Running"}),
+    "admin/direct.stop_bulk_operation": Case(a_bulk_operation, {"status": "Stopped", "done": 0}),
+    "admin/direct.pace_bulk_operation": Case(a_bulk_operation, {"rate_per_second": 50}),
+    "admin/direct_refused.missing_bulk_operation": Case(nothing, refused("bulk_operation_not_found")),
+    "admin/direct_refused.resume_ended_bulk_operation": Case(
+        an_ended_bulk_operation, refused("bulk_operation_ended")
+    ),
+    "admin/eventbridge.tick": Case(a_bulk_operation, {"started": 1, "completed": 1}, {SAGAS: 3}),
     "admin/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.without_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.missing_dead_letter": Case(nothing, refused("dead_letter_not_found")),
@@ -192,6 +231,16 @@ CASES: dict[str, Case] = {
     "admin/api_gateway_refused.wrong_key": Case(nothing, http(401, code="unauthorized")),
     "admin/api_gateway_refused.missing_dead_letter": Case(nothing, http(404, code="dead_letter_not_found")),
     "admin/api_gateway_refused.bad_cursor": Case(nothing, http(422, code="invalid_cursor")),
+    "admin/api_gateway.start_bulk_operation": Case(
+        a_dead_letter, http(201, id=1, created=True, created_by="samples", created_by_key_id=1)
+    ),
+    "admin/api_gateway.start_backfill": Case(a_dead_letter, http(201, kind="backfill", matched=0)),
+    "admin/api_gateway.bulk_operations": Case(a_bulk_operation, http(200, items=[{"id": 1}], next=None)),
+    "admin/api_gateway.bulk_operation": Case(a_bulk_operation, http(200, lanes=[{"matched": 1}])),
+    "admin/api_gateway.pace_bulk_operation": Case(a_bulk_operation, http(200, rate_per_second=50)),
+    "admin/api_gateway.pause_bulk_operation": Case(a_bulk_operation, http(200, status="Paused")),
+    "admin/api_gateway.resume_bulk_operation": Case(a_bulk_operation, http(200, status="Running")),
+    "admin/api_gateway.stop_bulk_operation": Case(a_bulk_operation, http(200, status="Stopped")),
     "ingest/api_gateway.order_created": Case(nothing, http(202, duplicate=False), {EVENTS: 1}),
     "ingest/api_gateway.order_created_big_number": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway.order_created_unicode": Case(nothing, http(202), {EVENTS: 1}),

@@ -10,9 +10,10 @@ import pytest
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.queues import Outgoing, Queue, Queues, Sent
 from shared.core.errors import DatabaseUnavailable
-from shared.core.messages import DeadTaskEvent
+from shared.core.messages import DeadTaskEvent, SagaMessage
 from shared.core.saga import SagaStatus
 from shared.runtime import dispatch
+from shared.stages.bulk_operations import BulkStep
 from shared.stages.orchestrate import SagaMoved, WaitingJob
 from tests.conftest import SessionOf
 from tests.database.seed import Seed
@@ -137,3 +138,18 @@ async def test_only_jobs_that_were_taken_count_as_told(seed: Seed, session_of: S
         "SELECT id, dispatched_at IS NOT NULL AS told FROM webhook_delivery_jobs ORDER BY id"
     )
     assert [(row["id"], row["told"]) for row in rows] == [(first, True), (retry, False)]
+
+
+async def test_a_paced_saga_is_told_of_when_it_is_due() -> None:
+    queues = RecordingQueues()
+    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5, 6, 7], [-0.5, 0.05, 74.9]))
+    assert [(queue, message.body, message.delay_seconds) for queue, message in queues.sent] == [
+        (Queue.ORCHESTRATION, SagaMessage(saga_id=saga_id), delay)
+        for saga_id, delay in ((5, 0), (6, 1), (7, 75))
+    ]
+
+
+async def test_a_paced_saga_whose_message_is_not_taken_is_left_to_the_sweep() -> None:
+    queues = RecordingQueues(Queue.ORCHESTRATION)
+    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5], [0.0]))
+    assert queues.sent == []

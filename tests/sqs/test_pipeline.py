@@ -279,3 +279,26 @@ async def test_a_requeued_dead_letter_and_a_cancel_travel_by_queue(pipeline: Pip
     assert await pipeline.until_ended("a.canceled", 1) == {"DeadLettered": 1}
     assert pipeline.sagas("a.canceled")[0]["final_error_code"] == "canceled"
     await pipeline.purge()
+
+
+async def test_a_bulk_requeue_goes_on_by_ticks_and_each_message_comes_when_its_saga_is_due(
+    pipeline: Pipeline,
+) -> None:
+    """Without the orchestrator's schedule: the delayed messages alone."""
+    _, path = await pipeline.subscribe("a.bulk", "/down")
+    events = [await pipeline.post("a.bulk") for _ in range(6)]
+    await pipeline.until_ended("a.bulk", 6)
+    pipeline.receiver.mend(path)
+    before = len(pipeline.received(path))
+    await pipeline.system.schedules["orchestrator"].stop()
+    wanted = {"kind": "requeue", "filter": {"event_type": "a.bulk"}, "rate_per_second": 2}
+    try:
+        operation = await pipeline.call("POST", "/v1/bulk-operations", json=wanted)
+        assert await pipeline.until_ended("a.bulk", 12) == {"DeadLettered": 6, "Completed": 6}
+    finally:
+        pipeline.system.schedules["orchestrator"].start()
+    done = await pipeline.call("GET", f"/v1/bulk-operations/{operation['id']}")
+    assert (done["status"], done["matched"], done["done"]) == ("Completed", 6, 6)
+    arrived = pipeline.received(path)[before:]
+    assert sorted(one.webhook_id for one in arrived) == sorted(events)
+    assert arrived[-1].arrived_at - arrived[0].arrived_at >= 1.5

@@ -32,8 +32,8 @@ pytestmark = [
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
 TABLES = (
-    "api_keys, dead_letters, events, routing_outbox, subscriptions, subscription_secrets,"
-    " webhook_delivery_jobs, webhook_delivery_sagas, subscription_history, routing_decisions"
+    "api_keys, bulk_operations, bulk_operation_lanes, dead_letters, events, routing_outbox, subscriptions,"
+    " subscription_secrets, subscription_history, routing_decisions, webhook_delivery_jobs, webhook_delivery_sagas"
 )
 
 

@@ -38,7 +38,7 @@ def _kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
 FUNCTIONS = {
     "ingest": _kind("ingest"),
     "subscriptions": _kind("subscriptions"),
-    "admin": _kind("admin"),
+    "admin": _kind("admin", scheduled=True),
     "router": _kind("router", "routing", scheduled=True),
     "orchestrator": _kind("orchestrator", "orchestration", scheduled=True),
     "delivery": _kind("delivery", "delivery", "delivery-retry"),

@@ -1,0 +1,41 @@
+"""SQS mode: bulk operations go on with a tick every minute, which starts what is due until the next one has come."""
+
+from shared.core.bulk import BulkStatus
+from shared.runtime.dispatch import tell_orchestrator_of_step
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.telemetry import log_bulk_step
+from shared.stages.bulk_operations import step_bulk_operation
+
+HORIZON_SECONDS = 75.0
+"""More than a tick's minute, so that one that comes late leaves no gap."""
+
+
+def is_tick(event: Event) -> bool:
+    """Whether an EventBridge rule sent it."""
+    return event.get("detail-type") == "Scheduled Event"
+
+
+async def step_bulk_operations(function: Function, invocation: Invocation) -> dict[str, int]:
+    """Step every operation until its horizon is full: `{"started": sagas, "completed": operations}`.
+
+    The messages of a step are sent after its commit, each to arrive when its saga is due. What is lost on the way the
+    orchestrator's sweep finds by SQL.
+    """
+    counts, passed_by = {"started": 0, "completed": 0}, frozenset[int]()
+    while invocation.seconds_left() > 0:
+        step = await function.session.run(
+            lambda connection: step_bulk_operation(
+                connection,
+                horizon_seconds=HORIZON_SECONDS,
+                passed_by=passed_by,  # noqa: B023 - run at once
+            )
+        )
+        log_bulk_step(step)
+        if step.operation_id is None:
+            break
+        await tell_orchestrator_of_step(function.queues, step)
+        counts["started"] += len(step.saga_ids)
+        counts["completed"] += step.status == BulkStatus.COMPLETED
+        if not step.saga_ids:
+            passed_by |= {step.operation_id}
+    return counts
