@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import DeliveryMessage
 from shared.runtime.dispatch import tell_orchestrator_of_results
 from shared.runtime.function import Event, Function, Invocation, check_times
-from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
-from shared.runtime.telemetry import log_attempts, logger
+from shared.runtime.sqs_events import failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.telemetry import logger, note_attempts, note_claimed
 from shared.stages import deliver
 from shared.stages.deliver import AttemptResult, ClaimedJob
 
@@ -33,20 +33,22 @@ async def run(function: Function, invocation: Invocation) -> Any:
         return failures([])
     check_times(function.settings, invocation)
     messages = read_messages(invocation.event, DeliveryMessage)
-    job_ids = sorted({message.body.job_id for message in messages})
-    unwritten = await _deliver(function, invocation, job_ids)
+    job_ids = {message.body.job_id for message in messages}
+    jobs, unknown = await _claim(function, job_ids)
+    idle = job_ids - unknown - {job.id for job in jobs}
+    note_idle(message for message in messages if message.body.job_id in idle)
+    unwritten = unknown | await _deliver(function, invocation, jobs)
     return failures(message for message in messages if message.body.job_id in unwritten)
 
 
-async def _deliver(function: Function, invocation: Invocation, job_ids: Sequence[int]) -> set[int]:
+async def _deliver(function: Function, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
     """The ids of the jobs whose message must come back."""
-    jobs, unknown = await _claim(function, job_ids)
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
-    return unknown | await _hand_back(function, late) | await _attempt_all(function, in_time)
+    return await _hand_back(function, late) | await _attempt_all(function, in_time)
 
 
-async def _claim(function: Function, job_ids: Sequence[int]) -> tuple[list[ClaimedJob], set[int]]:
+async def _claim(function: Function, job_ids: Iterable[int]) -> tuple[list[ClaimedJob], set[int]]:
     """The jobs that are ours now, and the ids of those that could not be asked for.
 
     A claim skips what another transaction has locked. That may be a worker, who keeps it; but it may be the
@@ -59,11 +61,15 @@ async def _claim(function: Function, job_ids: Sequence[int]) -> tuple[list[Claim
         await asyncio.sleep(pause)
         claim = partial(deliver.claim_jobs, job_ids=sorted(missing), worker_id=WORKER_ID)
         try:
-            jobs += await function.session.run(partial(claim, lease_seconds=function.settings.lease_seconds))
+            claimed = await function.session.run(
+                partial(claim, lease_seconds=function.settings.lease_seconds)
+            )
         except DatabaseUnavailable as error:
             logger.warning("database unavailable", extra={"messages": len(missing), "error": str(error)})
             return jobs, missing
-        missing -= {job.id for job in jobs}
+        note_claimed(claimed)
+        jobs += claimed
+        missing -= {job.id for job in claimed}
         if not missing:
             break
     return jobs, set()
@@ -108,6 +114,7 @@ async def _record(function: Function, results: Sequence[AttemptResult]) -> set[i
     except DatabaseUnavailable as error:
         logger.warning("results not written", extra={"jobs": len(results), "error": str(error)})
         return {result.job.id for result in results}
-    log_attempts(results, written, WORKER_ID)
-    await tell_orchestrator_of_results(function.queues, sorted(written))
+    note_attempts(results, written, WORKER_ID)
+    told = sorted(result.traced_job for result in results if result.job.id in written)
+    await tell_orchestrator_of_results(function.queues, told)
     return set()

@@ -5,7 +5,7 @@ from typing import Any
 
 from shared.adapters.database import Role
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.telemetry import log_resets
+from shared.runtime.telemetry import note_resets
 from shared.stages.clean_leases import BATCH, clean_leases
 
 function = Function(Role.LEASE_CLEANER)
@@ -20,7 +20,7 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
     count = 0
     while invocation.seconds_left() > 0:
         resets = await function.session.run(partial(clean_leases, max_claims=function.settings.max_claims))
-        log_resets(resets)
+        note_resets(resets)
         count += len(resets)
         if len(resets) < BATCH:
             break

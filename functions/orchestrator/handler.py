@@ -1,6 +1,6 @@
 """Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due (spec §5, §6)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,9 @@ from shared.core.errors import Conflict, DatabaseUnavailable, NotFound
 from shared.core.messages import OrchestrationMessage
 from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import Message, failures, is_sqs_batch, read_messages
-from shared.runtime.telemetry import log_moves, logger
-from shared.stages import orchestrate
+from shared.runtime.sqs_events import Message, failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.telemetry import logger, note_moves, note_oldest_due
+from shared.stages import orchestrate, undispatched
 from shared.stages.orchestrate import SagaMoved
 
 Unit = Callable[[Connection], Awaitable[list[SagaMoved]]]
@@ -41,25 +41,35 @@ async def _take(function: Function, messages: list[Message[OrchestrationMessage]
     bodies = [message.body for message in messages]
     job_ids = [body.job_id for body in bodies if body.job_id is not None]
     saga_ids = [body.saga_id for body in bodies if body.saga_id is not None]
+    moves: list[SagaMoved] = []
     if job_ids:
-        await _move(
+        moves += await _move(
             function, lambda connection: orchestrate.apply_results(connection, policy, job_ids=job_ids)
         )
     if saga_ids:
-        await _move(function, lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids))
-    for body in bodies:
-        if body.cancel_saga_id is not None:
-            await _cancel(function, body.cancel_saga_id)
+        moves += await _move(
+            function, lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids)
+        )
+    jobs, sagas = {move.job_id for move in moves}, {move.saga_id for move in moves}
+    note_idle(one for one in messages if not (one.body.cancel_saga_id or _has_moved(one.body, jobs, sagas)))
+    for message in messages:
+        if message.body.cancel_saga_id is not None:
+            await _cancel(function, message.body.cancel_saga_id, message.correlation_id)
 
 
-async def _cancel(function: Function, saga_id: int) -> None:
+def _has_moved(body: OrchestrationMessage, jobs: Set[int | None], sagas: Set[int]) -> bool:
+    return body.saga_id in sagas if body.job_id is None else body.job_id in jobs
+
+
+async def _cancel(function: Function, saga_id: int, correlation_id: str | None) -> None:
     policy = function.settings.retry_policy
     try:
         move = await function.session.run(
             lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
         )
     except (Conflict, NotFound) as refused:
-        logger.info("saga not canceled", extra={"saga_id": saga_id, "reason": str(refused)})
+        keys = {"saga_id": saga_id, "correlation_id": correlation_id, "reason": str(refused)}
+        logger.info("saga not canceled", extra=keys)
         return
     await _tell(function, [move])
 
@@ -67,16 +77,17 @@ async def _cancel(function: Function, saga_id: int) -> None:
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
     """Everything that is due, whether a message told of it or not."""
     policy, counts = function.settings.retry_policy, {"moved": 0, "dispatched": 0}
+    note_oldest_due(await function.session.run(orchestrate.oldest_due_seconds))
     for stage in (orchestrate.apply_results, orchestrate.start_first_attempts, orchestrate.start_due_retries):
         while invocation.seconds_left() > 0:
-            moved = await _move(function, partial(stage, defaults=policy))
+            moved = len(await _move(function, partial(stage, defaults=policy)))
             counts["moved"] += moved
             if not moved:
                 break
     while invocation.seconds_left() > 0:
         jobs = await function.session.run(
             partial(
-                orchestrate.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
+                undispatched.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
             )
         )
         told = await dispatch_jobs(function.queues, function.session, jobs)
@@ -86,12 +97,12 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
     return counts
 
 
-async def _move(function: Function, unit: Unit) -> int:
+async def _move(function: Function, unit: Unit) -> list[SagaMoved]:
     moves = await function.session.run(unit)
     await _tell(function, moves)
-    return len(moves)
+    return moves
 
 
 async def _tell(function: Function, moves: list[SagaMoved]) -> None:
-    log_moves(moves)
+    note_moves(moves)
     await tell_of_moves(function.queues, function.session, moves)

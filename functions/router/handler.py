@@ -8,9 +8,9 @@ from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import RoutingMessage
 from shared.runtime.dispatch import tell_orchestrator_of_sagas
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
-from shared.runtime.telemetry import log_routed, logger
-from shared.stages.route_events import route_events
+from shared.runtime.sqs_events import failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.telemetry import logger, note_outbox_age, note_routed
+from shared.stages.route_events import outbox_age_seconds, route_events
 
 function = Function(Role.ROUTER)
 
@@ -22,28 +22,32 @@ def handler(event: Event, context: Any) -> Any:
 
 async def route(function: Function, invocation: Invocation) -> Any:
     if not is_sqs_batch(invocation.event):
-        count, _ = await _route_all(function, invocation, None)
-        return {"routed": count}
+        note_outbox_age(await function.session.run(outbox_age_seconds))
+        routed, _ = await _route_all(function, invocation, None)
+        return {"routed": len(routed)}
     messages = read_messages(invocation.event, RoutingMessage)
     event_ids = [message.body.event_id for message in messages]
     try:
-        _, in_time = await _route_all(function, invocation, event_ids)
+        routed, in_time = await _route_all(function, invocation, event_ids)
     except DatabaseUnavailable as error:
         logger.warning("database unavailable", extra={"messages": len(messages), "error": str(error)})
         return failures(messages)
-    return failures([] if in_time else messages)
+    if not in_time:
+        return failures(messages)
+    note_idle(message for message in messages if message.body.event_id not in routed)
+    return failures([])
 
 
 async def _route_all(
     function: Function, invocation: Invocation, event_ids: Sequence[int] | None
-) -> tuple[int, bool]:
-    """How many events were routed, and whether none was left when the time was over."""
-    count = 0
+) -> tuple[set[int], bool]:
+    """The events that were routed, and whether none was left when the time was over."""
+    done: set[int] = set()
     while invocation.seconds_left() > 0:
         routed = await function.session.run(lambda connection: route_events(connection, event_ids=event_ids))
-        if not routed.event_ids:
-            return count, True
-        log_routed(routed)
-        await tell_orchestrator_of_sagas(function.queues, routed.saga_ids)
-        count += len(routed.event_ids)
-    return count, False
+        if not routed.events:
+            return done, True
+        note_routed(routed)
+        await tell_orchestrator_of_sagas(function.queues, routed.traced_sagas)
+        done.update(routed.event_ids)
+    return done, False

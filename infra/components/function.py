@@ -42,8 +42,8 @@ class LeastFunction(Construct):
     ) -> None:
         super().__init__(scope, name)
         self._env = env
-        self._name = f"{env.prefix}-{name}"
-        self.log = log_group(self, "Log", f"/aws/lambda/{self._name}", env)
+        self.name = f"{env.prefix}-{name}"
+        self.log = log_group(self, "Log", f"/aws/lambda/{self.name}", env)
         self.role = self._role(place)
         self.function = self._function(name, limits, place, environment, reserve)
         allow(
@@ -76,7 +76,7 @@ class LeastFunction(Construct):
         return lambda_.Function(
             self,
             "Function",
-            function_name=self._name,
+            function_name=self.name,
             handler=f"functions.{name}.handler.handler",
             runtime=RUNTIME,
             architecture=machine.architecture,
@@ -96,7 +96,7 @@ class LeastFunction(Construct):
     def _allow_network_interfaces(self, role: iam.Role) -> None:
         """Lambda needs this to put a function into a VPC; the function's own code does not, and may not."""
         stack = Stack.of(self)
-        itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{self._name}"
+        itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{self.name}"
         for effect, conditions in (
             (iam.Effect.ALLOW, None),
             (iam.Effect.DENY, {"ArnEquals": {"lambda:SourceFunctionArn": itself}}),

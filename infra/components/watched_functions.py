@@ -1,26 +1,15 @@
-"""What is watched of the functions: errors, refused starts, missing ticks, and three kinds of line in their logs."""
+"""What is watched of the functions: errors, refused starts, and missing ticks."""
 
 from collections.abc import Mapping
 
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_logs as logs
 
 from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
-from infra.settings import Environment
-
-LINES = (
-    ("leases-reset", "lease_cleaner", '{ $.message = "lease reset" }', 5),
-    ("dead-letters", "orchestrator", '{ $.message = "saga moved" && $.status = "DeadLettered" }', 20),
-    ("dead-task-not-published", "orchestrator", '{ $.message = "DeadTaskEventPublishFailed" }', 1),
-)
-"""Alarm, whose log, which lines, and how many in five minutes are too many."""
 
 
-def watch_functions(
-    alarms: Alarms, env: Environment, functions: Mapping[str, LeastFunction]
-) -> list[cloudwatch.IWidget]:
+def watch_functions(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
     """The alarms are added; the widgets are for the dashboard."""
     for name, function in functions.items():
         errors = function.function.metric_errors(period=FIVE_MINUTES)
@@ -31,29 +20,7 @@ def watch_functions(
         if DESIGNS[name].ticks:
             runs = function.function.metric_invocations(period=FIVE_MINUTES)
             alarms.add("ticks-missing", name, runs, Limit(3, periods=2, below=True, alarm_when_missing=True))
-    for page, name, pattern, threshold in LINES:
-        lines = _lines(functions[name], page, pattern, env)
-        alarms.add(page, name, lines, Limit(threshold))
     return [_runs(functions), _durations(functions)]
-
-
-def _lines(function: LeastFunction, page: str, pattern: str, env: Environment) -> cloudwatch.Metric:
-    title = page.title().replace("-", "")
-    logs.MetricFilter(
-        function,
-        title,
-        log_group=function.log,
-        filter_pattern=logs.FilterPattern.literal(pattern),
-        metric_namespace=f"Hooksaga/{env.name}",
-        metric_name=title,
-        metric_value="1",
-    )
-    return cloudwatch.Metric(
-        namespace=f"Hooksaga/{env.name}",
-        metric_name=title,
-        statistic=cloudwatch.Stats.SUM,
-        period=FIVE_MINUTES,
-    )
 
 
 def _runs(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:

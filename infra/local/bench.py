@@ -178,7 +178,7 @@ class _Run:
                 raise BenchFailed(f"the database refused {len(batch) - len(accepted)} events")
             now = time.monotonic()
             fed.accepted_at.update({event_id_text(event.webhook_id): now for event in accepted})
-            await self._system.services.wakes.events_accepted([event.id for event in accepted])
+            await self._system.services.wakes.events_accepted([event.traced for event in accepted])
             self._report("accepting", first + len(batch), len(drafts))
         return fed
 

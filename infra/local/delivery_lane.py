@@ -74,7 +74,7 @@ class ResultWriter:
                 telemetry.logger.exception("results not written", extra={"jobs": len(results)})
                 return
             self._results_ready.set()
-            telemetry.log_attempts(results, written, self._worker_id)
+            telemetry.note_attempts(results, written, self._worker_id)
             return
 
     def stop(self) -> None:
@@ -130,6 +130,7 @@ class DeliveryLane:
                 connection, job_ids, worker_id=self._worker_id, lease_seconds=self._settings.lease_seconds
             )
         )
+        telemetry.note_claimed(jobs)
         if self._stopping:
             await self._hand_back(jobs)
             return False

@@ -128,7 +128,7 @@ class PollingWorker:
         move = await self._starter.run(
             lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
         )
-        telemetry.log_moves([move])
+        telemetry.note_moves([move])
 
     async def _loop(
         self,
@@ -167,11 +167,10 @@ class PollingWorker:
 
     async def _route(self) -> bool:
         routed = await self._router.run(route_events.route_events)
-        if routed.saga_ids:
+        if any(event.saga_ids for event in routed.events):
             self.wakes.start.set()
-        if routed.event_ids:
-            telemetry.log_routed(routed)
-        return bool(routed.event_ids)
+        telemetry.note_routed(routed)
+        return bool(routed.events)
 
     async def _start(self) -> bool:
         policy = self._settings.retry_policy
@@ -185,7 +184,7 @@ class PollingWorker:
         )
         if retries:
             self.wakes.retry.set()
-        telemetry.log_moves([*first, *retries])
+        telemetry.note_moves([*first, *retries])
         if first or retries:
             return True
         soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
@@ -197,7 +196,7 @@ class PollingWorker:
     async def _apply(self) -> bool:
         policy = self._settings.retry_policy
         moves = await self._applier.run(lambda connection: orchestrate.apply_results(connection, policy))
-        telemetry.log_moves(moves)
+        telemetry.note_moves(moves)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self.wakes.start.set()  # the wait until the soonest retry may have become shorter
         return bool(moves)
@@ -206,7 +205,7 @@ class PollingWorker:
         resets = await self._cleaner.run(
             lambda connection: clean_leases.clean_leases(connection, max_claims=self._settings.max_claims)
         )
-        telemetry.log_resets(resets)
+        telemetry.note_resets(resets)
         if resets:
             for event in (self.wakes.first, self.wakes.retry, self.wakes.apply):
                 event.set()
@@ -219,7 +218,7 @@ class PollingWorker:
                 connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk
             )
         )
-        telemetry.log_bulk_step(step)
+        telemetry.note_bulk_step(step)
         if step.saga_ids:
             self.wakes.start.set()  # the wait until the next attempt may have become shorter
         if step.operation_id is None:

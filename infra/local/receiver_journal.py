@@ -32,6 +32,7 @@ class Received:
     arrived_at: float
     sha256: str
     body: str
+    traceparent: str = ""
 
 
 class Journal:
@@ -80,4 +81,5 @@ def _received(path: str, headers: Mapping[str, str], body: bytes, signature: Sig
         arrived_at=time.time(),
         sha256=hashlib.sha256(body).hexdigest(),
         body=body.decode(errors="replace"),
+        traceparent=headers.get("traceparent", ""),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from infra.local.http_protocol import BoundedHeadProtocol
+from infra.local.metrics_page import MetricsPage
 from infra.local.polling import PollingWorker
 from infra.local.postgres import EmbeddedPostgres
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
@@ -19,9 +20,11 @@ from shared.adapters.migrations import migrate
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.errors import DatabaseUnavailable
-from shared.runtime.app import build_app
+from shared.core.trace import Traced
+from shared.runtime.app import ALL_ROUTES, build_app
 from shared.runtime.services import Services, build_services
 from shared.runtime.settings import Settings
+from shared.runtime.telemetry import measure_with
 from shared.stages.api_keys import create_api_key, generate_api_key
 
 HOST = "127.0.0.1"
@@ -34,14 +37,14 @@ class LocalWakes:
 
     worker: PollingWorker
 
-    async def events_accepted(self, event_ids: Sequence[int]) -> None:
+    async def events_accepted(self, events: Sequence[Traced]) -> None:
         self.worker.wakes.route.set()
 
-    async def sagas_started(self, saga_ids: Sequence[int]) -> None:
+    async def sagas_started(self, sagas: Sequence[Traced]) -> None:
         self.worker.wakes.start.set()
 
-    async def cancel_saga(self, saga_id: int) -> None:
-        await self.worker.cancel_saga(saga_id)
+    async def cancel_saga(self, saga: Traced) -> None:
+        await self.worker.cancel_saga(saga.id)
 
 
 class _Server(uvicorn.Server):
@@ -124,7 +127,9 @@ class LocalSystem:
         self.services: Services = build_services(
             self._settings, self.address, self.sender, box, LocalWakes(self.worker)
         )
-        self._server = _Server(_uvicorn_config(self.services))
+        self._metrics = MetricsPage(self.address)
+        measure_with(self._metrics.counted)
+        self._server = _Server(_uvicorn_config(self.services, self._metrics))
         self._serving = asyncio.create_task(self._server.serve([listening]))
         self._working = asyncio.create_task(self.worker.run())
 
@@ -141,6 +146,7 @@ class LocalSystem:
         self.worker.stop()
         await self._working
         await self.services.close()
+        await self._metrics.close()
         await self.sender.close()
         await self._stop_database()
 
@@ -204,9 +210,9 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _uvicorn_config(services: Services) -> uvicorn.Config:
+def _uvicorn_config(services: Services, metrics: MetricsPage) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(services),
+        build_app(services, [*ALL_ROUTES, metrics.route]),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -15,6 +15,7 @@ from infra.components.watched_api import watch_api
 from infra.components.watched_database import watch_database
 from infra.components.watched_functions import watch_functions
 from infra.components.watched_queues import watch_queues
+from infra.components.watched_work import watch_work
 from infra.settings import Environment
 
 
@@ -36,7 +37,8 @@ class ObservabilityStack(Stack):
         widgets = [
             *watch_api(alarms, api),
             *watch_queues(alarms, queues),
-            *watch_functions(alarms, env, functions),
+            *watch_work(alarms, functions),
+            *watch_functions(alarms, functions),
             *(watch_database(alarms, env, database) if database else []),
         ]
         Dashboard(self, "Dashboard", env, widgets)

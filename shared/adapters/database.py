@@ -35,7 +35,7 @@ IDLE_CHECK_SECONDS = 30
 
 
 class Role(StrEnum):
-    """The database roles of spec §5. OWNER is the user that the database URL names."""
+    """The database roles of spec §5, and the dashboards' own. OWNER is the user that the database URL names."""
 
     INGEST = "event_ingest_writer"
     ROUTER = "router_worker"
@@ -44,6 +44,7 @@ class Role(StrEnum):
     LEASE_CLEANER = "lease_cleaner"
     SUBSCRIPTIONS = "subscription_admin"
     ADMIN = "dead_letter_operator"
+    OBSERVER = "observer"
     OWNER = "owner"
 
 

@@ -18,6 +18,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import BaseModel
 
+from shared.core.messages import CORRELATION_ATTRIBUTE
+
 BATCH = 10
 """What SQS takes in one call."""
 
@@ -38,11 +40,15 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message. group: SQS shares a queue fairly between groups. delay_seconds: 0 to 900."""
+    """One message. group: SQS shares a queue fairly between groups. delay_seconds: 0 to 900.
+
+    correlation_id goes beside the body, as an attribute: a body is ids of work and nothing else.
+    """
 
     body: BaseModel
     group: str | None = None
     delay_seconds: int = 0
+    correlation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +132,7 @@ def _entry(position: int, message: Outgoing) -> dict[str, Any]:
         entry["DelaySeconds"] = min(MAX_DELAY_SECONDS, message.delay_seconds)
     if message.group:
         entry["MessageGroupId"] = message.group
+    if message.correlation_id:
+        attribute = {"DataType": "String", "StringValue": message.correlation_id}
+        entry["MessageAttributes"] = {CORRELATION_ATTRIBUTE: attribute}
     return entry

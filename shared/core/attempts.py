@@ -58,7 +58,7 @@ def trigger_of(attempt_number: int, requeued_from: int | None) -> AttemptTrigger
 
 
 def masked_headers(
-    sent: SentHeaders, *, webhook_id: str, event_type: str, attempt_number: int
+    sent: SentHeaders, *, webhook_id: str, event_type: str, attempt_number: int, traceparent: str
 ) -> dict[str, str]:
     """The headers of spec §7 as they were sent, in their order, with secrets masked.
 
@@ -72,4 +72,5 @@ def masked_headers(
         "hooksaga-event-type": event_type,
         "hooksaga-attempt": str(attempt_number),
         **dict.fromkeys(sent.own_names, MASK),
+        "traceparent": traceparent,
     }

@@ -1,7 +1,8 @@
 """CloudEvents 1.0 as input, structured or binary (spec §8).
 
 The event's `data` is the payload, as the bytes that came; `type` is the event type; `source` and `id` together are the
-idempotency key, as CloudEvents demands of them. Other attributes are read for validity and not kept.
+idempotency key, as CloudEvents demands of them. The extension `traceparent` is the event's trace, before that of the
+request that carries it. Other attributes are read for validity and not kept.
 """
 
 import re
@@ -20,9 +21,11 @@ from shared.core.event_input import (
     check_tenant,
     invalid_json,
 )
+from shared.core.trace import read_traceparent
 
 STRUCTURED_TYPE = "application/cloudevents+json"
 
+_TRACE_HEADER = "ce-traceparent"
 _ATTRIBUTE_NAME = re.compile(r"[a-z0-9]{1,50}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _JSON_TYPE = re.compile(r"application/(?:[a-z0-9.+-]+\+)?json(?:\s*;.*)?", re.IGNORECASE)
@@ -38,7 +41,9 @@ class _Attributes:
     tenantid: str | None
 
 
-def read_structured(body: bytes, *, max_bytes: int, tenant_id: str | None) -> EventDraft:
+def read_structured(
+    body: bytes, *, max_bytes: int, tenant_id: str | None, traceparent: str | None = None
+) -> EventDraft:
     """The event in an `application/cloudevents+json` body. Raises InvalidInput with the attribute and the rule."""
     check_json_text(body, max_bytes)
     try:
@@ -54,7 +59,8 @@ def read_structured(body: bytes, *, max_bytes: int, tenant_id: str | None) -> Ev
         raise _invalid("data_base64", "binary data is not accepted; the data must be JSON")
     attributes = {name: _text(name, value) for name, value in fields.items() if name in _Attributes.__slots__}
     payload = bytes(fields["data"]).decode() if "data" in fields else "null"
-    return _draft(attributes, payload, tenant_id)
+    own = _trace_attribute(fields.get("traceparent"))
+    return _draft(attributes, payload, tenant_id, own or traceparent)
 
 
 def _text(name: str, value: msgspec.Raw) -> str:
@@ -64,8 +70,21 @@ def _text(name: str, value: msgspec.Raw) -> str:
         raise _invalid(name, "must be a string") from None
 
 
+def _trace_attribute(value: msgspec.Raw | None) -> str | None:
+    """No fault of it is a fault of the event."""
+    try:
+        return None if value is None else read_traceparent([msgspec.json.decode(value, type=str)])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def read_binary(
-    headers: Mapping[str, str], body: bytes, *, max_bytes: int, tenant_id: str | None
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    max_bytes: int,
+    tenant_id: str | None,
+    traceparent: str | None = None,
 ) -> EventDraft:
     """The event whose attributes are `ce-…` headers and whose data is the body. headers have lower-case names.
 
@@ -76,9 +95,10 @@ def read_binary(
     attributes = {
         name.removeprefix("ce-"): _header_text(name, value)
         for name, value in headers.items()
-        if name.startswith("ce-")
+        if name.startswith("ce-") and name != _TRACE_HEADER
     }
-    return _draft(attributes, body.decode(), tenant_id)
+    own = read_traceparent([headers[_TRACE_HEADER]]) if _TRACE_HEADER in headers else None
+    return _draft(attributes, body.decode(), tenant_id, own or traceparent)
 
 
 def _header_text(name: str, value: str) -> str:
@@ -88,7 +108,9 @@ def _header_text(name: str, value: str) -> str:
         raise _invalid(name, "is not UTF-8 behind its percent signs") from None
 
 
-def _draft(given: Mapping[str, str], payload: str, tenant_id: str | None) -> EventDraft:
+def _draft(
+    given: Mapping[str, str], payload: str, tenant_id: str | None, traceparent: str | None
+) -> EventDraft:
     attributes = _Attributes(**{name: given.get(name) for name in _Attributes.__slots__})
     if attributes.specversion != "1.0":
         raise _invalid("specversion", 'must be "1.0"')
@@ -100,6 +122,7 @@ def _draft(given: Mapping[str, str], payload: str, tenant_id: str | None) -> Eve
         tenant_id=check_tenant(attributes.tenantid, tenant_id),
         source=_required("source", attributes.source, 255),
         external_id=_required("id", attributes.id, 255),
+        traceparent=traceparent,
     )
 
 

@@ -34,7 +34,8 @@ _BRACKETS = re.compile(rb"[\[\]{}]")
 class EventDraft:
     """A checked event that is not stored yet. payload is JSON text, kept to the byte.
 
-    external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key.
+    external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key. traceparent is the
+    producer's trace, checked; None means that it sent none.
     """
 
     event_type: str
@@ -42,6 +43,7 @@ class EventDraft:
     tenant_id: str = "default"
     source: str = ""
     external_id: str | None = None
+    traceparent: str | None = None
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +61,12 @@ class _Batch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_event(
-    body: bytes, *, max_bytes: int, idempotency_keys: Sequence[str], tenant_id: str | None
+    body: bytes,
+    *,
+    max_bytes: int,
+    idempotency_keys: Sequence[str],
+    tenant_id: str | None,
+    traceparent: str | None = None,
 ) -> EventDraft:
     """The event in a request body.
 
@@ -68,11 +75,11 @@ def read_event(
     """
     check_json_text(body, max_bytes)
     envelope = _decode(body, _Envelope)
-    return _draft(envelope, check_idempotency_key(idempotency_keys), tenant_id)
+    return _draft(envelope, check_idempotency_key(idempotency_keys), tenant_id, traceparent)
 
 
 def read_batch(
-    body: bytes, *, max_bytes: int, item_max_bytes: int, tenant_id: str | None
+    body: bytes, *, max_bytes: int, item_max_bytes: int, tenant_id: str | None, traceparent: str | None = None
 ) -> list[EventDraft | InvalidInput]:
     """The events of `{"items": [...]}`, each with an `idempotency_key` of its own if it wants one.
 
@@ -84,15 +91,17 @@ def read_batch(
     if not 1 <= len(items) <= MAX_BATCH_ITEMS:
         rule = f"items holds 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
         raise InvalidInput("invalid_batch", rule, field="items", status=422)
-    return [_read_item(bytes(item), item_max_bytes, tenant_id) for item in items]
+    return [_read_item(bytes(item), item_max_bytes, tenant_id, traceparent) for item in items]
 
 
-def _read_item(item: bytes, max_bytes: int, tenant_id: str | None) -> EventDraft | InvalidInput:
+def _read_item(
+    item: bytes, max_bytes: int, tenant_id: str | None, traceparent: str | None
+) -> EventDraft | InvalidInput:
     try:
         check_json_text(item, max_bytes)
         envelope = _decode(item, _Item)
         key = envelope.idempotency_key
-        return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id)
+        return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id, traceparent)
     except InvalidInput as error:
         return error
 
@@ -106,12 +115,15 @@ def _decode(body: bytes, kind: type[Struct]) -> Struct:
         raise invalid_json(body, error) from None
 
 
-def _draft(envelope: _Envelope, external_id: str | None, tenant_id: str | None) -> EventDraft:
+def _draft(
+    envelope: _Envelope, external_id: str | None, tenant_id: str | None, traceparent: str | None
+) -> EventDraft:
     return EventDraft(
         event_type=check_event_type(envelope.event_type),
         payload=bytes(envelope.payload).decode(),
         tenant_id=check_tenant(envelope.tenant_id, tenant_id),
         external_id=external_id,
+        traceparent=traceparent,
     )
 
 

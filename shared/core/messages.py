@@ -4,6 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+CORRELATION_ATTRIBUTE = "correlation_id"
+"""The attribute beside every body that says which trace the message belongs to. It is for the log, not for the work."""
+
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 
 

@@ -26,6 +26,40 @@ class ErrorCode(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
+class ErrorClass(StrEnum):
+    """A few kinds of error words, for counting: each is a time series, so there must never be many."""
+
+    HTTP_4XX = "http_4xx"
+    HTTP_5XX = "http_5xx"
+    TIMEOUT = "timeout"
+    DNS = "dns"
+    TLS = "tls"
+    CONNECTION = "connection"
+    BLOCKED = "blocked"
+    OTHER = "other"
+
+
+_CLASSES: dict[str, ErrorClass] = {
+    ErrorCode.TIMEOUT_CONNECT: ErrorClass.TIMEOUT,
+    ErrorCode.TIMEOUT_TOTAL: ErrorClass.TIMEOUT,
+    ErrorCode.DNS_NXDOMAIN: ErrorClass.DNS,
+    ErrorCode.DNS_ERROR: ErrorClass.DNS,
+    ErrorCode.TLS_ERROR: ErrorClass.TLS,
+    ErrorCode.CONNECTION_REFUSED: ErrorClass.CONNECTION,
+    ErrorCode.CONNECTION_RESET: ErrorClass.CONNECTION,
+    ErrorCode.ADDRESS_BLOCKED: ErrorClass.BLOCKED,
+}
+
+
+def error_class_of(error_code: str) -> ErrorClass:
+    """The kind of an error word; what has no kind of its own, redirects among it, is `other`."""
+    if error_code.startswith("http_4"):
+        return ErrorClass.HTTP_4XX
+    if error_code.startswith("http_5"):
+        return ErrorClass.HTTP_5XX
+    return _CLASSES.get(error_code, ErrorClass.OTHER)
+
+
 def http_error(status: int) -> str:
     """`http_503` for 503: the receiver answered, and not with success."""
     return f"http_{status}"

@@ -18,6 +18,7 @@ from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on
 from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
 from shared.runtime.routes.operations import dead_letter_content
+from shared.runtime.telemetry import note_requeued
 from shared.stages import api_keys, inspect, requeue
 from shared.stages.api_keys import ApiKeyView
 from shared.stages.requeue import DeadLetterFilter
@@ -176,7 +177,7 @@ async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
         lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=None)
     )
     if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
-        await ask_to_cancel(function.queues, saga_id)
+        await ask_to_cancel(function.queues, saga.traced)
     elif saga.final_error_code != ErrorCode.CANCELED:
         raise Conflict(
             "saga_not_waiting", f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
@@ -187,7 +188,8 @@ async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
 async def _requeue(function: Function, dead_letter_id: int) -> dict[str, Any]:
     answer = await function.session.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
     if answer.created and answer.saga_id is not None:
-        await tell_orchestrator_of_sagas(function.queues, [answer.saga_id])
+        note_requeued([answer])
+        await tell_orchestrator_of_sagas(function.queues, answer.traced_sagas)
     return {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id, "created": answer.created}
 
 
@@ -198,9 +200,10 @@ async def _requeue_matching(function: Function, action: RequeueMatching) -> dict
             connection, wanted, limit=action.limit, dry_run=action.dry_run
         )
     )
-    saga_ids = [one.saga_id for one in done.requeued if one.saga_id is not None]
-    await tell_orchestrator_of_sagas(function.queues, saga_ids)
-    return {**asdict(done), "requeued": len(saga_ids)}
+    note_requeued(done.requeued)
+    sagas = [saga for one in done.requeued for saga in one.traced_sagas]
+    await tell_orchestrator_of_sagas(function.queues, sagas)
+    return {**asdict(done), "requeued": len(sagas)}
 
 
 async def _create_key(function: Function, action: CreateKey) -> dict[str, Any]:

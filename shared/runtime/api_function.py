@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from shared.adapters.database import Role
 from shared.adapters.queues import Queues
 from shared.adapters.secret_box import SecretBox, generate_key
+from shared.core.trace import Traced
 from shared.runtime.app import build_app
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
 from shared.runtime.function import Event, Function, Invocation, function_secret_box
@@ -23,14 +24,14 @@ class QueueWakes:
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
 
-    async def events_accepted(self, event_ids: Sequence[int]) -> None:
-        await tell_router(self._queues, event_ids)
+    async def events_accepted(self, events: Sequence[Traced]) -> None:
+        await tell_router(self._queues, events)
 
-    async def sagas_started(self, saga_ids: Sequence[int]) -> None:
-        await tell_orchestrator_of_sagas(self._queues, saga_ids)
+    async def sagas_started(self, sagas: Sequence[Traced]) -> None:
+        await tell_orchestrator_of_sagas(self._queues, sagas)
 
-    async def cancel_saga(self, saga_id: int) -> None:
-        await ask_to_cancel(self._queues, saga_id)
+    async def cancel_saga(self, saga: Traced) -> None:
+        await ask_to_cancel(self._queues, saga)
 
 
 class ApiFunction(Function):

@@ -3,8 +3,8 @@
 from shared.core.bulk import BulkStatus
 from shared.runtime.dispatch import tell_orchestrator_of_step
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.telemetry import log_bulk_step
-from shared.stages.bulk_operations import step_bulk_operation
+from shared.runtime.telemetry import note_bulk_step
+from shared.stages.bulk_operations import BulkStep, step_bulk_operation, traces_of_sagas
 
 HORIZON_SECONDS = 75.0
 """More than a tick's minute, so that one that comes late leaves no gap."""
@@ -30,12 +30,18 @@ async def step_bulk_operations(function: Function, invocation: Invocation) -> di
                 passed_by=passed_by,  # noqa: B023 - run at once
             )
         )
-        log_bulk_step(step)
+        note_bulk_step(step)
         if step.operation_id is None:
             break
-        await tell_orchestrator_of_step(function.queues, step)
+        if step.saga_ids:
+            await _tell(function, step)
         counts["started"] += len(step.saga_ids)
         counts["completed"] += step.status == BulkStatus.COMPLETED
         if not step.saga_ids:
             passed_by |= {step.operation_id}
     return counts
+
+
+async def _tell(function: Function, step: BulkStep) -> None:
+    traces = await function.session.run(lambda connection: traces_of_sagas(connection, step.saga_ids))
+    await tell_orchestrator_of_step(function.queues, step, traces)

@@ -2,7 +2,7 @@
 find the same work by SQL (spec §6)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from shared.adapters.database import Session
@@ -18,40 +18,50 @@ from shared.core.messages import (
 )
 from shared.core.models import rfc3339
 from shared.core.saga import SagaStatus
-from shared.runtime.telemetry import logger
+from shared.core.trace import Traced
+from shared.runtime.telemetry import logger, note_unpublished
 from shared.stages.bulk_operations import BulkStep
 from shared.stages.deliver import event_id_text
-from shared.stages.orchestrate import SagaMoved, WaitingJob, mark_dispatched
+from shared.stages.orchestrate import SagaMoved
+from shared.stages.undispatched import WaitingJob, mark_dispatched
 
 
-async def tell_router(queues: Queues, event_ids: Sequence[int]) -> None:
+async def tell_router(queues: Queues, events: Iterable[Traced]) -> None:
     """These events wait in the outbox."""
-    await _send(queues, Queue.ROUTING, [Outgoing(RoutingMessage(event_id=one)) for one in event_ids])
+    messages = [Outgoing(RoutingMessage(event_id=one), correlation_id=trace) for one, trace in events]
+    await _send(queues, Queue.ROUTING, messages)
 
 
-async def tell_orchestrator_of_sagas(queues: Queues, saga_ids: Sequence[int]) -> None:
+async def tell_orchestrator_of_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
     """These sagas may be due."""
-    await _send(queues, Queue.ORCHESTRATION, [Outgoing(SagaMessage(saga_id=one)) for one in saga_ids])
+    messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
+    await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def tell_orchestrator_of_step(queues: Queues, step: BulkStep) -> None:
-    """These sagas will be due one after the other: each message arrives when its saga is."""
+async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
+    """These sagas will be due one after the other: each message arrives when its saga is. traces: their traces."""
     messages = [
-        Outgoing(SagaMessage(saga_id=saga_id), delay_seconds=max(0, math.ceil(seconds)))
+        Outgoing(
+            SagaMessage(saga_id=saga_id),
+            delay_seconds=max(0, math.ceil(seconds)),
+            correlation_id=traces.get(saga_id),
+        )
         for saga_id, seconds in zip(step.saga_ids, step.delays, strict=True)
         if seconds <= MAX_DELAY_SECONDS
     ]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def tell_orchestrator_of_results(queues: Queues, job_ids: Sequence[int]) -> None:
+async def tell_orchestrator_of_results(queues: Queues, jobs: Iterable[Traced]) -> None:
     """These jobs have a result."""
-    await _send(queues, Queue.ORCHESTRATION, [Outgoing(ResultMessage(job_id=one)) for one in job_ids])
+    messages = [Outgoing(ResultMessage(job_id=one), correlation_id=trace) for one, trace in jobs]
+    await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def ask_to_cancel(queues: Queues, saga_id: int) -> None:
+async def ask_to_cancel(queues: Queues, saga: Traced) -> None:
     """Ask the orchestrator to end a waiting saga. Raises QueueUnavailable: no sweep would find a lost request."""
-    sent = await queues.send(Queue.ORCHESTRATION, [Outgoing(CancelMessage(cancel_saga_id=saga_id))])
+    request = Outgoing(CancelMessage(cancel_saga_id=saga.id), correlation_id=saga.correlation_id)
+    sent = await queues.send(Queue.ORCHESTRATION, [request])
     if sent.failed:
         raise QueueUnavailable("the orchestrator could not be asked; repeat the call")
 
@@ -73,7 +83,11 @@ async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[Waiting
 
 async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:
     messages = [
-        Outgoing(DeliveryMessage(job_id=job.job_id, saga_id=job.saga_id), group=str(job.subscription_id))
+        Outgoing(
+            DeliveryMessage(job_id=job.job_id, saga_id=job.saga_id),
+            group=str(job.subscription_id),
+            correlation_id=job.correlation_id,
+        )
         for job in jobs
     ]
     sent = await _send(queues, queue, messages)
@@ -93,7 +107,14 @@ async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMo
 
 def _waiting_job(move: SagaMoved) -> WaitingJob:
     assert move.job_id is not None
-    return WaitingJob(move.job_id, move.saga_id, move.subscription_id, move.attempt_count + 1)
+    return WaitingJob(
+        job_id=move.job_id,
+        saga_id=move.saga_id,
+        subscription_id=move.subscription_id,
+        attempt_number=move.attempt_count + 1,
+        webhook_id=move.webhook_id,
+        traceparent=move.traceparent,
+    )
 
 
 async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
@@ -101,7 +122,11 @@ async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
     now = datetime.now(UTC)
     waits = [(move, math.ceil((move.next_attempt_at - now).total_seconds())) for move in moves]
     messages = [
-        Outgoing(SagaMessage(saga_id=move.saga_id), delay_seconds=max(0, seconds))
+        Outgoing(
+            SagaMessage(saga_id=move.saga_id),
+            delay_seconds=max(0, seconds),
+            correlation_id=move.correlation_id,
+        )
         for move, seconds in waits
         if seconds <= MAX_DELAY_SECONDS
     ]
@@ -112,9 +137,9 @@ async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
     """Best effort: a DeadTaskEvent that is not taken is logged and counted, and nothing else changes."""
     if not moves:
         return
-    sent = await queues.send(Queue.DEAD_TASKS, [Outgoing(_dead_task(move)) for move in moves])
-    for position in sent.failed:
-        logger.error("DeadTaskEventPublishFailed", extra={"saga_id": moves[position].saga_id})
+    messages = [Outgoing(_dead_task(move), correlation_id=move.correlation_id) for move in moves]
+    sent = await queues.send(Queue.DEAD_TASKS, messages)
+    note_unpublished([moves[position] for position in sent.failed])
 
 
 def _dead_task(move: SagaMoved) -> DeadTaskEvent:

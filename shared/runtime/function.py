@@ -14,13 +14,14 @@ from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.queues import Queue, Queues
 from shared.adapters.secret_box import SecretBox
+from shared.runtime.emf import EmfMetrics
 from shared.runtime.settings import (
     MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
     InvalidSettings,
     Settings,
     read_settings,
 )
-from shared.runtime.telemetry import logger
+from shared.runtime.telemetry import logger, measure_with
 
 DEADLINE_MARGIN_SECONDS = 2
 """What a function keeps of its time to write results and answer."""
@@ -53,6 +54,7 @@ class Function:
     def __init__(self, role: Role) -> None:
         self.role = role
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._metrics = EmfMetrics()
 
     def run(
         self, handle: Callable[["Function", Invocation], Awaitable[Any]], event: Event, context: Any
@@ -65,12 +67,15 @@ class Function:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         logger.append_keys(function_request_id=getattr(context, "aws_request_id", None))
+        measure_with(self._metrics)
         self.session.check_before_next_use()
         try:
             return self._loop.run_until_complete(_as_coroutine(handle(self, Invocation(event, context))))
         except BaseException:
             self._loop.run_until_complete(_cancel_the_others())
             raise
+        finally:
+            self._metrics.flush()
 
     @functools.cached_property
     def settings(self) -> Settings:

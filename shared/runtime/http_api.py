@@ -30,6 +30,7 @@ from shared.core.errors import (
 from shared.core.event_input import check_json_syntax, check_json_text
 from shared.core.models import read_moment
 from shared.runtime.problem_types import problem_type
+from shared.runtime.request_trace import correlation_id_of_request
 from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
@@ -242,14 +243,17 @@ def dump_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"))
 
 
-def problem(error: Exception, request_id: str, root_path: str = "") -> Response:
+def problem(
+    error: Exception, request_id: str, root_path: str = "", correlation_id: str | None = None
+) -> Response:
     """The answer to an error. Unknown errors are logged with their trace and answered without any detail.
 
     root_path is the request's, as for problem_type.
     """
     status, code, headers = _status_of(error)
     if status >= 500:
-        logger.error("request failed", exc_info=error, extra={"request_id": request_id, "code": code})
+        keys = {"request_id": request_id, "code": code, "correlation_id": correlation_id}
+        logger.error("request failed", exc_info=error, extra=keys)
     content: dict[str, Any] = {
         "type": problem_type(code, root_path),
         "title": code.replace("_", " "),
@@ -315,7 +319,7 @@ def _detail(error: Exception, status: int) -> str:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Exception handler of the application."""
-    return problem(error, request_id_of(request), root_path_of(request))
+    return problem(error, request_id_of(request), root_path_of(request), correlation_id_of_request(request))
 
 
 def root_path_of(request: Request) -> str:

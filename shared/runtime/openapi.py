@@ -63,7 +63,7 @@ _OPERATIONS = (
         {"202": "AcceptedEvent", "200": "AcceptedEvent"},
         f"{_BODY} 409",
         "NewEvent",
-        parameters=("idempotency_key",),
+        parameters=("idempotency_key", "traceparent"),
         media_types=("application/json", "application/cloudevents+json"),
     ),
     _Operation(
@@ -74,6 +74,7 @@ _OPERATIONS = (
         {"200": "BatchAnswer"},
         _BODY,
         "NewEvents",
+        parameters=("traceparent",),
     ),
     _Operation(
         "get",

@@ -21,6 +21,7 @@ URI_REFERENCE: Json = {"type": "string", "format": "uri-reference"}
 TIME: Json = {"type": "string", "format": "date-time"}
 NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
 EVENT_ID: Json = {"type": "string", "pattern": "^evt_[0-9a-f]{32}$"}
+TRACE_ID: Json = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 ANY_JSON: Json = {"description": "Any JSON value, kept to the byte."}
 
 
@@ -155,7 +156,7 @@ SCHEMAS: Json = {
     ),
     "CloudEvent": record(
         {"specversion": {"const": "1.0"}, "id": TEXT, "source": TEXT, "type": NAME},
-        {"data": ANY_JSON, "datacontenttype": TEXT, "tenantid": NAME},
+        {"data": ANY_JSON, "datacontenttype": TEXT, "tenantid": NAME, "traceparent": TEXT},
     ),
     "AcceptedEvent": record(_ACCEPTED),
     "BatchAnswer": record(
@@ -174,6 +175,7 @@ SCHEMAS: Json = {
             "event_type": NAME,
             "tenant_id": NAME,
             "created_at": TIME,
+            "correlation_id": TRACE_ID,
             "payload": ANY_JSON,
             "sagas": {"type": "array", "items": _ref("Saga")},
             "routing": _ref("Routing"),
@@ -255,6 +257,13 @@ PARAMETERS: Json = {
         "required": False,
         "schema": _KEY,
         "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters, kept as long as the event.",
+    },
+    "traceparent": {
+        "name": "traceparent",
+        "in": "header",
+        "required": False,
+        "schema": TEXT,
+        "description": "W3C trace context, sent on to the receiver. One that is not valid is ignored.",
     },
     "limit": query_parameter(
         "limit", {"type": "integer", "default": 50, "minimum": 1, "maximum": 250}, "Rows of a page."

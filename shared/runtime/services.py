@@ -8,8 +8,10 @@ from shared.adapters.database import DatabaseAddress, Role, Sessions
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
 from shared.core.event_input import EventDraft
+from shared.core.trace import Traced
 from shared.runtime.coalescing import Coalescer
 from shared.runtime.settings import Settings
+from shared.runtime.telemetry import note_accepted
 from shared.stages.accept_events import AcceptedEvent, Answer, accept_events
 from shared.stages.api_keys import ApiKey, check_api_keys
 
@@ -17,11 +19,11 @@ from shared.stages.api_keys import ApiKey, check_api_keys
 class Wakes(Protocol):
     """Tells the next stage that there is work, after the commit. A lost call costs time, never an event."""
 
-    async def events_accepted(self, event_ids: Sequence[int]) -> None: ...
+    async def events_accepted(self, events: Sequence[Traced]) -> None: ...
 
-    async def sagas_started(self, saga_ids: Sequence[int]) -> None: ...
+    async def sagas_started(self, sagas: Sequence[Traced]) -> None: ...
 
-    async def cancel_saga(self, saga_id: int) -> None:
+    async def cancel_saga(self, saga: Traced) -> None:
         """Have the orchestrator end a waiting saga. Raises when it could not even be asked."""
         ...
 
@@ -76,9 +78,10 @@ def build_services(
 
     async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
         answers = await events.run(lambda connection: accept_events(connection, drafts))
-        new = [answer.id for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
+        new = [answer for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
         if new:
-            await wakes.events_accepted(new)
+            note_accepted(new)
+            await wakes.events_accepted([event.traced for event in new])
         return answers
 
     async def check_keys(hashes: Sequence[bytes]) -> list[ApiKey | None]:

@@ -9,6 +9,7 @@ from shared.adapters.database import Connection, fetch_rows, transaction
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
 from shared.core.event_input import EventDraft
+from shared.core.trace import Traced, correlation_id_of
 from shared.stages.batches import run_isolating
 
 
@@ -21,6 +22,11 @@ class AcceptedEvent:
     event_type: str
     created_at: datetime
     duplicate: bool = False
+    traceparent: str | None = None
+
+    @property
+    def traced(self) -> Traced:
+        return Traced(self.id, correlation_id_of(self.webhook_id, self.traceparent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class _KnownRow:
     id: int
     webhook_id: UUID
     created_at: datetime
+    traceparent: str | None
     same_content: bool
 
 
@@ -69,16 +76,17 @@ def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
 async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
     queries = load_queries("accept_events")
     inserted = await fetch_rows(connection, queries["insert_events"], _columns(drafts), _InsertedRow)
-    answers: dict[int, Answer] = {
-        row.position: AcceptedEvent(
-            row.id, row.webhook_id, drafts[row.position - 1].event_type, row.created_at
-        )
-        for row in inserted
-    }
+    answers: dict[int, Answer] = {row.position: _accepted(row, drafts[row.position - 1]) for row in inserted}
     missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
     if missing:
         answers |= await _answer_known(connection, drafts, missing)
     return [answers[position] for position in range(1, len(drafts) + 1)]
+
+
+def _accepted(row: _InsertedRow, draft: EventDraft) -> AcceptedEvent:
+    return AcceptedEvent(
+        row.id, row.webhook_id, draft.event_type, row.created_at, traceparent=draft.traceparent
+    )
 
 
 async def _answer_known(
@@ -95,7 +103,8 @@ async def _answer_known(
 
 def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:
     if row.same_content:
-        return AcceptedEvent(row.id, row.webhook_id, draft.event_type, row.created_at, duplicate=True)
+        first = (row.id, row.webhook_id, draft.event_type, row.created_at)
+        return AcceptedEvent(*first, duplicate=True, traceparent=row.traceparent)
     return Conflict("idempotency_conflict", "this idempotency key was used before with another event")
 
 
@@ -106,4 +115,5 @@ def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | N
         "sources": [draft.source for draft in drafts],
         "external_ids": [draft.external_id for draft in drafts],
         "payloads": [draft.payload for draft in drafts],
+        "traceparents": [draft.traceparent for draft in drafts],
     }

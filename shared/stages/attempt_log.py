@@ -102,6 +102,7 @@ class WholeAttempt(LoggedAttempt):
     response_body: str | None
     response_truncated: bool
     own_header_names: str | None
+    traceparent: str | None
 
     @property
     def sent(self) -> SentHeaders | None:

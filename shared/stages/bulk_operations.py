@@ -5,16 +5,18 @@ the next step goes on where the last one ended, on time by the database's clock.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from shared.adapters.database import Connection, Params, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.bulk import BulkKind, BulkStatus
 from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.models import NewBulkOperation, rfc3339
+from shared.core.trace import correlation_id_of
 
 MAX_SAGAS = 500
 MAX_LANES = 100
@@ -204,6 +206,19 @@ async def step_bulk_operation(
         "max_open": max_open,
     }
     return await fetch_row(connection, _query("step_bulk_operation"), params, BulkStep) or BulkStep()
+
+
+@dataclass(frozen=True, slots=True)
+class _TracedRow:
+    id: int
+    webhook_id: UUID
+    traceparent: str | None
+
+
+async def traces_of_sagas(connection: Connection, saga_ids: Sequence[int]) -> dict[int, str]:
+    """The trace of each saga's event."""
+    rows = await fetch_rows(connection, _query("traces_of_sagas"), {"saga_ids": list(saga_ids)}, _TracedRow)
+    return {row.id: correlation_id_of(row.webhook_id, row.traceparent) for row in rows}
 
 
 async def move_bulk_operation(

@@ -16,6 +16,7 @@ class LeaseReset:
 
     id: int
     saga_id: int
+    subscription_id: int
     status: JobStatus
     worker_id: str | None
     claim_count: int

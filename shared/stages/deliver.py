@@ -21,6 +21,7 @@ from shared.core.outcomes import ErrorCode
 from shared.core.product import USER_AGENT
 from shared.core.saga import JobStatus
 from shared.core.signing import InvalidSecret, decode_secret, sign
+from shared.core.trace import Traced, correlation_id_of, delivery_traceparent
 from shared.stages.batches import run_isolating
 
 
@@ -58,6 +59,7 @@ class ClaimedJob:
     lease_until: datetime
     event_id: int
     webhook_id: UUID
+    traceparent: str | None
     event_type: str
     event_created_at: datetime
     payload: str
@@ -66,6 +68,10 @@ class ClaimedJob:
     timeout_seconds: float | None
     deliverable: bool
     secrets: list[str] | None
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,10 @@ class AttemptResult:
     @property
     def status(self) -> JobStatus:
         return JobStatus.COMPLETED if self.outcome.error_code is None else JobStatus.FAILED
+
+    @property
+    def traced_job(self) -> Traced:
+        return Traced(self.job.id, self.job.correlation_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +174,8 @@ def build_request(
         "hooksaga-event-type": job.event_type,
         "hooksaga-attempt": str(job.attempt_number),
         **_own_headers(job.headers),
+        # Last: a header of this name that was stored before it was reserved must not break the trace.
+        "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
     }
     return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
 
@@ -179,7 +191,7 @@ def _own_headers(stored: str) -> dict[str, str]:
     headers: Any = json.loads(stored)
     if not isinstance(headers, dict):
         raise ValueError("stored headers are not an object")
-    return {str(name): str(value) for name, value in cast(dict[Any, Any], headers).items()}
+    return {str(name).lower(): str(value) for name, value in cast(dict[Any, Any], headers).items()}
 
 
 def _not_sent(error_code: ErrorCode) -> SendOutcome:

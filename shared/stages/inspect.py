@@ -7,6 +7,7 @@ from uuid import UUID
 from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.errors import NotFound
+from shared.core.trace import Traced, correlation_id_of
 from shared.stages.requeue import DeadLetterFilter, filter_params
 
 MAX_SAGAS_SHOWN = 1000
@@ -57,11 +58,16 @@ class EventView:
 
     id: int
     webhook_id: UUID
+    traceparent: str | None
     tenant_id: str
     event_type: str
     created_at: datetime
     payload: str
     sagas: list[SagaView] = field(default_factory=list[SagaView])
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,12 @@ class SagaState:
     id: int
     status: str
     final_error_code: str | None
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def traced(self) -> Traced:
+        return Traced(self.id, correlation_id_of(self.webhook_id, self.traceparent))
 
 
 async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: str | None) -> SagaState:

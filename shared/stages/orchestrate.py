@@ -26,13 +26,17 @@ from shared.core.saga import (
     SagaStatus,
     decide,
 )
+from shared.core.trace import Traced, correlation_id_of
 
 BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SagaMoved:
-    """One saga's move, as committed. job_id is the job that was made, or whose result was taken."""
+    """One saga's move, as committed. job_id is the job that was made, or whose result was taken.
+
+    end_to_end_ms is set when it has been delivered: since its event was accepted, but for requeued ones.
+    """
 
     saga_id: int
     webhook_id: UUID
@@ -45,6 +49,17 @@ class SagaMoved:
     dead_letter_id: int | None = None
     worker_id: str | None = None
     max_retry_limit: int = 0
+    previous_status: SagaStatus | None = None
+    traceparent: str | None = None
+    end_to_end_ms: float | None = None
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+    @property
+    def traced_saga(self) -> Traced:
+        return Traced(self.saga_id, self.correlation_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,8 @@ class _LockedSaga:
     final_error_code: str | None
     subscription_id: int
     webhook_id: UUID
+    traceparent: str | None
+    accepted_at: datetime | None
     max_retry_limit: int | None
     base_delay_seconds: float | None
     now: datetime
@@ -256,7 +273,14 @@ def _moved(
         dead_letter_id=dead_letter_id,
         worker_id=worker_id,
         max_retry_limit=row.policy(defaults).max_retry_limit,
+        previous_status=SagaStatus(row.status),
+        traceparent=row.traceparent,
+        end_to_end_ms=_end_to_end_ms(row) if saga.status is SagaStatus.COMPLETED else None,
     )
+
+
+def _end_to_end_ms(row: _LockedSaga) -> float | None:
+    return None if row.accepted_at is None else (row.now - row.accepted_at).total_seconds() * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,32 +294,7 @@ async def seconds_until_next_attempt(connection: Connection) -> float | None:
     return row.seconds if row else None
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingJob:
-    """A Pending job that delivery is to be told of."""
-
-    job_id: int
-    saga_id: int
-    subscription_id: int
-    attempt_number: int
-
-
-@dataclass(frozen=True, slots=True)
-class _JobIdRow:
-    id: int
-
-
-async def find_undispatched_jobs(
-    connection: Connection, *, redispatch_seconds: float, grace_seconds: float = 30, limit: int = BATCH
-) -> list[WaitingJob]:
-    """SQS mode: Pending jobs that were not sent to a queue, or redispatch_seconds ago.
-
-    A job whose dispatch was not noted is left out while it is younger than grace_seconds: its sender may be at it.
-    """
-    params = {"redispatch_seconds": redispatch_seconds, "grace_seconds": grace_seconds, "limit": limit}
-    return await fetch_rows(connection, _query("find_undispatched_jobs"), params, WaitingJob)
-
-
-async def mark_dispatched(connection: Connection, job_ids: Sequence[int]) -> None:
-    """Note that a message was sent for each job that still waits."""
-    await fetch_rows(connection, _query("mark_dispatched"), {"job_ids": list(job_ids)}, _JobIdRow)
+async def oldest_due_seconds(connection: Connection) -> float:
+    """For how long the saga that is overdue the longest has been due; 0 when none is."""
+    row = await fetch_row(connection, _query("oldest_due"), {}, _Delay)
+    return max(0.0, row.seconds or 0.0) if row else 0.0

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from shared.adapters.database import Connection, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound
+from shared.core.trace import Traced, correlation_id_of
 
 MAX_MATCHED = 1000
 
@@ -19,6 +21,15 @@ class Requeued:
     saga_id: int | None
     created: bool
     reason: str | None
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def traced_sagas(self) -> list[Traced]:
+        """Its saga, where one was made."""
+        if self.saga_id is None:
+            return []
+        return [Traced(self.saga_id, correlation_id_of(self.webhook_id, self.traceparent))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,53 @@ The router never reads payloads, makes jobs or moves sagas; its role cannot.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
-from shared.adapters.database import Connection, fetch_row
+from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
+from shared.core.trace import Traced, correlation_id_of
 
 MAX_EVENTS = 500
 MAX_SAGAS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
-    """The events that left the outbox, and the sagas that were started. One event can have none."""
+class RoutedEvent:
+    """An event that left the outbox, how long it had waited there, and its new sagas, of which it can have none."""
 
-    event_ids: list[int] = field(default_factory=list[int])
-    saga_ids: list[int] = field(default_factory=list[int])
+    id: int
+    webhook_id: UUID
+    traceparent: str | None
+    delay_ms: float
+    saga_ids: list[int]
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
 
 
 @dataclass(frozen=True, slots=True)
-class _RoutedRow:
-    event_ids: list[int] | None
-    saga_ids: list[int] | None
+class Routed:
+    """One batch, in the order of the events' ids."""
+
+    events: list[RoutedEvent] = field(default_factory=list[RoutedEvent])
+
+    @property
+    def event_ids(self) -> list[int]:
+        return [event.id for event in self.events]
+
+    @property
+    def saga_ids(self) -> list[int]:
+        return [saga_id for event in self.events for saga_id in event.saga_ids]
+
+    @property
+    def traced_sagas(self) -> list[Traced]:
+        return [Traced(saga_id, event.correlation_id) for event in self.events for saga_id in event.saga_ids]
+
+
+@dataclass(frozen=True, slots=True)
+class _Age:
+    seconds: float
 
 
 async def route_events(
@@ -36,9 +63,9 @@ async def route_events(
 ) -> Routed:
     """Route one batch of waiting events: those named, or the oldest. Nothing waiting gives empty lists.
 
-    A batch stops growing once it has started `max_sagas`, so call again until event_ids comes back empty.
+    A batch stops growing once it has started `max_sagas`, so call again until no events come back.
     """
-    row = await fetch_row(
+    rows = await fetch_rows(
         connection,
         load_queries("route_events")["route_outbox"],
         {
@@ -46,6 +73,12 @@ async def route_events(
             "max_events": max_events,
             "max_sagas": max_sagas,
         },
-        _RoutedRow,
+        RoutedEvent,
     )
-    return Routed(row.event_ids or [], row.saga_ids or []) if row else Routed()
+    return Routed(rows)
+
+
+async def outbox_age_seconds(connection: Connection) -> float:
+    """How long the first event in the outbox has waited; 0 when all are routed."""
+    row = await fetch_row(connection, load_queries("route_events")["outbox_age"], {}, _Age)
+    return max(0.0, row.seconds) if row else 0.0

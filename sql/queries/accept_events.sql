@@ -3,13 +3,13 @@
 -- two batches with the same keys wait for each other instead of deadlocking. webhook_id is made first: it
 -- ties each answer to its place in the batch.
 WITH input AS MATERIALIZED (
-    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload
+    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
-                  %(external_ids)s::text[], %(payloads)s::text[])
-           WITH ORDINALITY AS t (tenant_id, event_type, source, external_id, payload, position)
+                  %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[])
+           WITH ORDINALITY AS t (tenant_id, event_type, source, external_id, payload, traceparent, position)
 ), inserted AS (
-    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload)
-    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json
+    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent)
+    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent
       FROM input ORDER BY external_id NULLS FIRST, source, tenant_id, position
     ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NOTHING
     RETURNING id, webhook_id, created_at
@@ -19,8 +19,8 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
 
 -- name: find_events_by_key
 -- The events that made an insert do nothing, with whether their content is the same: event type, tenant and
--- payload bytes. A statement of its own, so that it sees what another transaction has committed meanwhile.
-SELECT input.position, e.id, e.webhook_id, e.created_at,
+-- payload bytes; the trace of a repeat is its own. A statement of its own, so that it sees what another transaction has committed meanwhile.
+SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
        e.event_type = input.event_type AND e.payload::text = input.payload AS same_content
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
               %(external_ids)s::text[], %(payloads)s::text[], %(positions)s::bigint[])

@@ -18,6 +18,11 @@ SELECT operation_id, status::text, coalesce(saga_ids, '{}') AS saga_ids, coalesc
   FROM step_bulk_operation(%(passed_by)s::bigint[], %(horizon_seconds)s::float8, %(max_sagas)s::int,
                            %(max_lanes)s::int, %(max_open)s::int);
 
+-- name: traces_of_sagas
+SELECT s.id, e.webhook_id, e.traceparent
+  FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
+ WHERE s.id = ANY (%(saga_ids)s::bigint[]);
+
 -- name: move_bulk_operation
 SELECT move_bulk_operation(%(id)s::bigint, %(tenant_id)s::varchar, %(status)s::bulk_status)::text AS moved;
 

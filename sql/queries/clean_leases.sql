@@ -12,4 +12,4 @@ UPDATE webhook_delivery_jobs j
        lease_until = NULL,
        dispatched_at = NULL
   FROM expired WHERE j.id = expired.id
-RETURNING j.id, j.saga_id, j.status, j.worker_id, j.claim_count, expired.lease_until;
+RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, expired.lease_until;

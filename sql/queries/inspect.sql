@@ -1,5 +1,5 @@
 -- name: show_event
-SELECT id, webhook_id, tenant_id, event_type, created_at, payload::text AS payload FROM events
+SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at, payload::text AS payload FROM events
  WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: sagas_of_event
@@ -59,5 +59,6 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
 SELECT true AS alive;
 
 -- name: show_saga
-SELECT s.id, s.status, s.final_error_code FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
+SELECT s.id, s.status, s.final_error_code, e.webhook_id, e.traceparent
+  FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
  WHERE s.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);

@@ -12,6 +12,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
          ORDER BY id) AS j
  CROSS JOIN LATERAL (
     SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+           e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
            sub.max_retry_limit, sub.base_delay_seconds
       FROM webhook_delivery_sagas s
       JOIN events e ON e.id = s.event_id
@@ -23,6 +24,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
 -- name: lock_finished_jobs_by_id
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
        s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
@@ -34,6 +36,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
 -- name: lock_pending_sagas
 -- Sagas that wait for their first job.
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
   FROM webhook_delivery_sagas s
@@ -46,6 +49,7 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
 -- name: lock_due_retries
 -- Sagas whose wait is over (r01 §10.1: by (status, next_attempt_at)).
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
   FROM webhook_delivery_sagas s
@@ -57,6 +61,7 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
 
 -- name: lock_sagas_by_id
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
   FROM webhook_delivery_sagas s
@@ -132,6 +137,13 @@ SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id FROM jobs
 UNION ALL
 SELECT saga_id, NULL, id FROM dead;
 
+-- name: oldest_due
+-- Seconds since the saga that is overdue the longest was due; null or negative when none is.
+SELECT extract(epoch FROM now() - min(next_attempt_at))::float8 AS seconds
+  FROM (SELECT min(next_attempt_at) AS next_attempt_at FROM webhook_delivery_sagas WHERE status = 'Pending'
+        UNION ALL
+        SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS first_of_each;
+
 -- name: next_attempt_delay
 -- Seconds until the next waiting saga is due; null when none waits. A paced first attempt waits too.
 SELECT extract(epoch FROM least(
@@ -141,14 +153,20 @@ SELECT extract(epoch FROM least(
 
 -- name: find_undispatched_jobs
 -- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out.
-(SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
-  WHERE status = 'Pending' AND dispatched_at IS NULL
-    AND created_at < now() - make_interval(secs => %(grace_seconds)s)
-  LIMIT %(limit)s)
-UNION ALL
-(SELECT id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
-  WHERE status = 'Pending' AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
-  ORDER BY dispatched_at LIMIT %(limit)s);
+WITH waiting AS MATERIALIZED (
+    (SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+      WHERE status = 'Pending' AND dispatched_at IS NULL
+        AND created_at < now() - make_interval(secs => %(grace_seconds)s)
+      LIMIT %(limit)s)
+    UNION ALL
+    (SELECT id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+      WHERE status = 'Pending' AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
+      ORDER BY dispatched_at LIMIT %(limit)s)
+)
+SELECT w.job_id, w.saga_id, w.subscription_id, w.attempt_number, e.webhook_id, e.traceparent
+  FROM waiting w
+  JOIN webhook_delivery_sagas s ON s.id = w.saga_id
+  JOIN events e ON e.id = s.event_id;
 
 -- name: mark_dispatched
 WITH sent AS MATERIALIZED (

@@ -1,5 +1,9 @@
 -- name: requeue_dead_letters
-SELECT dead_letter_id, saga_id, created, reason FROM requeue_dead_letter(%(dead_letter_ids)s::bigint[]);
+SELECT r.dead_letter_id, r.saga_id, r.created, r.reason, e.webhook_id, e.traceparent
+  FROM requeue_dead_letter(%(dead_letter_ids)s::bigint[]) AS r
+  JOIN dead_letters d ON d.id = r.dead_letter_id
+  JOIN events e ON e.id = d.event_id
+ ORDER BY r.dead_letter_id;
 
 -- name: match_dead_letters
 -- The dead letters that a filter means, oldest first; those already requeued are left out.

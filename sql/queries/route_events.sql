@@ -2,13 +2,16 @@
 -- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
 -- nothing (r04 §3). Repeating it makes no second saga. The batch ends where its fan-out would pass
 -- max_sagas, so that events with very many subscriptions still fit in one transaction each. What the statement
--- saw is written down per event, for `explain`; an event that is routed again keeps its first decision.
+-- saw is written down per event, for `explain`; an event that is routed again keeps its first decision. The
+-- answer has one row per event, put together by grouping: a join of the two steps would compare every event with
+-- every saga.
 WITH taken AS MATERIALIZED (
     SELECT event_id FROM routing_outbox
      WHERE %(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[])
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
-    SELECT e.id, e.tenant_id, e.event_type, e.created_at FROM taken JOIN events e ON e.id = taken.event_id
+    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at
+      FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
     SELECT kind.tenant_id, kind.event_type, (
                SELECT count(*) FROM subscriptions s
@@ -17,7 +20,7 @@ WITH taken AS MATERIALIZED (
            ) AS size
       FROM (SELECT DISTINCT tenant_id, event_type FROM candidate) AS kind
 ), chosen AS MATERIALIZED (
-    SELECT id, tenant_id, event_type, created_at
+    SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at
       FROM (SELECT c.*, sum(f.size) OVER (ORDER BY c.id) - f.size AS sagas_before
               FROM candidate c JOIN fan_out f USING (tenant_id, event_type)) AS counted
      WHERE sagas_before <= %(max_sagas)s
@@ -39,6 +42,21 @@ WITH taken AS MATERIALIZED (
      GROUP BY event_id ORDER BY event_id
     ON CONFLICT DO NOTHING
 ), done AS (
-    DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id RETURNING o.event_id
+    DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id
+    RETURNING chosen.id, chosen.webhook_id, chosen.traceparent, chosen.created_at
+), saga_ids AS MATERIALIZED (
+    SELECT event_id, array_agg(id ORDER BY id) AS ids FROM started GROUP BY event_id
+), joined AS (
+    SELECT id, webhook_id, traceparent, created_at, NULL::bigint[] AS saga_ids FROM done
+    UNION ALL
+    SELECT event_id, NULL, NULL, NULL, ids FROM saga_ids
 )
-SELECT (SELECT array_agg(event_id) FROM done) AS event_ids, (SELECT array_agg(id) FROM started) AS saga_ids;
+SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS webhook_id,
+       min(traceparent) AS traceparent,
+       extract(epoch FROM clock_timestamp() - min(created_at))::float8 * 1000 AS delay_ms,
+       coalesce(max(saga_ids), '{}') AS saga_ids
+  FROM joined GROUP BY id ORDER BY id;
+
+-- name: outbox_age
+-- Seconds since the first event in the outbox was accepted; no row when all are routed.
+SELECT extract(epoch FROM now() - created_at)::float8 AS seconds FROM routing_outbox ORDER BY event_id LIMIT 1;

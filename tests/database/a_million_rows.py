@@ -77,7 +77,7 @@ _STATEMENTS: tuple[LiteralString, ...] = (
        SELECT 3000000 + n, 1, 2, now(), now() FROM generate_series(1, 300000) AS n""",
     """INSERT INTO webhook_delivery_jobs
               (saga_id, subscription_id, attempt_number, attempt_at, created_at, dispatched_at)
-       SELECT 4000000 + n, 2 + n % 10, 1 + n / 10, now(), now() - interval '1 hour',
+       SELECT 500000 + n, 2 + n % 10, 1 + n / 10, now(), now() - interval '1 hour',
               CASE WHEN n % 2 = 0 THEN now() - interval '1 hour' END
          FROM generate_series(0, 19) AS n""",
     # a month of finished jobs, a thousand leases of which ten are over, ten results that nobody took yet

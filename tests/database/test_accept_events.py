@@ -226,3 +226,21 @@ async def test_when_the_connection_dies_nothing_was_accepted(ingest: Connection,
 
 async def test_no_events_are_no_error(ingest: Connection) -> None:
     assert await accept_events(ingest, []) == []
+
+
+async def test_the_trace_is_kept_and_a_repeat_in_another_trace_is_a_repeat(
+    ingest: Connection, seed: Seed
+) -> None:
+    first_trace, other_trace = (f"00-{letter * 32}-{'1' * 16}-01" for letter in "ab")
+    told: list[AcceptedEvent] = []
+    for draft in (keyed(traceparent=first_trace), keyed(traceparent=other_trace), keyed()):
+        told += accepted(await accept_events(ingest, [draft]))
+    assert [event.duplicate for event in told] == [False, True, True]
+    assert {event.traced for event in told} == {(told[0].id, "a" * 32)}
+    assert await seed.value("SELECT traceparent FROM events") == first_trace
+
+
+async def test_an_event_without_a_trace_is_one(ingest: Connection, seed: Seed) -> None:
+    (event,) = accepted(await accept_events(ingest, [keyed(None)]))
+    assert event.traced == (event.id, event.webhook_id.hex)
+    assert await seed.value("SELECT traceparent FROM events") is None

@@ -7,7 +7,7 @@ control at the end runs the real stages as the real roles: a role that could do 
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Role
+from shared.adapters.database import Connection, Role
 from shared.core.address_policy import AddressPolicy
 from shared.core.event_input import EventDraft
 from shared.core.models import NewSubscription, SubscriptionChange
@@ -193,6 +193,28 @@ DENIED: dict[Role, list[str]] = {
     ],
 }
 
+DENIED[Role.OBSERVER] = [
+    "SELECT id FROM events",
+    "SELECT payload FROM events",
+    "SELECT event_id FROM routing_outbox",
+    "SELECT id FROM subscriptions",
+    "SELECT headers FROM subscriptions",
+    "SELECT id FROM webhook_delivery_sagas",
+    "SELECT id FROM webhook_delivery_jobs",
+    "SELECT response_body FROM webhook_delivery_jobs",
+    "SELECT id FROM dead_letters",
+    INSERT_EVENT,
+    INSERT_SUBSCRIPTION,
+    INSERT_SAGA,
+    INSERT_JOB,
+    INSERT_DEAD_LETTER,
+    "DELETE FROM routing_outbox",
+    "UPDATE webhook_delivery_sagas SET status = 'Completed'",
+    "UPDATE webhook_delivery_jobs SET status = 'Leased'",
+    "CREATE VIEW mine AS SELECT 1",
+    "CREATE OR REPLACE VIEW outbox_age AS SELECT 1",
+]
+
 DENIED_TO_ALL = [
     INSERT_HISTORY,
     "UPDATE subscription_history SET active = true",
@@ -242,9 +264,17 @@ def both(denied: dict[Role, list[str]]) -> list[tuple[Role, str]]:
     return [(role, statement) for role, statements in denied.items() for statement in statements]
 
 
+async def log_in(connect: Connect, role: Role) -> Connection:
+    """The observer's transactions only read unless it says otherwise, which nothing keeps it from saying."""
+    connection = await connect(role)
+    if role is Role.OBSERVER:
+        await connection.execute("SET default_transaction_read_only = off")
+    return connection
+
+
 @pytest.mark.parametrize(("role", "statement"), both(DENIED))
 async def test_a_role_is_refused(connect: Connect, role: Role, statement: str) -> None:
-    connection = await connect(role)
+    connection = await log_in(connect, role)
     with pytest.raises(errors.InsufficientPrivilege):
         await connection.execute(statement.encode())
 
@@ -252,7 +282,7 @@ async def test_a_role_is_refused(connect: Connect, role: Role, statement: str) -
 @pytest.mark.parametrize("statement", DENIED_TO_ALL)
 async def test_every_role_is_refused(connect: Connect, statement: str) -> None:
     for role in FUNCTION_ROLES:
-        connection = await connect(role)
+        connection = await log_in(connect, role)
         with pytest.raises(errors.InsufficientPrivilege):
             await connection.execute(statement.encode())
 
@@ -291,6 +321,16 @@ async def test_every_role_has_timeouts_without_session_settings(connect: Connect
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
             shown = await (await connection.execute("SELECT current_setting(%s)", [name])).fetchone()
             assert shown not in (None, ("0",), ("",)), (role, name)
+
+
+async def test_what_the_observer_does_only_reads_and_ends_soon(connect: Connect) -> None:
+    connection = await connect(Role.OBSERVER)
+    with pytest.raises(errors.ReadOnlySqlTransaction):
+        await connection.execute("CREATE TEMPORARY TABLE mine (id bigint)")
+    limits = (
+        "SELECT current_setting('statement_timeout'), rolconnlimit FROM pg_roles WHERE rolname = 'observer'"
+    )
+    assert await (await connection.execute(limits)).fetchone() == ("10s", 10)
 
 
 # The positive control: what each role is for, done by the real stage as that role.

@@ -77,10 +77,10 @@ async def test_the_columns_are_those_that_the_database_grants(seed: Seed) -> Non
     assert written_columns() == await granted_columns(seed)
 
 
-async def test_every_table_and_open_function_has_a_row(seed: Seed) -> None:
+async def test_every_table_and_view_has_a_row(seed: Seed) -> None:
     objects = await seed.rows(
         "SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-        " AND relkind = 'r' AND relname NOT LIKE '%%yoyo%%'"
+        " AND relkind IN ('r', 'v') AND relname NOT LIKE '%%yoyo%%'"
     )
     assert {row["name"] for row in objects} <= {row[0] for row in table_under("Who may do what")}
 
@@ -97,3 +97,25 @@ async def test_functions_with_their_owners_rights_fix_their_search_path(seed: Se
         " AND NOT coalesce(proconfig::text LIKE '%%search_path=pg_catalog%%', false)"
     )
     assert loose == []
+
+
+async def test_views_let_no_function_of_their_reader_see_what_they_leave_out(seed: Seed) -> None:
+    views = await seed.rows(
+        "SELECT relname::text AS name, coalesce(reloptions::text, '') AS options,"
+        " obj_description(oid, 'pg_class') AS meaning"
+        " FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"
+    )
+    assert len(views) == 5
+    for view in views:
+        assert "security_barrier=true" in view["options"], view
+        assert "security_invoker" not in view["options"], view
+        assert view["meaning"], view
+
+
+async def test_every_column_of_a_view_says_what_it_means(seed: Seed) -> None:
+    silent = await seed.rows(
+        "SELECT c.relname::text, a.attname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+        " WHERE c.relkind = 'v' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0"
+        " AND col_description(c.oid, a.attnum) IS NULL"
+    )
+    assert silent == []

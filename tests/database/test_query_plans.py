@@ -63,6 +63,7 @@ def accepted(first: int, count: int) -> dict[str, Any]:
         "sources": [""] * count,
         "external_ids": [f"key-{first + 2 * n}" for n in range(count)],
         "payloads": ['{"n": 1}'] * count,
+        "traceparents": [None] * count,
     }
 
 
@@ -195,7 +196,10 @@ HOT = [
         Role.INGEST,
         "accept_events",
         "find_events_by_key",
-        {**KNOWN_KEYS, "positions": list(range(1, 101))},
+        {
+            **{name: some for name, some in KNOWN_KEYS.items() if name != "traceparents"},
+            "positions": [*range(1, 101)],
+        },
         answers=100,
     ),
     # Twenty events with fifty subscriptions each: a thousand sagas, each checked against both its parents.
@@ -204,7 +208,7 @@ HOT = [
         "route_events",
         "route_outbox",
         {"event_ids": None, "max_events": 20, "max_sagas": 20_000},
-        answers=1,
+        answers=20,
         rows=6_000,
         buffers=60_000,
     ),
@@ -213,7 +217,7 @@ HOT = [
         "route_events",
         "route_outbox",
         {"event_ids": [700_000, 800_000], "max_events": 500, "max_sagas": 20_000},
-        answers=1,
+        answers=2,
         rows=600,
         buffers=6_000,
     ),
@@ -320,6 +324,24 @@ HOT = [
     subscription("subscription_backlog", 77, most=10_000, rows=1_500),
 ]
 
+
+def observe(query: str, params: dict[str, Any] | None = None, **limits: int) -> Hot:
+    return Hot(Role.OBSERVER, "observe", query, params or {}, **limits)
+
+
+# What is counted is read, but from an index that holds nothing else, or as the leases that there are.
+HOT += [
+    Hot(Role.ROUTER, "route_events", "outbox_age", {}, answers=1),
+    orchestrate("oldest_due", {}, answers=1),
+    observe("outbox_age", answers=1),
+    observe("oldest_due_saga", answers=1),
+    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=0, buffers=15_000),
+    observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
+    observe("gauges", answers=1, rows=1_200, buffers=20_000),
+]
+
+LAST_HOUR = observe("deliveries_per_minute", rows=600)
+
 HOT_STAGES = (
     "accept_events",
     "route_events",
@@ -328,6 +350,7 @@ HOT_STAGES = (
     "clean_leases",
     "explain",
     "attempt_log",
+    "observe",
 )
 
 
@@ -410,6 +433,16 @@ def test_an_events_routing_is_found_by_its_public_id(plans: DatabaseAddress) -> 
     assert cost.rows <= 20  # the planner looks at the ends of the three indexes
 
 
+def test_the_last_hour_is_read_and_no_more(plans: DatabaseAddress) -> None:
+    """An hour that does not begin on the minute has a part of one more."""
+    with psycopg.connect(role_conninfo(plans, Role.OBSERVER), autocommit=True) as connection:
+        cost = measure_once(connection, LAST_HOUR)
+    assert cost.scanned == set()
+    assert cost.answers in (60, 61)
+    assert cost.rows <= LAST_HOUR.rows
+    assert cost.buffers <= LAST_HOUR.buffers
+
+
 def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
     """Every row of the outbox is open work, so that one may be read as a table."""
     with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
@@ -419,5 +452,5 @@ def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
 
 
 def test_every_hot_query_is_measured() -> None:
-    measured = {(hot.stage, hot.query) for hot in HOT} | {("explain", "show_routing")}
+    measured = {(hot.stage, hot.query) for hot in [*HOT, LAST_HOUR]} | {("explain", "show_routing")}
     assert measured >= {(stage, query) for stage in HOT_STAGES for query in load_queries(stage)}

@@ -7,7 +7,7 @@ from psycopg import errors
 
 from shared.adapters.database import Connection, Role
 from shared.core.event_input import EventDraft
-from shared.stages.route_events import Routed, route_events
+from shared.stages.route_events import Routed, outbox_age_seconds, route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
 
@@ -47,6 +47,10 @@ async def test_type_and_tenant_match_exactly(router: Connection, seed: Seed) -> 
     assert await receivers(seed, event_id) == [right]
 
 
+def ids(routed: Routed) -> tuple[list[int], list[int]]:
+    return routed.event_ids, routed.saga_ids
+
+
 @pytest.mark.parametrize(
     "unfit",
     ["active = false", "verified = false", "deleted_at = now()", "active = false, verified = false"],
@@ -57,7 +61,7 @@ async def test_a_subscription_that_takes_nothing_gets_no_saga(
     await seed.subscription("a")
     await seed.connection.execute(f"UPDATE subscriptions SET {unfit}".encode())
     event_id = await seed.event("a")
-    assert await route_events(router) == Routed([event_id], [])
+    assert ids(await route_events(router)) == ([event_id], [])
     assert await seed.value("SELECT count(*) FROM routing_outbox") == 0
 
 
@@ -104,7 +108,7 @@ async def test_routing_an_event_again_makes_no_second_saga(router: Connection, s
     await seed.connection.execute(
         "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
     )
-    assert await route_events(router, event_ids=[event_id]) == Routed([event_id], [])
+    assert ids(await route_events(router, event_ids=[event_id])) == ([event_id], [])
     assert len(await receivers(seed, event_id)) == 1
 
 
@@ -131,8 +135,7 @@ async def test_routers_at_once_route_each_event_once(connect: Connect, seed: See
     async def drain(connection: Connection) -> Routed:
         mine = Routed()
         while (batch := await route_events(connection, max_events=25)).event_ids:
-            mine.event_ids.extend(batch.event_ids)
-            mine.saga_ids.extend(batch.saga_ids)
+            mine.events.extend(batch.events)
         return mine
 
     routed = await asyncio.gather(*map(drain, crowd))
@@ -196,3 +199,41 @@ async def test_one_event_wider_than_the_bound_is_routed_all_the_same(router: Con
 
 async def test_nothing_waiting_is_no_error(router: Connection) -> None:
     assert await route_events(router) == Routed()
+
+
+async def test_each_event_comes_with_its_own_sagas_trace_and_delay(router: Connection, seed: Seed) -> None:
+    for _ in range(2):
+        await seed.subscription("two")
+    await seed.subscription("one")
+    traced = f"00-{'a' * 32}-{'b' * 16}-01"
+    two, none, one = await seed.accept(
+        EventDraft("two", "{}", traceparent=traced), EventDraft("none", "{}"), EventDraft("one", "{}")
+    )
+    await seed.rewrite("UPDATE events SET created_at = now() - interval '1 hour' WHERE id = %s", [none.id])
+    routed = await route_events(router)
+    assert [event.id for event in routed.events] == [two.id, none.id, one.id]
+    assert [len(event.saga_ids) for event in routed.events] == [2, 0, 1]
+    assert [event.correlation_id for event in routed.events] == [
+        "a" * 32,
+        none.webhook_id.hex,
+        one.webhook_id.hex,
+    ]
+    owners = await seed.rows("SELECT id, event_id FROM webhook_delivery_sagas")
+    assert {(saga, event.id) for event in routed.events for saga in event.saga_ids} == {
+        (row["id"], row["event_id"]) for row in owners
+    }
+    assert [3_600_000 <= event.delay_ms < 3_700_000 for event in routed.events] == [False, True, False]
+    assert all(event.delay_ms >= 0 for event in routed.events)
+
+
+async def test_the_age_of_the_outbox_is_that_of_its_first_event(router: Connection, seed: Seed) -> None:
+    assert await outbox_age_seconds(router) == 0
+    await seed.event("a")
+    await seed.event("a")
+    await seed.rewrite(
+        "UPDATE routing_outbox SET created_at = now() - interval '90 seconds'"
+        " WHERE event_id = (SELECT min(id) FROM events)"
+    )
+    assert 90 <= await outbox_age_seconds(router) < 100
+    await route_events(router)
+    assert await outbox_age_seconds(router) == 0

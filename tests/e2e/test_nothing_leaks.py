@@ -201,6 +201,15 @@ def test_nothing_planted_is_in_any_refusal(story: Story) -> None:
         assert [word for word in [*words, PAYLOAD] if word in text] == [], answer
 
 
+def test_nothing_planted_is_in_the_metrics(up: UpProcess, story: Story) -> None:
+    """Nor anything else that tells one event or subscription from another."""
+    page = up.api.with_key(None).get("/metrics").body.decode()
+    assert "hooksaga_delivery_failed_total" in page
+    words = [PAYLOAD, QUERY, PATH, HEADER, ANSWER, IDEMPOTENCY, WRONG_KEY, KEY, "leak", "evt_", "127.0.0.1"]
+    words += [secret.removeprefix("whsec_") for secret in story.secrets]
+    assert [word for word in words if word in page] == []
+
+
 def test_no_secret_is_shown_after_creation(up: UpProcess, story: Story) -> None:
     for target in ("/v1/subscriptions", "/v1/dead-letters", "/v1/stats"):
         text = up.api.get(target).body.decode()

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, LiteralString, cast
+from uuid import UUID
 
 VARIABLE = "FAULTS_SABOTAGE"
 
@@ -52,7 +53,7 @@ def _outbox_first() -> None:
           JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
            AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= e.created_at
          WHERE e.id = ANY (%(event_ids)s::bigint[])
-        ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING RETURNING id"""
+        ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING RETURNING event_id, id"""
 
     async def route_in_two_steps(connection: Any, **_: Any) -> Any:
         taken = await connection.execute("DELETE FROM routing_outbox RETURNING event_id")
@@ -61,7 +62,15 @@ def _outbox_first() -> None:
             return await route(connection, event_ids=[])
         await connection.execute(MARK)  # the process may die here
         started = await connection.execute(start, {"event_ids": event_ids})
-        return route_events.Routed(event_ids, [row[0] for row in await started.fetchall()])
+        sagas = [tuple(row) for row in await started.fetchall()]
+        return route_events.Routed(
+            [
+                route_events.RoutedEvent(
+                    one, UUID(int=one), None, 0.0, [saga for event, saga in sagas if event == one]
+                )
+                for one in event_ids
+            ]
+        )
 
     route_events.route_events = route_in_two_steps
 

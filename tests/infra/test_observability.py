@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
 from infra.deployment_diagram import PAGE, diagram, page_with
+from shared.runtime.emf import NAMESPACE
+from shared.runtime.metrics import Metric
 from tests.infra.conftest import ROOT
 from tests.infra.deployment import Deployment
 
@@ -39,6 +41,41 @@ def test_what_is_given_up_raises_an_alarm(anywhere: Deployment, queue: str) -> N
         for dimension in one["Properties"]["Dimensions"]
     }
     assert anywhere.queue(f"{queue}-redrive") in watched
+
+
+def test_alarms_on_our_own_metrics_watch_what_a_function_of_this_deployment_writes(
+    anywhere: Deployment,
+) -> None:
+    names = {one["FunctionName"] for one in anywhere.functions.values()}
+    watched = [
+        one["Properties"]
+        for one in anywhere.of_type("AWS::CloudWatch::Alarm").values()
+        if one["Properties"].get("Namespace") == NAMESPACE
+    ]
+    assert {one["MetricName"] for one in watched} == {
+        Metric.LEASES_RESET,
+        Metric.SAGAS_DEAD_LETTERED,
+        Metric.DEAD_TASK_EVENT_PUBLISH_FAILED,
+        Metric.OUTBOX_AGE,
+        Metric.OLDEST_DUE_SAGA_AGE,
+    }
+    for one in watched:
+        (dimension,) = one["Dimensions"]
+        assert dimension["Name"] == "service"
+        assert dimension["Value"] in names, one
+
+
+def test_the_dashboard_shows_every_metric(dev: Deployment) -> None:
+    (board,) = dev.of_type("AWS::CloudWatch::Dashboard").values()
+    shown = dev.text(board["Properties"]["DashboardBody"])
+    exceptional = {Metric.LEASES_RESET, Metric.DEAD_TASK_EVENT_PUBLISH_FAILED}
+    assert [metric for metric in Metric if metric not in exceptional and f'"{metric}"' not in shown] == []
+
+
+def test_functions_and_gateway_write_traces(on_aws: Deployment) -> None:
+    assert {one["TracingConfig"]["Mode"] for one in on_aws.functions.values()} == {"Active"}
+    stages = on_aws.of_type("AWS::ApiGateway::Stage").values()
+    assert [one["Properties"]["TracingEnabled"] for one in stages] == [True]
 
 
 def test_an_operator_is_told_the_next_command(anywhere: Deployment) -> None:

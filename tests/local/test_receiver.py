@@ -237,7 +237,7 @@ async def test_a_secret_that_is_none_is_refused(client: aiohttp.ClientSession, b
 
 
 async def test_what_came_in_can_be_read_back(client: aiohttp.ClientSession) -> None:
-    async with client.post("/ok", data=BODY, headers=signed(BODY)) as response:
+    async with client.post("/ok", data=BODY, headers={**signed(BODY), "traceparent": "00-a"}) as response:
         assert response.status == 200
     await post(client, "/down")
     async with client.get("/_received?path=/ok") as response:
@@ -247,6 +247,7 @@ async def test_what_came_in_can_be_read_back(client: aiohttp.ClientSession) -> N
     assert one.pop("arrived_at") == pytest.approx(time.time(), abs=10)
     assert one == {
         "path": "/ok",
+        "traceparent": "00-a",
         "webhook_id": "evt_1",
         "event_type": "order.paid",
         "attempt": "2",

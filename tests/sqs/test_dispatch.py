@@ -12,11 +12,16 @@ from shared.adapters.queues import Outgoing, Queue, Queues, Sent
 from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import DeadTaskEvent, SagaMessage
 from shared.core.saga import SagaStatus
+from shared.core.trace import Traced
 from shared.runtime import dispatch
 from shared.stages.bulk_operations import BulkStep
-from shared.stages.orchestrate import SagaMoved, WaitingJob
+from shared.stages.orchestrate import SagaMoved
+from shared.stages.undispatched import WaitingJob
 from tests.conftest import SessionOf
 from tests.database.seed import Seed
+
+EVENT = UUID("01a21f3b-ea21-7df2-8880-a4e8e3eb3d94")
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 class RecordingQueues(Queues):
@@ -43,7 +48,7 @@ class BrokenSession(Session):
 def moved(status: SagaStatus, **changes: Any) -> SagaMoved:
     usual: dict[str, Any] = {
         "saga_id": 7,
-        "webhook_id": UUID("01a21f3b-ea21-7df2-8880-a4e8e3eb3d94"),
+        "webhook_id": EVENT,
         "subscription_id": 3,
         "status": status,
         "attempt_count": 2,
@@ -127,8 +132,8 @@ async def test_retries_and_deaths_are_told_before_the_database_can_fail() -> Non
 async def test_only_jobs_that_were_taken_count_as_told(seed: Seed, session_of: SessionOf) -> None:
     first, retry = await seed.job(), await seed.job()
     waiting = [
-        WaitingJob(first, 1, subscription_id=21, attempt_number=1),
-        WaitingJob(retry, 2, subscription_id=22, attempt_number=2),
+        WaitingJob(first, 1, subscription_id=21, attempt_number=1, webhook_id=EVENT, traceparent=None),
+        WaitingJob(retry, 2, subscription_id=22, attempt_number=2, webhook_id=EVENT, traceparent=None),
     ]
     queues = RecordingQueues(Queue.DELIVERY_RETRY)
     told = await dispatch.dispatch_jobs(queues, session_of(Role.ORCHESTRATOR), waiting)
@@ -142,7 +147,9 @@ async def test_only_jobs_that_were_taken_count_as_told(seed: Seed, session_of: S
 
 async def test_a_paced_saga_is_told_of_when_it_is_due() -> None:
     queues = RecordingQueues()
-    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5, 6, 7], [-0.5, 0.05, 74.9]))
+    await dispatch.tell_orchestrator_of_step(
+        queues, BulkStep(1, "Running", [5, 6, 7], [-0.5, 0.05, 74.9]), {5: TRACE}
+    )
     assert [(queue, message.body, message.delay_seconds) for queue, message in queues.sent] == [
         (Queue.ORCHESTRATION, SagaMessage(saga_id=saga_id), delay)
         for saga_id, delay in ((5, 0), (6, 1), (7, 75))
@@ -151,5 +158,27 @@ async def test_a_paced_saga_is_told_of_when_it_is_due() -> None:
 
 async def test_a_paced_saga_whose_message_is_not_taken_is_left_to_the_sweep() -> None:
     queues = RecordingQueues(Queue.ORCHESTRATION)
-    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5], [0.0]))
+    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5], [0.0]), {})
     assert queues.sent == []
+
+
+async def test_everything_that_follows_from_an_event_is_in_its_trace() -> None:
+    queues, traceparent = RecordingQueues(), f"00-{TRACE}-00f067aa0ba902b7-01"
+    moves = [
+        moved(status, traceparent=traceparent)
+        for status in (SagaStatus.IN_PROGRESS, SagaStatus.PENDING_RETRY, SagaStatus.DEAD_LETTERED)
+    ]
+    with pytest.raises(DatabaseUnavailable):
+        await tell(queues, *moves)
+    await dispatch.tell_router(queues, [Traced(1, TRACE)])
+    await dispatch.tell_orchestrator_of_sagas(queues, [Traced(1, TRACE)])
+    await dispatch.tell_orchestrator_of_results(queues, [Traced(1, TRACE)])
+    await dispatch.ask_to_cancel(queues, Traced(1, TRACE))
+    assert {message.correlation_id for _, message in queues.sent} == {TRACE}
+    assert len(queues.sent) == 7
+
+
+async def test_without_a_trace_messages_have_the_events_own() -> None:
+    queues = RecordingQueues()
+    await tell(queues, moved(SagaStatus.DEAD_LETTERED))
+    assert [message.correlation_id for _, message in queues.sent] == [EVENT.hex]

@@ -47,6 +47,17 @@ async def test_more_than_ten_messages_all_arrive_with_their_group(sqs: SqsApi, a
     assert groups == {"0", "1", "2"}
 
 
+async def test_the_trace_goes_beside_the_body_of_its_message(sqs: SqsApi, aws_environment: str) -> None:
+    url = await sqs.create_queue(new_name("traced"))
+    messages = [Outgoing(SagaMessage(saga_id=number), correlation_id=f"{number:032x}") for number in (1, 2)]
+    await Queues({Queue.ORCHESTRATION: url}).send(Queue.ORCHESTRATION, messages)
+    arrived = await received(sqs, url, 2)
+    assert {
+        json.loads(one["Body"])["saga_id"]: one["MessageAttributes"]["correlation_id"]["StringValue"]
+        for one in arrived
+    } == {1: f"{1:032x}", 2: f"{2:032x}"}
+
+
 async def test_a_delayed_message_comes_when_it_is_due(sqs: SqsApi, aws_environment: str) -> None:
     url = await sqs.create_queue(new_name("delayed"))
     started = time.monotonic()

@@ -72,3 +72,32 @@ def test_the_answer_names_exactly_those_that_come_back() -> None:
         "batchItemFailures": [{"itemIdentifier": "m1"}, {"itemIdentifier": "m2"}]
     }
     assert failures([]) == {"batchItemFailures": []}
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "correlation_id"),
+    [
+        ({"correlation_id": {"stringValue": TRACE, "dataType": "String"}}, TRACE),
+        ({"correlation_id": {"stringValue": f"{TRACE}\n", "dataType": "String"}}, None),
+        ({"correlation_id": {"stringValue": "x" * 1000, "dataType": "String"}}, None),
+        ({"correlation_id": {"binaryValue": "eA==", "dataType": "Binary"}}, None),
+        ({"other": {"stringValue": TRACE, "dataType": "String"}}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_message_says_its_trace_or_none(
+    attributes: dict[str, Any] | None, correlation_id: str | None
+) -> None:
+    event = batch('{"event_id": 1}')
+    event["Records"][0]["messageAttributes"] = attributes
+    (message,) = read_messages(event, RoutingMessage)
+    assert message.correlation_id == correlation_id
+
+
+def test_a_batch_without_attributes_is_read_as_well() -> None:
+    (message,) = read_messages(batch('{"event_id": 1}'), RoutingMessage)
+    assert message.correlation_id is None

@@ -39,6 +39,7 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
         lease_until=now,
         event_id=1,
         webhook_id=WEBHOOK_ID,
+        traceparent=None,
         event_type="order.created",
         event_created_at=now,
         payload="{}",
@@ -60,6 +61,7 @@ def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version
         webhook_id=event_id_text(WEBHOOK_ID),
         event_type="order.created",
         attempt_number=3,
+        traceparent=sent["traceparent"],
     )
     secret = {"webhook-signature", "authorization", "x-shop"}
     assert list(told) == [name for name in sent if name != "user-agent"]
@@ -70,6 +72,6 @@ def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version
 def test_a_broken_own_header_never_shows_a_value() -> None:
     """A stored header by the name of one of ours was sent instead of it: what it held is masked all the same."""
     told = masked_headers(
-        SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1
+        SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1, traceparent=""
     )
     assert told["webhook-id"] == MASK

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from shared.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
 from shared.core.errors import InvalidInput, NotFound
 from shared.core.models import rfc3339
+from shared.core.trace import delivery_traceparent
 from shared.runtime.cursors import moment_at, read_cursor, write_cursor
 from shared.runtime.http_api import (
     DEFAULT_LIMIT,
@@ -188,6 +189,9 @@ def whole_attempt_content(attempt: WholeAttempt) -> dict[str, Any]:
         webhook_id=event_id_text(attempt.webhook_id),
         event_type=attempt.event_type,
         attempt_number=attempt.attempt_number,
+        traceparent=delivery_traceparent(
+            attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
+        ),
     )
     return {
         **attempt_content(attempt),

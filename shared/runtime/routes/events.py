@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from starlette.requests import Request
@@ -15,6 +15,7 @@ from shared.core.attempts import masked_headers, trigger_of
 from shared.core.errors import HooksagaError, InvalidInput, NotFound
 from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
+from shared.core.trace import delivery_traceparent
 from shared.runtime.http_api import (
     Caller,
     authorize,
@@ -27,6 +28,7 @@ from shared.runtime.http_api import (
     root_path_of,
     services_of,
 )
+from shared.runtime.request_trace import traceparent_of
 from shared.runtime.routing_answer import event_routing_content, read_place, routing_content
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent
@@ -50,22 +52,29 @@ async def post_event(request: Request) -> Response:
     return json_response(_accepted(answer), 200 if answer.duplicate else 202)
 
 
+class _Given(TypedDict):
+    """What every form of an event is read with."""
+
+    max_bytes: int
+    tenant_id: str | None
+    traceparent: str | None
+
+
 async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     max_bytes = services_of(request).settings.payload_max_bytes
     keys = request.headers.getlist("idempotency-key")
+    given = _Given(max_bytes=max_bytes, tenant_id=caller.tenant_id, traceparent=traceparent_of(request))
     is_structured = media_type_of(request) == cloud_events.STRUCTURED_TYPE
     if not is_structured and "ce-specversion" not in request.headers:
         body = await read_body(request, max_bytes)
-        return read_event(body, max_bytes=max_bytes, idempotency_keys=keys, tenant_id=caller.tenant_id)
+        return read_event(body, idempotency_keys=keys, **given)
     if keys:
         rule = "a CloudEvent has its key in source and id; leave Idempotency-Key out"
         raise InvalidInput("invalid_idempotency_key", rule, field="Idempotency-Key", status=422)
     if is_structured:
         body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
-        return cloud_events.read_structured(body, max_bytes=max_bytes, tenant_id=caller.tenant_id)
-    return cloud_events.read_binary(
-        request.headers, await read_body(request, max_bytes), max_bytes=max_bytes, tenant_id=caller.tenant_id
-    )
+        return cloud_events.read_structured(body, **given)
+    return cloud_events.read_binary(request.headers, await read_body(request, max_bytes), **given)
 
 
 async def post_batch(request: Request) -> Response:
@@ -77,6 +86,7 @@ async def post_batch(request: Request) -> Response:
         max_bytes=BATCH_MAX_BYTES,
         item_max_bytes=services.settings.payload_max_bytes,
         tenant_id=caller.tenant_id,
+        traceparent=traceparent_of(request),
     )
     answers = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
     in_order = [next(answers) if isinstance(item, EventDraft) else item for item in items]
@@ -149,6 +159,7 @@ def event_json(view: EventView, routing: Routing) -> str:
             "event_type": view.event_type,
             "tenant_id": view.tenant_id,
             "created_at": rfc3339(view.created_at),
+            "correlation_id": view.correlation_id,
             "sagas": [_saga(view, saga) for saga in view.sagas],
             "routing": routing_content(routing),
         }
@@ -175,6 +186,7 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> dict[
         webhook_id=event_id_text(view.webhook_id),
         event_type=view.event_type,
         attempt_number=attempt.attempt_number,
+        traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
     )
     return fields
 

@@ -26,6 +26,7 @@ from shared.runtime.http_api import (
     read_model,
     services_of,
 )
+from shared.runtime.telemetry import note_requeued
 from shared.stages import inspect, requeue
 from shared.stages.deliver import event_id_text
 from shared.stages.inspect import DeadLetterView
@@ -69,7 +70,8 @@ async def requeue_dead_letter(request: Request) -> Response:
     row = await _read(request, caller)
     answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, row.id))
     if answer.created and answer.saga_id is not None:
-        await services.wakes.sagas_started([answer.saga_id])
+        note_requeued([answer])
+        await services.wakes.sagas_started(answer.traced_sagas)
     content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
     return json_response(content, 201 if answer.created else 200)
 
@@ -85,7 +87,8 @@ async def requeue_matching(request: Request) -> Response:
             connection, wanted, limit=asked.limit, dry_run=asked.dry_run
         )
     )
-    await services.wakes.sagas_started([one.saga_id for one in done.requeued if one.saga_id is not None])
+    note_requeued(done.requeued)
+    await services.wakes.sagas_started([saga for one in done.requeued for saga in one.traced_sagas])
     return json_response({**asdict(done), "requeued": len(done.requeued)})
 
 
@@ -102,7 +105,7 @@ async def cancel_saga(request: Request) -> Response:
     if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
         message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
         raise Conflict("saga_not_waiting", message)
-    await services.wakes.cancel_saga(saga_id)
+    await services.wakes.cancel_saga(saga.traced)
     return json_response({"saga_id": saga_id, "status": saga.status}, 202)
 
 

@@ -1,0 +1,89 @@
+"""What is watched of the work itself: the metrics that the functions write (shared/runtime/emf.py).
+
+Their dimension is the function's name, which begins with the deployment's, so two deployments in one account never
+raise each other's alarms.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
+from infra.components.function import LeastFunction
+from shared.core.outcomes import ErrorClass
+from shared.runtime.emf import NAMESPACE
+from shared.runtime.metrics import Metric
+
+WATCHED = (
+    ("leases-reset", "lease_cleaner", Metric.LEASES_RESET, cloudwatch.Stats.SUM, Limit(5)),
+    ("dead-letters", "orchestrator", Metric.SAGAS_DEAD_LETTERED, cloudwatch.Stats.SUM, Limit(20)),
+    (
+        "dead-task-not-published",
+        "orchestrator",
+        Metric.DEAD_TASK_EVENT_PUBLISH_FAILED,
+        cloudwatch.Stats.SUM,
+        Limit(1),
+    ),
+    ("events-not-routed", "router", Metric.OUTBOX_AGE, cloudwatch.Stats.MAXIMUM, Limit(300, periods=2)),
+    (
+        "sagas-overdue",
+        "orchestrator",
+        Metric.OLDEST_DUE_SAGA_AGE,
+        cloudwatch.Stats.MAXIMUM,
+        Limit(300, periods=2),
+    ),
+)
+"""Alarm, whose metric, which, how it is taken together over five minutes, and what is too much."""
+
+
+def watch_work(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
+    """The alarms are added; the widgets are for the dashboard."""
+    for page, name, metric, statistic, limit in WATCHED:
+        alarms.add(page, name, _metric(functions[name], metric, statistic), limit)
+    return [_flow(functions), _failures(functions["delivery"]), _latencies(functions), _ages(functions)]
+
+
+def _metric(function: LeastFunction, metric: Metric, statistic: str, **more: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=metric.value,
+        dimensions_map={"service": function.name, **more},
+        statistic=statistic,
+        period=FIVE_MINUTES,
+    )
+
+
+def _graph(title: str, metrics: Sequence[cloudwatch.IMetric]) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(title=title, left=list(metrics), width=12)
+
+
+def _flow(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
+    shown = (
+        ("ingest", Metric.EVENTS_ACCEPTED),
+        ("router", Metric.SAGAS_CREATED),
+        ("delivery", Metric.JOBS_CLAIMED),
+        ("delivery", Metric.DELIVERY_SUCCEEDED),
+        ("orchestrator", Metric.SAGAS_DEAD_LETTERED),
+    )
+    sums = [_metric(functions[name], metric, cloudwatch.Stats.SUM) for name, metric in shown]
+    return _graph("Events and deliveries", sums)
+
+
+def _failures(delivery: LeastFunction) -> cloudwatch.GraphWidget:
+    kinds = [
+        _metric(delivery, Metric.DELIVERY_FAILED, cloudwatch.Stats.SUM, error_class=kind.value)
+        for kind in ErrorClass
+    ]
+    return _graph("Failed attempts, by class", kinds)
+
+
+def _latencies(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
+    shown = (("delivery", Metric.DELIVERY_LATENCY), ("orchestrator", Metric.END_TO_END_LATENCY))
+    taken = [_metric(functions[name], metric, part) for name, metric in shown for part in ("p50", "p99")]
+    return _graph("One POST, and acceptance to completion, milliseconds", taken)
+
+
+def _ages(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
+    shown = (("router", Metric.OUTBOX_AGE), ("orchestrator", Metric.OLDEST_DUE_SAGA_AGE))
+    ages = [_metric(functions[name], metric, cloudwatch.Stats.MAXIMUM) for name, metric in shown]
+    return _graph("Age of the oldest waiting work, seconds", ages)

@@ -1,0 +1,24 @@
+-- What dashboards ask, and what `GET /metrics` shows beside its counters. Views and their meaning: 0016.
+
+-- name: gauges
+SELECT (SELECT age_seconds FROM outbox_age) AS outbox_age_seconds,
+       (SELECT age_seconds FROM oldest_due_saga) AS oldest_due_saga_age_seconds,
+       (SELECT coalesce(sum(waiting_sagas), 0)::bigint FROM retry_debt_by_subscription) AS retry_debt_sagas,
+       (SELECT coalesce(sum(leased_jobs), 0)::bigint FROM in_flight_by_subscription) AS in_flight_jobs;
+
+-- name: outbox_age
+SELECT event_id, accepted_at, age_seconds FROM outbox_age;
+
+-- name: oldest_due_saga
+SELECT saga_id, event_id, subscription_id, status, attempt_count, due_at, age_seconds FROM oldest_due_saga;
+
+-- name: retry_debt_by_subscription
+SELECT subscription_id, waiting_sagas, due_sagas, next_attempt_at FROM retry_debt_by_subscription
+ ORDER BY waiting_sagas DESC LIMIT %(limit)s;
+
+-- name: in_flight_by_subscription
+SELECT subscription_id, leased_jobs, expired_leases, oldest_leased_at FROM in_flight_by_subscription
+ ORDER BY leased_jobs DESC LIMIT %(limit)s;
+
+-- name: deliveries_per_minute
+SELECT minute, succeeded, failed, mean_duration_ms, max_duration_ms FROM deliveries_per_minute ORDER BY minute;

@@ -1,0 +1,43 @@
+"""Every error word has one of a few kinds."""
+
+import pytest
+
+from shared.core.outcomes import ErrorClass, ErrorCode, error_class_of, http_error
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ErrorClass.HTTP_4XX),
+        (429, ErrorClass.HTTP_4XX),
+        (499, ErrorClass.HTTP_4XX),
+        (500, ErrorClass.HTTP_5XX),
+        (599, ErrorClass.HTTP_5XX),
+        (301, ErrorClass.OTHER),
+        (101, ErrorClass.OTHER),
+        (999, ErrorClass.OTHER),
+    ],
+)
+def test_a_status_has_its_hundred(status: int, kind: ErrorClass) -> None:
+    assert error_class_of(http_error(status)) is kind
+
+
+def test_every_word_has_the_kind_that_it_begins_with() -> None:
+    kinds = {word: error_class_of(word) for word in ErrorCode}
+    for word in ErrorCode:
+        first = word.split("_")[0]
+        if first in {"timeout", "dns", "tls", "connection"}:
+            assert kinds[word] == first
+    assert kinds[ErrorCode.ADDRESS_BLOCKED] is ErrorClass.BLOCKED
+    assert {word for word, kind in kinds.items() if kind is ErrorClass.OTHER} == {
+        ErrorCode.INVALID_URL,
+        ErrorCode.PROTOCOL_ERROR,
+        ErrorCode.LEASE_EXPIRED,
+        ErrorCode.SUBSCRIPTION_INACTIVE,
+        ErrorCode.CANCELED,
+        ErrorCode.INTERNAL_ERROR,
+    }
+
+
+def test_words_of_another_version_are_other() -> None:
+    assert error_class_of("moon_phase") is ErrorClass.OTHER
