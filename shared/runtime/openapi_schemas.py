@@ -175,6 +175,9 @@ SCHEMAS: Json = {
             "tenant_id": NAME,
             "created_at": TIME,
             "payload": ANY_JSON,
+            "pruned_before": maybe(
+                {**TIME, "description": "deliveries that ended before it may have been deleted as too old"}
+            ),
             "sagas": {"type": "array", "items": _ref("Saga")},
             "routing": _ref("Routing"),
         }

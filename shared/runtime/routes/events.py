@@ -149,6 +149,7 @@ def event_json(view: EventView, routing: Routing) -> str:
             "event_type": view.event_type,
             "tenant_id": view.tenant_id,
             "created_at": rfc3339(view.created_at),
+            "pruned_before": rfc3339(view.pruned_before),
             "sagas": [_saga(view, saga) for saga in view.sagas],
             "routing": routing_content(routing),
         }
