@@ -39,9 +39,13 @@ class DeployedStack:
 
     def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """The admin function's answer to an action. Raises StackFault."""
+        return self.ask("admin", action)
+
+    def ask(self, function: str, action: Mapping[str, Any]) -> dict[str, Any]:
+        """One function's answer to an action. Raises StackFault."""
         try:
             answer = self._lambda.invoke(
-                FunctionName=f"{self.name}-admin", Payload=json.dumps(action).encode()
+                FunctionName=f"{self.name}-{function}", Payload=json.dumps(action).encode()
             )
             content = json.loads(answer["Payload"].read())
         except (BotoCoreError, ClientError) as error:
@@ -50,7 +54,7 @@ class DeployedStack:
             ) from error
         if "FunctionError" in answer:
             raise StackFault(
-                f"{self.name}: the admin function failed: {content.get('errorMessage', content)}"
+                f"{self.name}: its function {function} failed: {content.get('errorMessage', content)}"
             )
         if "error" in content:
             raise StackFault(f"{content['error']['code']}: {content['error']['detail']}")

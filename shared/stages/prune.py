@@ -1,7 +1,7 @@
 """Retention: deletes what ended long ago, batch by batch. Never open work, events or dead letters (spec §14).
 
-The whole of it is `prune_finished` in the database, which runs as the only role that may delete; here it is called until
-there is nothing left, or no time.
+The whole of it is `prune_finished` in the database, which runs as the only role that may delete; here it is called
+until there is nothing left, or no time.
 """
 
 from collections.abc import Awaitable, Callable

@@ -186,6 +186,7 @@ def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any)
 
 LONG_AGO = str(datetime.now(UTC) - timedelta(days=20))
 
+
 def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, **limits: int) -> Hot:
     """One batch of 500 rows. Of each it reads the job, the saga and the event, locks both rows, and deletes them."""
     params: dict[str, Any] = {
@@ -330,6 +331,10 @@ HOT = [
     subscription("subscription_last_error", rows.BUSY),
     subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500),
     subscription("subscription_backlog", 77, most=10_000, rows=1_500),
+    prune("29 days 12 hours", rows=6_000, buffers=60_000),
+    prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
+    prune("29 days 12 hours", after="2999-01-01T00:00:00Z"),
+    prune("400 days"),
 ]
 
 HOT_STAGES = (
@@ -342,13 +347,6 @@ HOT_STAGES = (
     "attempt_log",
     "prune",
 )
-    prune("29 days 12 hours", rows=6_000, buffers=60_000),
-    prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
-    prune("29 days 12 hours", after="2999-01-01T00:00:00Z"),
-    prune("400 days"),
-    old_dead_letters(failed_before=str(datetime.now(UTC) - timedelta(days=20))),
-]
-
 
 
 @pytest.fixture(scope="module")
