@@ -20,9 +20,14 @@ async def read_facts(connection: Connection) -> dict[str, Any]:
     queries = load_queries("doctor")
     facts: dict[str, Any] = {name: await fetch_dicts(connection, queries[name], {}) for name in _LISTS}
     facts["roles"] = await fetch_dicts(connection, queries["roles"], {"roles": sorted(_roles(facts))})
-    for name in ("server", "owners"):
-        (facts[name],) = await fetch_dicts(connection, queries[name], {})
-    return facts
+    (facts["owners"],) = await fetch_dicts(connection, queries["owners"], {})
+    return {**facts, "server": await read_server(connection)}
+
+
+async def read_server(connection: Connection) -> dict[str, Any]:
+    """The one block that older servers and empty databases answer too."""
+    (server,) = await fetch_dicts(connection, load_queries("doctor")["server"], {})
+    return server
 
 
 def _roles(facts: dict[str, Any]) -> set[str]:

@@ -1,4 +1,4 @@
-"""The key that seals signing secrets can be replaced, and the old one thrown away, while nothing changes for anybody."""
+"""The key that seals signing secrets can be replaced and thrown away, and nothing changes for anybody."""
 
 import base64
 import secrets as randomness
