@@ -33,23 +33,8 @@ async def operator(connect: Connect) -> Connection:
     return await connect(Role.ADMIN)
 
 
-async def make_old(seed: Seed, saga_id: int, days: float = 40) -> int:
-    """Everything of the saga happened so much earlier."""
-    shift = timedelta(days=days)
-    for statement in (
-        "UPDATE events e SET created_at = e.created_at - %s FROM webhook_delivery_sagas s"  # noqa: ISC004
-        " WHERE s.id = %s AND e.id = s.event_id",
-        "UPDATE webhook_delivery_jobs SET created_at = created_at - %s WHERE saga_id = %s",
-        "UPDATE webhook_delivery_jobs SET finished_at = finished_at - %s WHERE saga_id = %s",
-        "UPDATE webhook_delivery_sagas SET created_at = created_at - %s WHERE id = %s",
-        "UPDATE webhook_delivery_sagas SET updated_at = updated_at - %s WHERE id = %s",
-    ):
-        await seed.rewrite(statement, [shift, saga_id])
-    return saga_id
-
-
 async def old_saga(seed: Seed, status: SagaStatus = SagaStatus.COMPLETED, days: float = 40) -> int:
-    return await make_old(seed, await seed.saga(status), days)
+    return await seed.make_old(await seed.saga(status), days)
 
 
 async def prune_all(connection: Connection, wanted: Pruning = MONTH, **how: Any) -> Pruned:
@@ -111,7 +96,7 @@ async def test_every_attempt_of_a_saga_goes_in_one_batch(operator: Connection, s
     await seed.make_due(saga_id)
     await seed.finish(await seed.start(saga_id), "http_503")
     await orchestrate.apply_results(seed.connection, LAST_ATTEMPT)
-    await make_old(seed, saga_id)
+    await seed.make_old(saga_id)
     one_by_one = Pruning(timedelta(days=30), batch=1)
     seen = [await prune_batch(operator, one_by_one)]
     while (place := seen[-1].place) is not None:
@@ -130,7 +115,7 @@ async def test_a_requeued_saga_stays_so_that_a_second_requeue_finds_it(
     await seed.finish(await seed.start(first.saga_id))
     await orchestrate.apply_results(seed.connection, POLICY)
     for saga_id in await ids(seed, SAGAS):
-        await make_old(seed, saga_id)
+        await seed.make_old(saga_id)
     done = await prune_all(operator)
     assert (done.sagas, done.jobs) == (0, 2)
     again = await requeue.requeue_one(operator, dead_letter)
