@@ -86,6 +86,15 @@ async def test_of_a_dead_saga_only_the_attempts_go(operator: Connection, seed: S
     assert await broken(seed) == set()
 
 
+async def test_the_age_is_that_of_the_end_not_of_the_attempts(operator: Connection, seed: Seed) -> None:
+    """One that waited for long and was canceled now has ended now."""
+    saga_id = await old_saga(seed, SagaStatus.PENDING_RETRY)
+    await orchestrate.cancel_saga(seed.connection, POLICY, saga_id)
+    assert (await prune_all(operator)).jobs == 0
+    await seed.make_old(saga_id)
+    assert (await prune_all(operator)).jobs == 1
+
+
 async def test_every_attempt_of_a_saga_goes_in_one_batch(operator: Connection, seed: Seed) -> None:
     """Whatever the batch's size: a saga that stays has all of its attempts or none."""
     saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
