@@ -14,8 +14,10 @@ from infra.commands import (
     events,
     explain,
     keys,
+    prune,
     run,
     sagas,
+    secrets,
     send,
     stats,
     subscriptions,
@@ -51,7 +53,9 @@ app.add_typer(sagas.app, name="sagas", rich_help_panel=USE)
 app.command(rich_help_panel=USE)(stats.stats)
 app.command(rich_help_panel=OPERATE)(database.migrate)
 app.command(rich_help_panel=OPERATE)(database.audit)
+app.command(rich_help_panel=OPERATE)(prune.prune)
 app.add_typer(keys.app, name="keys", rich_help_panel=OPERATE)
+app.add_typer(secrets.app, name="secrets", rich_help_panel=OPERATE)
 app.command(rich_help_panel=OPERATE)(doctor.doctor)
 
 

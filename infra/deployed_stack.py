@@ -5,14 +5,17 @@ Which account, region and endpoint is meant is what AWS's own variables and prof
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.doctor.check import Check
+from infra.doctor.database import RIGHTS, judge
+from infra.doctor.local import SECRETS, judge_secrets
 from infra.settings import VISIBILITY_FACTOR
+from shared.stages.reseal_secrets import Resealed
 
 READERS = ("router", "orchestrator", "delivery")
 TICKED = ("router", "orchestrator", "lease_cleaner")
@@ -23,14 +26,6 @@ class StackFault(RuntimeError):
     """AWS or the admin function refused. The message is meant for the person at the terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that must be so. faults is empty when it is, else it says what is not, and what to do."""
-
-    name: str
-    faults: list[str]
-
-
 class DeployedStack:
     """`name` begins the names of all its parts: hooksaga-dev."""
 
@@ -39,9 +34,13 @@ class DeployedStack:
 
     def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """The admin function's answer to an action. Raises StackFault."""
+        return self.ask("admin", action)
+
+    def ask(self, function: str, action: Mapping[str, Any]) -> dict[str, Any]:
+        """One function's answer to an action. Raises StackFault."""
         try:
             answer = self._lambda.invoke(
-                FunctionName=f"{self.name}-admin", Payload=json.dumps(action).encode()
+                FunctionName=f"{self.name}-{function}", Payload=json.dumps(action).encode()
             )
             content = json.loads(answer["Payload"].read())
         except (BotoCoreError, ClientError) as error:
@@ -50,7 +49,7 @@ class DeployedStack:
             ) from error
         if "FunctionError" in answer:
             raise StackFault(
-                f"{self.name}: the admin function failed: {content.get('errorMessage', content)}"
+                f"{self.name}: its function {function} failed: {content.get('errorMessage', content)}"
             )
         if "error" in content:
             raise StackFault(f"{content['error']['code']}: {content['error']['detail']}")
@@ -72,6 +71,27 @@ class DeployedStack:
                 yield Check(name, look())
             except (BotoCoreError, ClientError, StackFault) as error:
                 yield Check(name, [str(error)])
+        yield from self._schema()
+        yield self._secrets()
+
+    def _schema(self) -> Iterator[Check]:
+        """The database's facts, judged by this version: run it from what was deployed."""
+        try:
+            yield from judge(self.ask_admin({"action": "doctor"}))
+        except StackFault as fault:
+            yield Check(RIGHTS, [str(fault)])
+
+    def _secrets(self) -> Check:
+        action: dict[str, Any] = {"action": "reseal_secrets", "dry_run": True}
+        try:
+            found = self.ask("subscriptions", action)
+            while found["next"] is not None:
+                more = self.ask("subscriptions", {**action, "after": found["next"]})
+                more |= {name: found[name] + more[name] for name in ("checked", "changed", "unreadable")}
+                found = more
+        except StackFault as fault:
+            return Check(SECRETS, [str(fault)])
+        return judge_secrets(Resealed(found["checked"], found["changed"], tuple(found["unreadable"]), None))
 
     def _functions(self) -> list[str]:
         return [

@@ -1,4 +1,5 @@
-"""Subscriptions: their routes behind API Gateway, and the verification handshake (spec §5, §8)."""
+"""Subscriptions: their routes behind API Gateway, the verification handshake (spec §5, §8), and by direct invocation
+the rotation of the key that seals signing secrets."""
 
 from typing import Any
 
@@ -6,10 +7,13 @@ from shared.adapters.database import Role
 from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Event
 from shared.runtime.routes import subscriptions
+from shared.runtime.secret_actions import run_secret_action
 
 function = ApiFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """API Gateway REST proxy event in, its answer out."""
-    return function.answer(event, context)
+    """An API Gateway REST proxy event, or `{"action": …}`; an action's fault is answered as `{"error": problem}`."""
+    if "httpMethod" in event:
+        return function.answer(event, context)
+    return function.run(run_secret_action, event, context)

@@ -1,28 +1,72 @@
-"""`hooksaga doctor`: is a deployment as it must be?"""
+"""`hooksaga doctor`: is this machine, or a deployment, as it must be?"""
 
-from typing import Annotated
+import asyncio
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infra.commands.failures import FAILED
 from infra.commands.terminal import AsJson, printable, say, show_json
 
-Stack = Annotated[str, typer.Option("--stack", help="Its name, such as hooksaga-dev.")]
+if TYPE_CHECKING:
+    from infra.doctor.check import Check
+
+Stack = Annotated[
+    str | None,
+    typer.Option(
+        "--stack",
+        help="Look at a deployment on AWS instead, such as hooksaga-dev.",
+        show_default="this machine",
+    ),
+]
 
 
-def doctor(stack: Stack, as_json: AsJson = False) -> None:
-    """Check a deployment on AWS: functions, queues, times, ticks, database, alarms. Exit code 1 when one is ill.
+def doctor(
+    stack: Stack = None,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Where `hooksaga up` is, or will be, to listen.")
+    ] = 8080,
+    probe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="https:// address to reach, as a delivery would.", show_default="none"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what must be so before the first event, or after any change. Exit code 1 when something is ill.
 
-    Account, region and endpoint are those of AWS's own variables and profiles.
+    Works while `hooksaga up` runs and while it does not; an embedded database that does not run is started for it and
+    stopped again. Of a deployment: account, region and endpoint are those of AWS's own variables and profiles.
     """
+    checks = _of_stack(stack, as_json) if stack else asyncio.run(_of_this_machine(port, probe, as_json))
+    if as_json:
+        show_json(
+            {"ok": not any(check.faults for check in checks), "checks": [_content(one) for one in checks]}
+        )
+    raise typer.Exit(FAILED if any(check.faults for check in checks) else 0)
+
+
+def _of_stack(stack: str, as_json: bool) -> "list[Check]":
     from infra.deployed_stack import DeployedStack
 
-    checks = list(DeployedStack(stack).check())
-    if as_json:
-        show_json({"checks": [{"name": check.name, "faults": check.faults} for check in checks]})
-    else:
-        for check in checks:
-            say(f"{check.name}: {'NO' if check.faults else 'yes'}")
-            for fault in check.faults:
-                say("    " + printable(fault))
-    raise typer.Exit(FAILED if any(check.faults for check in checks) else 0)
+    return [_shown(check, as_json) for check in DeployedStack(stack).check()]
+
+
+async def _of_this_machine(port: int, probe: str | None, as_json: bool) -> "list[Check]":
+    from infra.doctor.local import examine
+
+    return [_shown(check, as_json) async for check in examine(port=port, probe=probe)]
+
+
+def _shown(check: "Check", as_json: bool) -> "Check":
+    """Each line as soon as it is known: some checks take a while."""
+    if not as_json:
+        say(f"{check.health:<8}{check.name}" + (f": {printable(check.seen)}" if check.seen else ""))
+        for fault in check.faults:
+            say("          " + printable(fault))
+    return check
+
+
+def _content(check: "Check") -> dict[str, object]:
+    return {"name": check.name, "health": check.health.value, "seen": check.seen, "faults": check.faults}

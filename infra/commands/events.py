@@ -48,7 +48,9 @@ def _tree(event: dict[str, Any]) -> "Tree":
         branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))
         for attempt in saga["attempts"]:
             branch.add(Text(_attempt_line(attempt), COLOURS.get(attempt["status"], "")))
-    if not event["sagas"]:
+    if event.get("pruned_before"):
+        tree.add(f"what ended before {short_time(event['pruned_before'])} may have been pruned")
+    elif not event["sagas"]:
         tree.add("no sagas: nobody was subscribed, or it waits to be routed")
     return tree
 

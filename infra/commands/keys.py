@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from infra.commands.failures import CommandFailed, WrongUse
+from infra.commands.deployment import Stack, ask_function
+from infra.commands.failures import WrongUse
 from infra.commands.terminal import (
     AsJson,
     complain,
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Who may use the API: create, list, revoke keys.")
 
 MAX_NAME = 100
-
-Stack = Annotated[
-    str | None,
-    typer.Option(
-        "--stack",
-        help="Of a deployment on AWS, such as hooksaga-dev, through its admin function.",
-        show_default="this machine's database",
-    ),
-]
 
 
 class Scope(StrEnum):
@@ -113,12 +105,7 @@ def _keys_of(stack: str) -> list[dict[str, Any]]:
 
 
 def _ask_admin(stack: str, **action: Any) -> dict[str, Any]:
-    from infra.deployed_stack import DeployedStack, StackFault
-
-    try:
-        return DeployedStack(stack).ask_admin(action)
-    except StackFault as fault:
-        raise CommandFailed(str(fault)) from fault
+    return ask_function(stack, "admin", action)
 
 
 async def _create_here(name: str, scopes: list[str], tenant_id: str | None) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from shared.adapters.database import Connection, DatabaseAddress, Role, Session,
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.migrations import migrate
 from shared.adapters.queries import load_queries
-from shared.adapters.secret_box import SecretBox, generate_key
+from shared.adapters.secret_box import SecretBox, generate_key, split_keys
 from shared.core.errors import DatabaseUnavailable
 from shared.core.trace import Traced
 from shared.runtime.app import ALL_ROUTES, build_app
@@ -69,8 +69,13 @@ def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostg
 
 
 def secret_box(settings: Settings) -> SecretBox:
-    """With the configured keys, or with one generated in the data folder at first use."""
-    return SecretBox(settings.secrets_keys or [kept_text(settings.data_dir / "secrets.key", generate_key)])
+    """With the configured keys, or with those in the data folder, where one is generated at first use.
+
+    The file may hold several, separated by commas, as HOOKSAGA_SECRETS_KEY may.
+    """
+    if settings.secrets_keys:
+        return SecretBox(settings.secrets_keys)
+    return SecretBox(split_keys(kept_text(settings.data_dir / "secrets.key", generate_key)))
 
 
 def kept_text(path: Path, make: Callable[[], str]) -> str:

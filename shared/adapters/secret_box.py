@@ -20,6 +20,7 @@ class SecretBox:
         if not keys:
             raise ValueError("at least one key is needed")
         self._fernet = MultiFernet([Fernet(key) for key in keys])
+        self._first = Fernet(keys[0])
         self._open_cached = lru_cache(maxsize=10_000)(self._open)
 
     def seal(self, secret: str) -> str:
@@ -33,6 +34,14 @@ class SecretBox:
         """
         return self._open_cached(sealed)
 
+    def reseal(self, sealed: str) -> str | None:
+        """The same secret under the first key; None when it is that already. Raises UnreadableSecret."""
+        try:
+            self._first.decrypt(sealed.encode())
+        except (InvalidToken, UnicodeError):
+            return self.seal(self._open(sealed))
+        return None
+
     def _open(self, sealed: str) -> str:
         try:
             return self._fernet.decrypt(sealed.encode()).decode()
@@ -45,3 +54,8 @@ class SecretBox:
 def generate_key() -> str:
     """A new random key for a SecretBox."""
     return Fernet.generate_key().decode("ascii")
+
+
+def split_keys(text: str) -> list[str]:
+    """Keys as they are configured: separated by commas, the one that seals first."""
+    return [part.strip() for part in text.split(",") if part.strip()]

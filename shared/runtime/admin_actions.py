@@ -17,6 +17,7 @@ from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
 from shared.runtime.event_actions import EventAction, Explain, ShowEvent, run_on_event
 from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
+from shared.runtime.operator_actions import OperatorAction, run_operator_action
 from shared.runtime.routes.operations import dead_letter_content
 from shared.runtime.telemetry import note_requeued
 from shared.stages import api_keys, inspect, requeue
@@ -94,7 +95,7 @@ RowAction = (
     | ShowStats
     | KeyAction
 )
-Action = RowAction | AttemptAction | BulkAction
+Action = RowAction | AttemptAction | BulkAction | OperatorAction
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
 
 
@@ -106,12 +107,14 @@ async def run_action(function: Function, invocation: Invocation) -> dict[str, An
             return await run_on_attempts(function, action)
         if isinstance(action, BulkAction):
             return await run_bulk_action(function, action)
+        if isinstance(action, OperatorAction):
+            return await run_operator_action(function, invocation, action)
         return await _run(function, action)
     except HooksagaError as error:
         return {"error": problem_content(error)}
 
 
-def _read(event: dict[str, Any]) -> Action | BulkAction:
+def _read(event: dict[str, Any]) -> Action:
     try:
         return _ACTIONS.validate_json(json.dumps(event))
     except ValidationError as error:

@@ -13,7 +13,7 @@ from shared.adapters.aws_secrets import database_url_from_secret, rds_login_toke
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.queues import Queue, Queues
-from shared.adapters.secret_box import SecretBox
+from shared.adapters.secret_box import SecretBox, split_keys
 from shared.runtime.emf import EmfMetrics
 from shared.runtime.settings import (
     MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
@@ -171,8 +171,7 @@ def function_secret_box(settings: Settings) -> SecretBox:
         return SecretBox(settings.secrets_keys)
     if settings.secrets_key_arn is None:
         raise InvalidSettings("HOOKSAGA_SECRETS_KEY or HOOKSAGA_SECRETS_KEY_ARN must be set")
-    keys = [key.strip() for key in read_secret(settings.secrets_key_arn).split(",") if key.strip()]
-    return SecretBox([_padded(key) for key in keys])
+    return SecretBox([_padded(key) for key in split_keys(read_secret(settings.secrets_key_arn))])
 
 
 def _padded(key: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from shared.adapters.database import is_conninfo
+from shared.adapters.secret_box import split_keys
 from shared.core.address_policy import AddressPolicy
 from shared.core.saga import RetryPolicy
 
@@ -153,4 +154,4 @@ def _explain(problem: Any) -> str:
 
 
 def _split(value: SecretStr | None) -> list[str]:
-    return [part.strip() for part in value.get_secret_value().split(",") if part.strip()] if value else []
+    return split_keys(value.get_secret_value()) if value else []

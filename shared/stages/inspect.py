@@ -54,7 +54,11 @@ class SagaView:
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN. payload is JSON text to the byte."""
+    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN. payload is JSON text to the byte.
+
+    pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
+    attempts of all that did. None when nothing can be missing.
+    """
 
     id: int
     webhook_id: UUID
@@ -63,6 +67,7 @@ class EventView:
     event_type: str
     created_at: datetime
     payload: str
+    pruned_before: datetime | None = None
     sagas: list[SagaView] = field(default_factory=list[SagaView])
 
     @property

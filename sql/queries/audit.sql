@@ -1,8 +1,10 @@
--- Each block is one promise of section "What must always hold"; a row is a breach of it.
+-- Each block is one promise of section "What must always hold"; a row is a breach of it. What retention may have
+-- deleted is excused, and nothing else: `retention_state` says of which time that may be.
 
 -- name: event_neither_waiting_nor_routed
 -- A routed event has left the outbox; every eligible subscription of then has its saga. What can be told from
--- the rows today: an event outside the outbox that a subscription, unchanged since, should have got.
+-- the rows today: an event outside the outbox that a subscription, unchanged since, should have got. Before the
+-- horizon a saga may have been completed and pruned.
 SELECT e.id AS event_id, s.id AS subscription_id
   FROM events e
   JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
@@ -10,6 +12,7 @@ SELECT e.id AS event_id, s.id AS subscription_id
    AND s.eligible_since <= e.created_at AND s.updated_at <= e.created_at
  WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = e.id AND g.subscription_id = s.id)
+   AND NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.horizon)
  LIMIT %(limit)s;
 
 -- name: pair_with_two_first_sagas
@@ -27,10 +30,16 @@ HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
  LIMIT %(limit)s;
 
 -- name: attempt_count_is_not_the_applied_jobs
+-- Of a saga that stays after its jobs were pruned, all of them are gone: it has all or none.
 SELECT s.id AS saga_id, s.attempt_count, count(j.id) AS applied_jobs
   FROM webhook_delivery_sagas s
   LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id AND j.applied_at IS NOT NULL
- GROUP BY s.id HAVING s.attempt_count <> count(j.id) LIMIT %(limit)s;
+ GROUP BY s.id
+HAVING s.attempt_count <> count(j.id)
+   AND NOT (count(j.id) = 0
+            AND (s.status = 'DeadLettered' OR s.status = 'Completed' AND s.requeued_from IS NOT NULL)
+            AND EXISTS (SELECT FROM retention_state r WHERE s.updated_at < r.horizon))
+ LIMIT %(limit)s;
 
 -- name: attempt_count_over_any_limit
 SELECT id AS saga_id, attempt_count FROM webhook_delivery_sagas WHERE attempt_count > 50 LIMIT %(limit)s;
@@ -51,6 +60,7 @@ SELECT d.id AS dead_letter_id, d.saga_id
  LIMIT %(limit)s;
 
 -- name: completed_saga_without_one_last_completed_job
+-- A requeued one stays when its jobs are pruned, all of them; any other goes together with them.
 SELECT s.id AS saga_id
   FROM webhook_delivery_sagas s
  WHERE s.status = 'Completed'
@@ -58,6 +68,9 @@ SELECT s.id AS saga_id
        IS DISTINCT FROM
        (SELECT array_agg(CASE WHEN n = 1 THEN 'Completed' ELSE 'Failed' END ORDER BY n)
           FROM generate_series(1, s.attempt_count) AS n)
+   AND NOT (s.requeued_from IS NOT NULL
+            AND NOT EXISTS (SELECT FROM webhook_delivery_jobs j WHERE j.saga_id = s.id)
+            AND EXISTS (SELECT FROM retention_state r WHERE s.updated_at < r.horizon))
  LIMIT %(limit)s;
 
 -- name: saga_waits_too_long

@@ -4,13 +4,16 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from infra.local.postgres import EmbeddedPostgres
 from shared.adapters.database import DatabaseAddress
-from tests.cli.conftest import Run, RunJson, runner_with
+from shared.adapters.secret_box import generate_key
+from shared.core.saga import SagaStatus
+from tests.cli.conftest import Run, RunJson, RunningSystem, runner_with
 from tests.database.seed import Seed
 
 pytestmark = pytest.mark.xdist_group("cli_system")
@@ -42,6 +45,67 @@ async def test_the_audit_tells_a_breach_with_its_rows(run_on: Run, seed: Seed) -
     said = (await asyncio.to_thread(run_on, "audit")).stdout
     assert "attempt count is not the applied jobs: BREACH, 1 found" in said
     assert f"    saga_id {saga_id}, attempt_count 2, applied_jobs 0" in said
+
+
+async def test_prune_deletes_what_is_old_and_an_event_says_so(run_on: Run, seed: Seed) -> None:
+    await seed.make_old(await seed.saga(SagaStatus.COMPLETED))
+    await seed.saga(SagaStatus.COMPLETED)
+
+    def prune(*options: str) -> Any:
+        return json.loads(run_on("prune", "--older-than", "30d", "--json", *options).stdout)
+
+    counted = await asyncio.to_thread(prune, "--dry-run")
+    assert (counted["sagas"], counted["jobs"], counted["dry_run"]) == (1, 1, True)
+    done = await asyncio.to_thread(prune, "--batch", "1")
+    assert (done["sagas"], done["jobs"], done["dry_run"]) == (1, 1, False)
+    again = await asyncio.to_thread(run_on, "prune", "--older-than", "30d")
+    assert "deleted: 0 completed deliveries, 0 attempts" in again.stdout
+    assert (await asyncio.to_thread(run_on, "audit")).exit_code == 0
+
+
+@pytest.mark.parametrize("age", ["23h", "0d", "30", "30 days", "-1d"])
+def test_prune_refuses_an_age_that_is_none_or_too_small(run_on: Run, age: str) -> None:
+    result = run_on("prune", f"--older-than={age}")
+    assert result.exit_code == 2
+    assert "--older-than" in result.stderr
+
+
+def test_prune_needs_an_age(run_on: Run) -> None:
+    assert run_on("prune").exit_code == 2
+
+
+def test_an_event_whose_deliveries_were_pruned_says_so(
+    run: Run, run_json: RunJson, running_system: RunningSystem
+) -> None:
+    """Through the API, and to a person."""
+    sent = run("send", "-", "--json", stdin=b'{"event_type": "test.pruned", "payload": 1}')
+    event_id = json.loads(sent.stdout)["id"]
+    assert run_json("events", "show", event_id)["pruned_before"] is None
+    url = EmbeddedPostgres(running_system.folder).start()
+    with psycopg.connect(url) as connection:
+        connection.execute("SET session_replication_role = replica")
+        old = "UPDATE events SET created_at = '2020-01-01' WHERE event_type = 'test.pruned'"
+        connection.execute(old)
+        connection.execute("UPDATE retention_state SET horizon = '2021-01-01'")
+    assert run_json("events", "show", event_id)["pruned_before"] == "2021-01-01T00:00:00.000000Z"
+    assert (
+        "what ended before 2021-01-01 00:00:00Z may have been pruned"
+        in run("events", "show", event_id).stdout
+    )
+
+
+def test_a_new_key_is_one_that_the_settings_take(run_on: Run) -> None:
+    key = run_on("secrets", "new-key").stdout.strip()
+    assert json.loads(run_on("secrets", "new-key", "--json").stdout)["key"] != key
+    assert run_on("secrets", "reseal", HOOKSAGA_SECRETS_KEY=f"{key},{key}").exit_code == 0
+
+
+async def test_a_secret_that_no_key_opens_is_said(run_on: Run, seed: Seed) -> None:
+    subscription_id = await seed.subscription()
+    result = await asyncio.to_thread(run_on, "secrets", "reseal", HOOKSAGA_SECRETS_KEY=generate_key())
+    assert result.exit_code == 1
+    assert result.stdout == "0 of 1 secrets sealed anew\n"
+    assert f"rotate-secret {subscription_id}" in result.stderr
 
 
 def test_the_running_system_keeps_every_promise(run_json: RunJson) -> None:
@@ -105,7 +169,10 @@ def test_what_is_wrong_is_said(run: Run, arguments: list[str], code: int, words:
     assert words in result.stderr
 
 
-@pytest.mark.parametrize("command", [["migrate"], ["audit"], ["keys", "list"]])
+@pytest.mark.parametrize(
+    "command",
+    [["migrate"], ["audit"], ["keys", "list"], ["prune", "--older-than", "1d"], ["secrets", "reseal"]],
+)
 def test_a_database_that_is_away_is_said(command: list[str]) -> None:
     result = runner_with({"HOOKSAGA_DATABASE_URL": UNREACHABLE})(*command)
     assert result.exit_code == 1

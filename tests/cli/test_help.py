@@ -16,8 +16,22 @@ GROUPS = {
     "dead-letters": ["list", "show", "requeue"],
     "bulk": ["list", "show", "watch", "pause", "resume", "stop", "rate"],
     "keys": ["create", "list", "revoke"],
+    "secrets": ["new-key", "reseal"],
 }
-COMMANDS = ["up", "demo", "receiver", "bench", "send", "explain", "stats", "migrate", "audit", *GROUPS]
+COMMANDS = [
+    "up",
+    "demo",
+    "receiver",
+    "bench",
+    "send",
+    "explain",
+    "stats",
+    "migrate",
+    "audit",
+    "prune",
+    "doctor",
+    *GROUPS,
+]
 
 
 def test_nothing_slow_is_imported_before_a_command_runs() -> None:

@@ -86,6 +86,11 @@ _STATEMENTS: tuple[LiteralString, ...] = (
        SELECT 5000000 + n, 1 + n % 50000, 1, now(), 'Completed', 1, 'w', 200, t, t, t
          FROM generate_series(1, 400000) AS n,
               LATERAL (SELECT now() - (400000 - n) * interval '6.5 seconds' AS t) AS time""",
+    # the sagas of the oldest of them, which are old enough to be deleted
+    """INSERT INTO webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count, created_at,
+              updated_at) OVERRIDING SYSTEM VALUE
+       SELECT saga_id, saga_id - 4989990, subscription_id, 'Completed', 1, finished_at, finished_at
+         FROM webhook_delivery_jobs WHERE saga_id BETWEEN 5000001 AND 5010000""",
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
               claim_count, worker_id, lease_until)
        SELECT 2000020 + n, 41000 + n, 1, now(), 'Leased', 1, 'w',

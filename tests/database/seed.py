@@ -8,6 +8,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, LiteralString
 
 from psycopg.rows import dict_row
@@ -212,6 +213,26 @@ class Seed:
             "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' WHERE id = %s",
             [job_id],
         )
+
+    async def make_old(self, saga_id: int, days: float = 40) -> int:
+        """Everything of the saga happened so much earlier. Its id again."""
+        shift = timedelta(days=days)
+        await self.rewrite(
+            "UPDATE events e SET created_at = e.created_at - %s"
+            " FROM webhook_delivery_sagas s WHERE s.id = %s AND e.id = s.event_id",
+            [shift, saga_id],
+        )
+        await self.rewrite(
+            "UPDATE webhook_delivery_jobs SET created_at = created_at - %s, finished_at = finished_at - %s"
+            " WHERE saga_id = %s",
+            [shift, shift, saga_id],
+        )
+        await self.rewrite(
+            "UPDATE webhook_delivery_sagas SET created_at = created_at - %s, updated_at = updated_at - %s"
+            " WHERE id = %s",
+            [shift, shift, saga_id],
+        )
+        return saga_id
 
     async def status_of(self, saga_id: int) -> SagaStatus:
         """The saga's state now."""

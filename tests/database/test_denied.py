@@ -234,6 +234,8 @@ DENIED_TO_ALL = [
     "SET ROLE retention_operator",
     "CREATE ROLE friend",
     "SELECT refuse_untrue_dead_letters()",
+    "SELECT give_retention_its_owner()",
+    "UPDATE retention_state SET horizon = now()",
 ]
 
 SECRETS_READERS = {Role.DELIVERY, Role.SUBSCRIPTIONS}
@@ -255,6 +257,10 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT done FROM bulk_operation_lanes", {Role.ADMIN}),
     ("SELECT create_api_key('a', sha256('a'), 'aaaa', NULL, '{admin}')", {Role.ADMIN}),
     ("SELECT * FROM list_api_keys()", {Role.ADMIN}),
+    ("SELECT * FROM prune_finished('30 days', 1, NULL, 0, true)", {Role.ADMIN}),
+    ("SELECT retention_horizon()", {Role.ADMIN}),
+    ("SELECT horizon FROM retention_state", {Role.ADMIN}),
+    ("SELECT migration_id FROM _yoyo_migration", {Role.ADMIN}),
     ("SELECT revoke_api_key(1)", {Role.ADMIN}),
     ("SELECT * FROM check_api_key(sha256('a'))", KEY_CHECKERS),
 ]

@@ -1,20 +1,12 @@
 """The matrix of objects and roles in sql/README.md is what the database has, right by right."""
 
-import re
 from collections import defaultdict
 from typing import LiteralString
 
 import pytest
 
-from shared.adapters.queries import QUERIES_DIR
+from infra.doctor.documented import LETTERS, Rights, documented, table_under
 from tests.database.seed import Seed
-
-README = QUERIES_DIR.parent / "README.md"
-
-LETTERS = {"SELECT": "S", "INSERT": "I", "UPDATE": "U", "DELETE": "D", "EXECUTE": "X"}
-
-Rights = dict[tuple[str, str], set[str]]
-"""(object, role) -> letters; a small letter means some columns only."""
 
 TABLE_RIGHTS: LiteralString = """
     SELECT c.relname AS object, coalesce(r.rolname, 'PUBLIC') AS role, a.privilege_type AS right
@@ -36,29 +28,6 @@ FUNCTION_RIGHTS: LiteralString = """
      WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee"""
 
 
-def table_under(heading: str) -> list[list[str]]:
-    """The rows of the first table behind a heading, its head included, without markup."""
-    text = README.read_text(encoding="utf-8").split(f"## {heading}\n", 1)[1]
-    lines = re.findall(r"^\|(.*)\|$", text.split("\n## ", 1)[0], re.MULTILINE)
-    rows = [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
-    return [row for row in rows if set("".join(row)) - set("- :")]
-
-
-def written_matrix() -> Rights:
-    head, *rows = table_under("Who may do what")
-    return {
-        (row[0], role): set(cell.replace(" ", ""))
-        for row in rows
-        for role, cell in zip(head[1:], row[1:], strict=True)
-        if cell
-    }
-
-
-def written_columns() -> dict[tuple[str, str, str], set[str]]:
-    _, *rows = table_under("Rights on some columns only")
-    return {(table, role, right): set(columns.split(", ")) for table, role, right, columns in rows}
-
-
 async def granted_columns(seed: Seed) -> dict[tuple[str, str, str], set[str]]:
     rows = await seed.rows(COLUMN_RIGHTS)
     return {(row["object"], row["role"], row["right"]): set(row["columns"]) for row in rows}
@@ -70,11 +39,11 @@ async def test_the_matrix_is_what_the_database_grants(seed: Seed) -> None:
         granted[row["object"], row["role"]].add(LETTERS.get(right := str(row["right"]), right))
     for table, role, right in await granted_columns(seed):
         granted[table, role].add(LETTERS[right].lower())
-    assert written_matrix() == granted
+    assert documented().rights == granted
 
 
 async def test_the_columns_are_those_that_the_database_grants(seed: Seed) -> None:
-    assert written_columns() == await granted_columns(seed)
+    assert documented().columns == await granted_columns(seed)
 
 
 async def test_every_table_and_view_has_a_row(seed: Seed) -> None:
@@ -87,7 +56,7 @@ async def test_every_table_and_view_has_a_row(seed: Seed) -> None:
 
 @pytest.mark.parametrize("object_name", ["api_keys"])
 async def test_nobody_reads_what_only_functions_may(seed: Seed, object_name: str) -> None:
-    assert not [role for name, role in written_matrix() if name == object_name]
+    assert not [role for name, role in documented().rights if name == object_name]
 
 
 async def test_functions_with_their_owners_rights_fix_their_search_path(seed: Seed) -> None:
@@ -119,3 +88,13 @@ async def test_every_column_of_a_view_says_what_it_means(seed: Seed) -> None:
         " AND col_description(c.oid, a.attnum) IS NULL"
     )
     assert silent == []
+
+
+async def test_the_guards_of_the_migrations_are_those_of_the_database(seed: Seed) -> None:
+    """The doctor reads them from the files, and would not miss one that it cannot read."""
+    rows = await seed.rows(
+        "SELECT c.relname::text AS object, t.tgname::text AS name"
+        " FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+        " WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal"
+    )
+    assert documented().triggers == {(row["object"], row["name"]) for row in rows}

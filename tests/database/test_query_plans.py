@@ -187,6 +187,19 @@ def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any)
 
 LONG_AGO = str(datetime.now(UTC) - timedelta(days=20))
 
+
+def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, **limits: int) -> Hot:
+    """One batch of 500 rows. Of each it reads the job, the saga and the event, locks both rows, and deletes them."""
+    params: dict[str, Any] = {
+        "older_than": older_than,
+        "limit": 500,
+        "after_finished_at": after,
+        "after_job_id": 0,
+        "dry_run": dry_run,
+    }
+    return Hot(Role.ADMIN, "prune", "prune_finished", params, answers=1, **limits)
+
+
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
 HOT = [
@@ -322,6 +335,10 @@ HOT = [
     subscription("subscription_last_error", rows.BUSY),
     subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500),
     subscription("subscription_backlog", 77, most=10_000, rows=1_500),
+    prune("29 days 12 hours", rows=6_000, buffers=60_000),
+    prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
+    prune("29 days 12 hours", after="2999-01-01T00:00:00Z"),
+    prune("400 days"),
 ]
 
 
@@ -351,6 +368,7 @@ HOT_STAGES = (
     "explain",
     "attempt_log",
     "observe",
+    "prune",
 )
 
 

@@ -23,10 +23,13 @@ from infra.deploy_local import deliver_one, local_stack
 from infra.deploy_local_emulator import NoEmulator, interpreter
 from infra.deploy_local_stack import REGION, DeployFailed, LocalStack
 from infra.deployed_stack import DeployedStack
+from infra.doctor.database import GUARDS, MIGRATIONS, RIGHTS, ROLES
+from infra.doctor.local import SECRETS
 from infra.local.api_client import ApiClient, ApiError
 from infra.local.receiver import Receiver, serve
 from infra.local.tls import Certificates, ensure_certificates
 from infra.settings import LOCAL
+from shared.stages.audit import promises
 from tests.api.explained import assert_explained
 from tests.infra.conftest import ROOT
 
@@ -169,13 +172,35 @@ def test_the_doctor_says_that_nothing_is_there(deployed: DeployedStack) -> None:
     )
 
 
+def run_on(stack: DeployedStack, *arguments: str) -> Any:
+    """What a command says of the deployment; it has to be good."""
+    result = CliRunner().invoke(app, [*arguments, "--stack", stack.name, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_doctor_judges_the_database_of_a_deployment(deployed: DeployedStack) -> None:
+    names = {check.name for check in deployed.check()}
+    assert {MIGRATIONS, ROLES, RIGHTS, GUARDS, SECRETS} <= names
+
+
+def test_a_deployment_is_audited_pruned_and_resealed_through_its_functions(deployed: DeployedStack) -> None:
+    audited = run_on(deployed, "audit")
+    assert (audited["ok"], audited["unchecked"]) == (True, [])
+    assert [one["promise"] for one in audited["promises"]] == promises()
+    pruned = run_on(deployed, "prune", "--older-than", "1d", "--dry-run")
+    assert (pruned["sagas"], pruned["dry_run"]) == (0, True)
+    assert run_on(deployed, "prune", "--older-than", "4w")["jobs"] == 0
+    resealed = run_on(deployed, "secrets", "reseal")
+    assert resealed["checked"] >= 1
+    assert (resealed["changed"], resealed["unreadable"]) == (0, [])
+
+
 def test_a_key_is_made_listed_and_revoked_through_the_admin_function(
     deployed: DeployedStack, api_url: str
 ) -> None:
     def run(*arguments: str) -> Any:
-        result = CliRunner().invoke(app, ["keys", *arguments, "--stack", deployed.name, "--json"])
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
+        return run_on(deployed, "keys", *arguments)
 
     made = run("create", "--name", "by the command line", "--scope", "admin")
     with ApiClient(api_url, made["key"]) as api:

@@ -98,6 +98,14 @@ async def an_ended_bulk_operation(seed: Seed, receiver: str) -> None:
     await move_bulk_operation(seed.connection, 1, BulkStatus.STOPPED, tenant_id=None)
 
 
+async def an_old_delivery(seed: Seed, receiver: str) -> None:
+    """One that was completed in another year."""
+    await seed.saga(SagaStatus.COMPLETED, await seed.subscription("order.created", receiver))
+    await seed.rewrite("UPDATE events SET created_at = '2020-01-01'")
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET updated_at = '2020-01-01'")
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET finished_at = '2020-01-01'")
+
+
 async def a_subscription(seed: Seed, receiver: str) -> None:
     await nothing(seed, receiver)
     await seed.subscription("order.created", receiver, verified=False)
@@ -209,6 +217,15 @@ CASES: dict[str, Case] = {
         an_ended_bulk_operation, refused("bulk_operation_ended")
     ),
     "admin/eventbridge.tick": Case(a_bulk_operation, {"started": 1, "completed": 1}, {SAGAS: 3}),
+    "admin/direct.prune": Case(
+        an_old_delivery, {"sagas": 1, "jobs": 1, "dry_run": False, "next": None}, {SAGAS: 0, EVENTS: 1}
+    ),
+    "admin/direct.prune_dry_run": Case(
+        an_old_delivery, {"sagas": 1, "jobs": 1, "dry_run": True, "next": None}, {SAGAS: 1}
+    ),
+    "admin/direct_refused.prune_too_young": Case(an_old_delivery, refused("invalid_field"), {SAGAS: 1}),
+    "admin/direct.audit": Case(a_dead_letter, {"ok": True, "unchecked": []}),
+    "admin/direct.doctor": Case(nothing, {"server": {"triggers_for": "origin", "is_standby": False}}),
     "admin/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.without_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.missing_dead_letter": Case(nothing, refused("dead_letter_not_found")),
@@ -276,6 +293,10 @@ CASES: dict[str, Case] = {
     "subscriptions/api_gateway_refused.callback_to_private_address": Case(
         nothing, http(422, code="invalid_callback_url"), {ACTIVE: 0}
     ),
+    "subscriptions/direct.reseal_secrets": Case(
+        a_subscription, {"checked": 1, "changed": 0, "unreadable": [], "next": None}
+    ),
+    "subscriptions/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "subscriptions/api_gateway_refused.missing": Case(nothing, http(404, code="subscription_not_found")),
     "subscriptions/api_gateway_refused.without_scope": Case(nothing, http(403, code="forbidden")),
 }

@@ -160,6 +160,7 @@ def event_json(view: EventView, routing: Routing) -> str:
             "tenant_id": view.tenant_id,
             "created_at": rfc3339(view.created_at),
             "correlation_id": view.correlation_id,
+            "pruned_before": rfc3339(view.pruned_before),
             "sagas": [_saga(view, saga) for saga in view.sagas],
             "routing": routing_content(routing),
         }

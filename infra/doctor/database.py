@@ -1,0 +1,139 @@
+"""The facts of a database, judged: version, migrations, roles, rights, guards, clock. The same for an embedded one and
+for RDS, where the admin function brings the facts."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from infra.doctor.check import Check, skipped
+from infra.doctor.documented import Documented, documented
+from infra.doctor.rights import Facts, wrong_rights
+from shared.stages.doctor import RETENTION_ROLE
+
+MIN_VERSION = 180_000
+MAX_CLOCK_SECONDS = 10.0
+"""Leases and due times go by the database's clock alone; this process's is in signatures, which live for minutes."""
+
+TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+IAM_GROUP = "rds_iam"
+
+MIGRATIONS = "the schema is of this version"
+ROLES = "the roles have no powers of their own, and time limits"
+RIGHTS = "each role may do what sql/README.md says, no more and no less"
+GUARDS = "the guards are on"
+
+
+def judge_server(server: dict[str, Any]) -> list[Check]:
+    """Can hooksaga use it at all?"""
+    old = server["version_number"] < MIN_VERSION
+    closed = server["is_standby"] or server["is_read_only"]
+    state = "read-only" if closed else "read and write"
+    return [
+        Check(
+            "PostgreSQL is 18 or newer",
+            ["event ids are made by uuidv7(), which older servers lack: upgrade the server"] if old else [],
+            server["version"],
+        ),
+        Check("it takes writes", ["this is a standby: point to the primary"] if closed else [], state),
+    ]
+
+
+def judge(facts: Facts, now: float | None = None) -> list[Check]:
+    """Every check, in the order in which one depends on the other. now: this process's clock, unix seconds."""
+    wanted = documented()
+    migrations = _judge_migrations(wanted, facts)
+    checks = [*judge_server(facts["server"]), migrations]
+    if migrations.faults:
+        checks += [skipped(name, "the schema is another version's") for name in (ROLES, RIGHTS, GUARDS)]
+    else:
+        checks += [_judge_roles(wanted, facts), _judge_rights(wanted, facts), _judge_guards(wanted, facts)]
+    return [*checks, _judge_clock(facts["server"]["now_seconds"], time.time() if now is None else now)]
+
+
+def _judge_migrations(wanted: Documented, facts: Facts) -> Check:
+    applied = {row["name"] for row in facts["applied_migrations"]}
+    missing = sorted(set(wanted.migrations) - applied)
+    unknown = sorted(applied - set(wanted.migrations))
+    faults = list[str]()
+    if missing:
+        faults.append(f"not applied: {', '.join(missing)}; run `hooksaga migrate`")
+    if unknown:
+        faults.append(f"unknown to this version: {', '.join(unknown)}; use the version that migrated it")
+    return Check(MIGRATIONS, faults, f"{len(applied)} of {len(wanted.migrations)} migrations applied")
+
+
+def _judge_roles(wanted: Documented, facts: Facts) -> Check:
+    by_name = {row["name"]: row for row in facts["roles"]}
+    faults = [fault for role in wanted.roles for fault in _wrong_role(role, by_name.get(role))]
+    owners = facts["owners"]
+    if owners["of_pruning"] != RETENTION_ROLE:
+        faults.append(f"prune_finished is owned by {owners['of_pruning']}: run `hooksaga migrate`")
+    if shared := sorted(set(owners["of_tables"]) & set(wanted.roles)):
+        faults.append(f"{', '.join(shared)} owns tables: ALTER TABLE … OWNER TO the user who migrates")
+    return Check(ROLES, faults, f"{len(by_name.keys() & set(wanted.roles))} roles")
+
+
+def _wrong_role(role: str, row: dict[str, Any] | None) -> Iterator[str]:
+    if row is None:
+        yield f"there is no role {role}: run `hooksaga migrate` on an empty database of this server"
+        return
+    if row["has_powers"]:
+        yield (
+            f"{role} has powers that no function needs: "
+            f"ALTER ROLE {role} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
+        )
+    yield from (f"{role} is a member of {group}: REVOKE {group} FROM {role}" for group in _groups(row))
+    if role == RETENTION_ROLE:
+        yield from _wrong_retention_role(row)
+        return
+    if not row["logs_in"]:
+        yield f"{role} cannot log in: ALTER ROLE {role} LOGIN"
+    limited = {setting.split("=", 1)[0] for setting in row["settings"] if not setting.endswith("=0")}
+    for name in TIMEOUTS:
+        if name not in limited:
+            yield f"{role} has no {name}: ALTER ROLE {role} SET {name} = '30s'"
+
+
+def _groups(row: dict[str, Any]) -> list[str]:
+    return [group for group in row["member_of"] if group != IAM_GROUP]
+
+
+def _wrong_retention_role(row: dict[str, Any]) -> Iterator[str]:
+    if row["logs_in"]:
+        yield f"{RETENTION_ROLE} can log in: ALTER ROLE {RETENTION_ROLE} NOLOGIN"
+    for user in row["used_by"]:
+        yield f"{user} can act as {RETENTION_ROLE}: REVOKE {RETENTION_ROLE} FROM {user}"
+
+
+def _judge_rights(wanted: Documented, facts: Facts) -> Check:
+    faults = list(wrong_rights(wanted, facts))
+    if facts["server"]["public_may_create"]:
+        faults.append(
+            "everybody may create things in schema public: REVOKE CREATE ON SCHEMA public FROM PUBLIC"
+        )
+    return Check(RIGHTS, faults, f"{sum(len(letters) for letters in wanted.rights.values())} rights")
+
+
+def _judge_guards(wanted: Documented, facts: Facts) -> Check:
+    """'O' and 'A' fire in ordinary sessions; 'D' never, 'R' in replicas only."""
+    found = {(row["object"], row["name"]): row["enabled"] for row in facts["triggers"]}
+    faults = [
+        f"{table}: {name} is switched off: ALTER TABLE {table} ENABLE TRIGGER {name}"
+        for (table, name), enabled in sorted(found.items())
+        if (table, name) in wanted.triggers and enabled not in ("O", "A")
+    ]
+    for table, name in sorted(wanted.triggers - found.keys()):
+        faults.append(f"{table}: {name} is gone: its CREATE TRIGGER is in sql/migrations")
+    for table, name in sorted(found.keys() - wanted.triggers):
+        faults.append(f"{table}: {name} is none of ours: DROP TRIGGER {name} ON {table}")
+    if facts["server"]["triggers_for"] != "origin":
+        faults.append("session_replication_role is not origin, which switches guards off: set it back")
+    return Check(GUARDS, faults, f"{len(found)} triggers")
+
+
+def _judge_clock(database_seconds: float, now: float) -> Check:
+    apart = abs(now - database_seconds)
+    fault = f"they are {apart:.0f} s apart: let both follow NTP"
+    return Check(
+        "this clock and the database's agree", [fault] if apart > MAX_CLOCK_SECONDS else [], f"{apart:.1f} s"
+    )

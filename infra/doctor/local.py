@@ -1,0 +1,122 @@
+"""Everything that can be looked at on this machine, whether the system runs or not. It changes nothing; an embedded
+database that is there and does not run is started for it and stopped again."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from infra.commands.database import open_database, run_as
+from infra.commands.failures import WrongUse
+from infra.doctor import machine
+from infra.doctor.check import Check, skipped
+from infra.doctor.database import judge, judge_server
+from infra.doctor.network import check_egress
+from infra.doctor.queues import check_queues
+from infra.local.postgres import EmbeddedPostgresError
+from infra.local.system import secret_box
+from infra.local.system_user import SystemUserError
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.core.errors import DatabaseUnavailable, SchemaMismatch
+from shared.runtime.settings import InvalidSettings, Settings, read_settings
+from shared.stages.doctor import read_facts, read_server
+from shared.stages.inspect import check_alive
+from shared.stages.reseal_secrets import Resealed, reseal_batch, together
+
+SETTINGS = "settings"
+DATABASE = "the database answers"
+LOGINS = "each function can log in"
+SECRETS = "every signing secret can be opened"
+
+
+async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
+    """Each check as it is made."""
+    yield machine.check_versions()
+    try:
+        settings = read_settings()
+    except InvalidSettings as error:
+        yield Check(SETTINGS, [f"{line}" for line in str(error).splitlines()], "in the environment")
+        return
+    yield Check(SETTINGS, seen="in the environment, each in its range")
+    yield machine.check_times(settings)
+    yield machine.check_data_folder(settings.data_dir)
+    yield machine.check_disk(settings.data_dir)
+    yield machine.check_trust(settings)
+    yield machine.check_port(port)
+    yield check_queues(settings)
+    for check in await check_egress(settings, probe):
+        yield check
+    async for check in examine_database(settings):
+        yield check
+
+
+async def examine_database(settings: Settings) -> AsyncIterator[Check]:
+    """The configured one, or the embedded one."""
+    try:
+        async with open_database() as address:
+            yield Check(DATABASE, seen="HOOKSAGA_DATABASE_URL" if settings.database_url else "embedded")
+            async for check in _examine(settings, replace(address, unit_timeout_seconds=60)):
+                yield check
+    except WrongUse:
+        yield skipped(DATABASE, "there is none yet: `hooksaga up` makes it")
+    except (DatabaseUnavailable, EmbeddedPostgresError, SystemUserError) as error:
+        advice = "check HOOKSAGA_DATABASE_URL" if settings.database_url else "see its server.log"
+        yield Check(DATABASE, [f"{str(error).splitlines()[0]}: {advice}"])
+
+
+async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterator[Check]:
+    server = await run_as(address, Role.OWNER, read_server)
+    if any(check.faults for check in judge_server(server)):
+        for check in judge_server(server):
+            yield check
+        return
+    try:
+        for check in judge(await run_as(address, Role.OWNER, read_facts)):
+            yield check
+    except SchemaMismatch:
+        yield Check("the schema is of this version", ["there is none: run `hooksaga migrate`"], "empty")
+        return
+    yield await _check_logins(address)
+    yield await _check_secrets(settings, address)
+
+
+async def _check_logins(address: DatabaseAddress) -> Check:
+    """Passwords of roles are derived from the owner's: changing that one alone locks them all out."""
+    faults = list[str]()
+    roles = [role for role in Role if role is not Role.OWNER]
+    for role in roles:
+        try:
+            await run_as(address, role, check_alive)
+        except DatabaseUnavailable as error:
+            reason = str(error).splitlines()[0]
+            faults.append(f"{role}: {reason}; `hooksaga migrate` sets its password anew")
+    return Check(LOGINS, faults, f"{len(roles) - len(faults)} of {len(roles)} roles")
+
+
+async def _check_secrets(settings: Settings, address: DatabaseAddress) -> Check:
+    keys_missing = not settings.secrets_keys and not (settings.data_dir / "secrets.key").exists()
+    if keys_missing:
+        return skipped(SECRETS, "there is no key yet: `hooksaga up` makes one")
+    try:
+        box = secret_box(settings)
+    except ValueError as error:
+        return Check(SECRETS, [f"{settings.data_dir / 'secrets.key'}: {error}; restore the file"])
+    session = Session(address, Role.SUBSCRIPTIONS)
+    try:
+        done = await session.run(lambda connection: reseal_batch(connection, box, dry_run=True))
+        while (last := done.last_id) is not None:
+            done = together(
+                done, await session.run(lambda c, a=last: reseal_batch(c, box, after_id=a, dry_run=True))
+            )
+    finally:
+        await session.close()
+    return judge_secrets(done)
+
+
+def judge_secrets(done: Resealed) -> Check:
+    """What a dry run of `secrets reseal` has found."""
+    faults = [
+        f"subscription {one}: no configured key opens its secret, so nothing can be signed for it: bring its key back, "
+        f"or `hooksaga subscriptions rotate-secret {one}`"
+        for one in done.unreadable
+    ]
+    older = f", {done.changed} of them under an older key" if done.changed else ""
+    return Check(SECRETS, faults, f"{done.checked} secrets{older}")

@@ -1,0 +1,51 @@
+"""The queues that the settings name: there, patient enough, and with somewhere to put what cannot be handled."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.doctor.check import Check, skipped
+from infra.settings import LOCAL
+from shared.runtime.settings import Settings
+
+NAME = "queues"
+READERS = {
+    "routing": "router",
+    "orchestration": "orchestrator",
+    "delivery": "delivery",
+    "delivery_retry": "delivery",
+}
+
+
+def check_queues(settings: Settings) -> Check:
+    """Skipped in polling mode, which has none."""
+    urls = settings.queue_urls
+    if not urls:
+        return skipped(NAME, "none are set: polling mode needs none")
+    sqs: Any = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
+    faults = [fault for name, url in urls.items() for fault in _wrong_queue(sqs, name, url)]
+    missing = sorted(READERS.keys() - urls.keys())
+    faults += [f"{name}: HOOKSAGA_{name.upper()}_QUEUE_URL is not set" for name in missing]
+    return Check(NAME, faults, ", ".join(urls))
+
+
+def _wrong_queue(sqs: Any, name: str, url: str) -> Iterator[str]:
+    try:
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    except (BotoCoreError, ClientError) as error:
+        yield f"{name}: {error}"
+        return
+    if name in READERS:
+        yield from wrong_attributes(name, found)
+
+
+def wrong_attributes(name: str, found: dict[str, str]) -> Iterator[str]:
+    """One work queue. Redrive is for what our own faults leave: a receiver's never land there."""
+    wanted = LOCAL.visibility_seconds(READERS[name])
+    if (visibility := int(found["VisibilityTimeout"])) < wanted:
+        yield f"{name}: visibility {visibility} s, at least {wanted} s is needed: six timeouts of its function"
+    if not json.loads(found.get("RedrivePolicy", "{}")).get("deadLetterTargetArn"):
+        yield f"{name}: no redrive queue: a message that can never be handled would come back for days"

@@ -1,0 +1,208 @@
+"""The doctor finds each thing that is wrong with a database, by its own check and by no other, with what to do."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from infra.doctor import database as judged
+from infra.doctor.check import Health
+from infra.doctor.database import judge, judge_server
+from shared.adapters.database import Connection, Role
+from shared.stages.doctor import read_facts, read_server
+from tests.conftest import Connect
+from tests.database.seed import Seed
+
+
+@pytest.fixture
+async def admin(connect: Connect) -> Connection:
+    """As the admin function sees the database."""
+    return await connect(Role.ADMIN)
+
+
+async def ill(admin: Connection) -> dict[str, list[str]]:
+    facts = json.loads(json.dumps(await read_facts(admin)))  # as they come through Lambda
+    return {check.name: check.faults for check in judge(facts) if check.faults}
+
+
+@asynccontextmanager
+async def undone(seed: Seed, change: str, back: str) -> AsyncIterator[None]:
+    """Roles belong to the whole server, so what is changed of them is put back."""
+    await seed.connection.execute(change.encode())
+    try:
+        yield
+    finally:
+        await seed.connection.execute(back.encode())
+
+
+async def test_a_migrated_database_is_sound_for_every_eye(admin: Connection, seed: Seed) -> None:
+    assert await ill(admin) == {}
+    assert await ill(seed.connection) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "back", "fault"),
+    [
+        ("ALTER ROLE job_worker SUPERUSER", "ALTER ROLE job_worker NOSUPERUSER", "job_worker has powers"),
+        ("ALTER ROLE job_worker BYPASSRLS", "ALTER ROLE job_worker NOBYPASSRLS", "job_worker has powers"),
+        (
+            "GRANT pg_read_all_data TO router_worker",
+            "REVOKE pg_read_all_data FROM router_worker",
+            "is a member of",
+        ),
+        ("GRANT retention_operator TO job_worker", "REVOKE retention_operator FROM job_worker", "can act as"),
+        ("ALTER ROLE retention_operator LOGIN", "ALTER ROLE retention_operator NOLOGIN", "can log in"),
+        ("ALTER ROLE lease_cleaner NOLOGIN", "ALTER ROLE lease_cleaner LOGIN", "lease_cleaner cannot log in"),
+        (
+            "ALTER ROLE job_worker RESET lock_timeout",
+            "ALTER ROLE job_worker SET lock_timeout = '10s'",
+            "job_worker has no lock_timeout",
+        ),
+        (
+            "ALTER ROLE job_worker SET statement_timeout = 0",
+            "ALTER ROLE job_worker SET statement_timeout = '30s'",
+            "job_worker has no statement_timeout",
+        ),
+    ],
+)
+async def test_a_role_with_other_powers(
+    admin: Connection, seed: Seed, change: str, back: str, fault: str
+) -> None:
+    async with undone(seed, change, back):
+        found = await ill(admin)
+    assert list(found) == [judged.ROLES]
+    assert any(fault in line for line in found[judged.ROLES]), found
+    assert await ill(admin) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (
+            "GRANT SELECT ON dead_letters TO job_worker",
+            "job_worker may SELECT on dead_letters, and should not",
+        ),
+        ("GRANT TRUNCATE ON events TO router_worker", "router_worker may TRUNCATE on events, and should not"),
+        ("GRANT SELECT (payload) ON events TO router_worker", "may SELECT payload of events: REVOKE"),
+        ("GRANT UPDATE (status) ON webhook_delivery_jobs TO saga_orchestrator", "may UPDATE status of"),
+        ("GRANT SELECT ON events TO PUBLIC", "PUBLIC may SELECT on events, and should not"),
+        ("GRANT EXECUTE ON FUNCTION refuse_change() TO PUBLIC", "PUBLIC may EXECUTE on refuse_change"),
+        ("GRANT SELECT ON api_keys TO dead_letter_operator", "dead_letter_operator may SELECT on api_keys"),
+        (
+            "REVOKE SELECT ON subscription_secrets FROM job_worker",
+            "job_worker may not SELECT on subscription_",
+        ),
+        (
+            "REVOKE UPDATE (applied_at) ON webhook_delivery_jobs FROM saga_orchestrator",
+            "may not UPDATE applied_at",
+        ),
+        (
+            "REVOKE EXECUTE ON FUNCTION check_api_key FROM event_ingest_writer",
+            "may not EXECUTE on check_api_key",
+        ),
+        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "everybody may create things"),
+        ("CREATE TABLE forgotten (id int); GRANT SELECT ON forgotten TO job_worker", "SELECT on forgotten"),
+    ],
+)
+async def test_a_right_too_many_or_too_few(admin: Connection, seed: Seed, change: str, fault: str) -> None:
+    await seed.connection.execute(change.encode())
+    found = await ill(admin)
+    assert list(found) == [judged.RIGHTS]
+    assert any(fault in line for line in found[judged.RIGHTS]), found
+
+
+async def test_what_it_says_to_do_about_a_right_is_what_helps(admin: Connection, seed: Seed) -> None:
+    for change in (
+        "GRANT SELECT ON dead_letters TO job_worker",
+        "REVOKE DELETE ON routing_outbox FROM router_worker",
+        "GRANT EXECUTE ON FUNCTION list_api_keys TO job_worker",
+        "GRANT SELECT (payload) ON events TO router_worker",
+    ):
+        await seed.connection.execute(change.encode())
+    lines = (await ill(admin))[judged.RIGHTS]
+    assert len(lines) == 4
+    for line in lines:
+        await seed.connection.execute(line.split(": ", 1)[1].encode())
+    assert await ill(admin) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("ALTER TABLE events DISABLE TRIGGER events_never_change", "events_never_change is switched off"),
+        (
+            "ALTER TABLE events ENABLE REPLICA TRIGGER events_never_change",
+            "events_never_change is switched off",
+        ),
+        ("DROP TRIGGER saga_moves_are_legal ON webhook_delivery_sagas", "saga_moves_are_legal is gone"),
+        (
+            "CREATE TRIGGER mine BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION refuse_row()",
+            "mine is none of ours",
+        ),
+    ],
+)
+async def test_a_guard_that_is_off_gone_or_strange(
+    admin: Connection, seed: Seed, change: str, fault: str
+) -> None:
+    await seed.connection.execute(change.encode())
+    found = await ill(admin)
+    assert list(found) == [judged.GUARDS]
+    assert fault in found[judged.GUARDS][0]
+
+
+async def test_a_session_that_switches_guards_off(seed: Seed) -> None:
+    await seed.connection.execute("SET session_replication_role = replica")
+    assert list(await ill(seed.connection)) == [judged.GUARDS]
+
+
+async def test_the_deleting_function_with_another_owner(admin: Connection, seed: Seed) -> None:
+    await seed.connection.execute("ALTER FUNCTION prune_finished OWNER TO CURRENT_USER")
+    found = await ill(admin)
+    assert "prune_finished is owned by postgres: run `hooksaga migrate`" in found[judged.ROLES]
+    await seed.connection.execute("SELECT give_retention_its_owner()")
+    assert await ill(admin) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("DELETE FROM _yoyo_migration WHERE migration_id = '0017_retention'", "not applied: 0017_retention"),
+        (
+            "UPDATE _yoyo_migration SET migration_id = '0999_later' WHERE migration_id = '0017_retention'",
+            "0999_later",
+        ),
+    ],
+)
+async def test_another_versions_schema_is_not_judged_further(
+    admin: Connection, seed: Seed, change: str, fault: str
+) -> None:
+    await seed.connection.execute(change.encode())
+    await seed.connection.execute("GRANT SELECT ON dead_letters TO job_worker")
+    checks = {check.name: check for check in judge(await read_facts(admin))}
+    assert fault in " ".join(checks[judged.MIGRATIONS].faults)
+    assert checks[judged.RIGHTS].health is Health.SKIPPED
+
+
+@pytest.mark.parametrize(("apart", "good"), [(0.0, True), (9.0, True), (-11.0, False), (3600.0, False)])
+async def test_clocks_that_go_apart(admin: Connection, apart: float, good: bool) -> None:
+    facts = await read_facts(admin)
+    (*_, clock) = judge(facts, facts["server"]["now_seconds"] + apart)
+    assert (clock.health is Health.OK) is good
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"version_number": 170_004}, "uuidv7"),
+        ({"is_standby": True}, "standby"),
+        ({"is_read_only": True}, "standby"),
+    ],
+)
+async def test_a_server_that_cannot_be_used(admin: Connection, change: dict[str, Any], fault: str) -> None:
+    server = await read_server(admin)
+    assert not any(check.faults for check in judge_server(server))
+    faults = [fault for check in judge_server({**server, **change}) for fault in check.faults]
+    assert len(faults) == 1
+    assert fault in faults[0]

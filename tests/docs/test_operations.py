@@ -1,0 +1,130 @@
+"""What the pages for operators tell people to type exists: commands and options, actions, functions, headings."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+from typer.main import get_command
+
+from infra.cli import app
+from infra.components.functions import DESIGNS
+from shared.runtime import admin_actions
+from shared.runtime.secret_actions import ResealSecrets
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))
+ALL_PAGES = [*PAGES, ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_BLOCK = re.compile(r"^( *)```(?:sh|console)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(hooksaga [^`]+)`")
+_INVOKED = re.compile(r"--function-name hooksaga-\w+-(\w+)\s.*?--payload '(\{.*?\})'", re.DOTALL)
+_ANY = ("…", "COMMAND")
+_OPERATORS = ("&&", "||", "|", ";", "&", ">", "<")
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """Each `hooksaga …` of a page as the words behind it."""
+    blocks = "\n".join(block for _, block in _BLOCK.findall(text)).replace("\\\n", " ")
+    for line in [*blocks.splitlines(), *_INLINE.findall(text)]:
+        lexer = shlex.shlex(line.replace("$(", "("), posix=True, punctuation_chars=";&|<>")
+        lexer.whitespace_split = True
+        words = [Path(word).name if word.endswith("/hooksaga") else word for word in lexer]
+        for start in (place for place, word in enumerate(words) if word == "hooksaga"):
+            end = next((n for n in range(start, len(words)) if words[n] in _OPERATORS), len(words))
+            yield words[start + 1 : end]
+
+
+def fault_of(words: list[str]) -> str | None:
+    """What no such command or option is; None when all of them are there. Arguments are not looked at."""
+    command: Any = get_command(app)
+    names = iter(words)
+    path = "hooksaga"
+    while hasattr(command, "commands"):
+        name = next(names, None)
+        if name in (None, "--help", "--version", *_ANY):
+            return None
+        path = f"{path} {name.rstrip(',')}"
+        if (name := name.rstrip(",")) not in command.commands:
+            return path
+        command = command.commands[name]
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
+    unknown = [word for word in names if word.startswith("--") and word.split("=")[0] not in known]
+    return f"{path} {unknown[0]}" if unknown else None
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_of_a_page_exists_with_its_options(page: Path) -> None:
+    faults = [fault for words in commands_in(page.read_text(encoding="utf-8")) if (fault := fault_of(words))]
+    assert faults == []
+
+
+def test_enough_is_found() -> None:
+    found = [words for page in PAGES for words in commands_in(page.read_text(encoding="utf-8"))]
+    assert len(found) > 40
+    assert ["prune", "--older-than", "30d", "--stack", "hooksaga-ENV"] in found
+    assert ["audit"] in found
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("hooksaga prun --older-than 30d", "hooksaga prun"),
+        ("hooksaga prune --older-then 30d", "hooksaga prune --older-then"),
+        ("FOO=1 .venv/bin/hooksaga keys make", "hooksaga keys make"),
+        ("hooksaga keys list && hooksaga audit --stak x", "hooksaga audit --stak"),
+        ("hooksaga doctor --probe https://a.example/ | cat --nothing", None),
+        ("hooksaga --verbose audit", "hooksaga --verbose"),
+    ],
+)
+def test_what_does_not_exist_is_found(line: str, fault: str | None) -> None:
+    page = f"```sh\n{line}\n```\n"
+    assert [found for words in commands_in(page) if (found := fault_of(words))] == ([fault] if fault else [])
+
+
+def problem_of(function: str, action: dict[str, Any]) -> str | None:
+    models: dict[str, TypeAdapter[Any]] = {
+        "admin": admin_actions._ACTIONS,
+        "subscriptions": TypeAdapter(ResealSecrets),
+    }
+    try:
+        models[function].validate_json(json.dumps(action))
+    except ValidationError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_action_of_a_page_exists(page: Path) -> None:
+    for function, payload in _INVOKED.findall(page.read_text(encoding="utf-8")):
+        assert problem_of(function, json.loads(payload)) is None
+
+
+def test_actions_are_found_and_wrong_ones_are_told() -> None:
+    found = [one for page in PAGES for one in _INVOKED.findall(page.read_text(encoding="utf-8"))]
+    assert len(found) >= 3
+    assert problem_of("admin", {"action": "prune"}) is not None
+    assert problem_of("admin", {"action": "prune_all", "older_than": "30d"}) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_function_of_a_page_exists(page: Path) -> None:
+    names = re.findall(r"--function-name hooksaga-\w+-(\w+)", page.read_text(encoding="utf-8"))
+    assert set(names) <= {*DESIGNS, "migrate", "FUNCTION", "NAME"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_heading_that_a_link_names_is_there(page: Path) -> None:
+    for file, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        target = (page.parent / file if file else page).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.+)$", target, re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_index_names_every_page() -> None:
+    index = (ROOT / "docs" / "operations" / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if page.name != "README.md" and f"({page.name})" not in index] == []

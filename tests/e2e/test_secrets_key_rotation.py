@@ -1,0 +1,68 @@
+"""The steps of docs/operations/keys.md for the key that seals signing secrets, with every restart that they name. The
+receiver's secret stays the same all the way, and each delivery is signed with it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra.local.tls import Certificates
+from shared.adapters.secret_box import generate_key
+from tests.api.running_system import RunningSystem
+from tests.cli.conftest import runner_with
+from tests.e2e.recorder import Recorder
+from tests.e2e.world import Subscriber, World, assert_signed
+
+OLD, NEW = generate_key(), generate_key()
+
+
+@contextmanager
+def started_with(
+    keys: str, database: str, folder: Path, recorder: Recorder, certificates: Certificates
+) -> Iterator[World]:
+    running = RunningSystem(
+        folder,
+        database_url=database,
+        ca_file=certificates.ca,
+        secrets_key=keys,
+        max_retry_limit=1,
+        http_timeout_seconds=2,
+        http_connect_timeout_seconds=2,
+    )
+    try:
+        yield World(running, recorder)
+    finally:
+        running.stop()
+
+
+def assert_delivers(world: World, subscriber: Subscriber) -> None:
+    assert world.ended(world.post(subscriber))["status"] == "Completed"
+    assert_signed(world.recorder.events(subscriber.path)[-1], subscriber.secret)
+
+
+def test_the_old_key_is_replaced_and_then_not_missed(
+    own_database: str, folder: Path, recorder: Recorder, certificates: Certificates
+) -> None:
+    place = (own_database, folder, recorder, certificates)
+
+    def reseal(keys: str, *options: str) -> dict[str, object]:
+        run = runner_with({"HOOKSAGA_DATABASE_URL": own_database, "HOOKSAGA_SECRETS_KEY": keys})
+        result = run("secrets", "reseal", "--json", *options)
+        assert result.exit_code == (1 if json.loads(result.stdout)["unreadable"] else 0)
+        return json.loads(result.stdout)
+
+    with started_with(OLD, *place) as world:
+        subscriber = world.subscribe()
+        assert_delivers(world, subscriber)
+    with started_with(f"{OLD},{NEW}", *place) as world:
+        assert_delivers(world, subscriber)
+    with started_with(f"{NEW},{OLD}", *place) as world:
+        assert_delivers(world, subscriber)
+        assert reseal(f"{NEW},{OLD}", "--dry-run") == {"checked": 1, "changed": 1, "unreadable": []}
+        assert reseal(NEW) == {"checked": 1, "changed": 0, "unreadable": [subscriber.id]}
+        assert reseal(f"{NEW},{OLD}") == {"checked": 1, "changed": 1, "unreadable": []}
+        assert_delivers(world, subscriber)
+    with started_with(NEW, *place) as world:
+        assert_delivers(world, subscriber)
+        assert reseal(NEW) == {"checked": 1, "changed": 0, "unreadable": []}
+        world.assert_audit_finds_nothing()
