@@ -12,11 +12,12 @@ MASK = "***"
 
 
 class AttemptTrigger(StrEnum):
-    """Why an attempt was made. A retry within a requeued saga is a retry."""
+    """Why an attempt was made. A retry is a retry, however its saga began."""
 
     FIRST = "first"
     RETRY = "retry"
     REQUEUE = "requeue"
+    BACKFILL = "backfill"
 
 
 class Outcome(StrEnum):
@@ -50,11 +51,15 @@ class SentHeaders:
     own_names: Sequence[str] = ()
 
 
-def trigger_of(attempt_number: int, requeued_from: int | None) -> AttemptTrigger:
-    """Why the attempt was made; requeued_from is its saga's."""
+def trigger_of(
+    attempt_number: int, *, requeued_from: int | None, bulk_operation_id: int | None
+) -> AttemptTrigger:
+    """Why the attempt was made; the other two are its saga's. A bulk operation that requeues names the dead letter."""
     if attempt_number > 1:
         return AttemptTrigger.RETRY
-    return AttemptTrigger.FIRST if requeued_from is None else AttemptTrigger.REQUEUE
+    if requeued_from is not None:
+        return AttemptTrigger.REQUEUE
+    return AttemptTrigger.FIRST if bulk_operation_id is None else AttemptTrigger.BACKFILL
 
 
 def masked_headers(

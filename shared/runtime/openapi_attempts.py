@@ -45,6 +45,7 @@ _LOGGED: Json = {
 _WHOLE: Json = {
     **_LOGGED,
     "requeued_from": maybe(ID),
+    "bulk_operation_id": maybe(ID),
     "retry_after_seconds": maybe(NUMBER),
     "request_headers": maybe(REQUEST_HEADERS),
     "response_body": maybe(TEXT),

@@ -68,6 +68,7 @@ _WHOLE_ATTEMPT: Json = {
     "claim_count": 1,
     "resolved_ip": "203.0.113.7",
     "requeued_from": None,
+    "bulk_operation_id": None,
     "retry_after_seconds": None,
     "response_truncated": False,
 }
@@ -75,6 +76,7 @@ _FOLLOW = "00064D002E9B07800000000000000000" + "00064D002E9B0780" * 2 + "0000000
 _SHOWN_ALONE = (
     "request_headers",
     "requeued_from",
+    "bulk_operation_id",
     "retry_after_seconds",
     "response_body",
     "response_truncated",
@@ -88,6 +90,7 @@ _SAGA: Json = {
     "next_attempt_at": "2026-03-14T09:26:53.601000Z",
     "final_error_code": None,
     "requeued_from": None,
+    "bulk_operation_id": None,
     "attempts": [_ATTEMPT],
 }
 _DEAD_LETTER: Json = {

@@ -99,6 +99,7 @@ _SAGA: Json = {
     "next_attempt_at": TIME,
     "final_error_code": maybe(_ref("ErrorCode")),
     "requeued_from": maybe(ID),
+    "bulk_operation_id": maybe(ID),
     "attempts": {"type": "array", "items": _ref("Attempt")},
 }
 

@@ -80,6 +80,7 @@ FIELDS = {
     "backlog": "What waits now; 10000 means that or more.",
     "base_delay_seconds": "The wait after the first failure; it doubles with each further one, up to an hour. "
     "`null`: the system's default.",
+    "bulk_operation_id": "The bulk operation that started the saga; `null` for all others.",
     "callback_url": "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters.",
     "claim_count": "How often a worker took it.",
     "completed": "Attempts that ended well.",
@@ -168,7 +169,7 @@ FIELDS = {
     "traceparent": "The event's trace, before that of the request.",
     "timeout_seconds": "How long one attempt may take. `null`: the system's default.",
     "title": "The code in words.",
-    "trigger": "Why it was made. A retry of a requeued saga is a `retry`.",
+    "trigger": "Why it was made. A retry is a `retry`, however its saga began.",
     "type": "Leads to the explanation of the error on this page.",
     "updated_at": "When it was last changed.",
     "verified": "Whether `callback_url` has answered the challenge.",

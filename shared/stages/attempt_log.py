@@ -83,6 +83,7 @@ class LoggedAttempt:
     attempt_number: int
     max_attempts: int | None
     requeued_from: int | None
+    bulk_operation_id: int | None
     worker_id: str | None
     claim_count: int
     resolved_ip: str | None

@@ -48,6 +48,7 @@ class SagaView:
     next_attempt_at: datetime
     final_error_code: str | None
     requeued_from: int | None
+    bulk_operation_id: int | None
     created_at: datetime
     attempts: list[Attempt] = field(default_factory=list[Attempt])
 

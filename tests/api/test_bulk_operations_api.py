@@ -160,6 +160,9 @@ def test_a_backfill_gives_what_came_before_the_subscription(
     assert ended(api, operation)["done"] == 4
     for event_id in events:
         assert len(api.good("GET", f"/v1/events/{event_id}")["sagas"]) == 1
+    dead_letters(running, subscription["id"], 4)
+    attempts = api.good("GET", f"/v1/attempts?subscription_id={subscription['id']}")["items"]
+    assert [one["trigger"] for one in attempts] == ["backfill"] * 4
     assert api.good("POST", PATH, {"kind": "backfill", "filter": wanted, "dry_run": True})["matched"] == 0
 
 

@@ -100,7 +100,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
               claim_count, worker_id, error_code, finished_at)
        SELECT 2001020 + n, 42000 + n, 1, now(), 'Failed', 1, 'w', 'http_503', now()
          FROM generate_series(1, 10) AS n""",
-    # a busy endpoint: 20,000 attempts in five hours, of which every 100th failed, and every 2,000th without an answer
+    # a busy endpoint: 20,000 attempts in five hours, until two hours ago, of which every 100th failed, and every
+    # 2,000th without an answer
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
               worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, finished_at, applied_at)
        SELECT n, 45000, 1, now(), CASE WHEN n % 100 = 0 THEN 'Failed' ELSE 'Completed' END::job_status, 1, 'w',
@@ -108,7 +109,7 @@ _STATEMENTS: tuple[LiteralString, ...] = (
               CASE WHEN n % 2000 = 0 THEN 'tls_error' WHEN n % 100 = 0 THEN 'http_500' END,
               n % 1000, '192.0.2.1', t, t, t
          FROM generate_series(1, 20000) AS n,
-              LATERAL (SELECT now() - (20000 - n) * interval '0.9 seconds' AS t) AS time""",
+              LATERAL (SELECT now() - interval '2 hours' - (20000 - n) * interval '0.9 seconds' AS t) AS time""",
     # a million dead letters, ten of them with a rare error
     """INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
               failed_at, payload_snapshot)

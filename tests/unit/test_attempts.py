@@ -14,13 +14,21 @@ WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
 
 @pytest.mark.parametrize(
-    ("attempt_number", "requeued_from", "trigger"),
-    [(1, None, "first"), (2, None, "retry"), (1, 7, "requeue"), (2, 7, "retry")],
+    ("attempt_number", "requeued_from", "bulk_operation_id", "trigger"),
+    [
+        (1, None, None, "first"),
+        (2, None, None, "retry"),
+        (1, 7, None, "requeue"),
+        (1, 7, 3, "requeue"),
+        (1, None, 3, "backfill"),
+        (2, 7, 3, "retry"),
+    ],
 )
 def test_an_attempt_says_why_it_was_made(
-    attempt_number: int, requeued_from: int | None, trigger: str
+    attempt_number: int, requeued_from: int | None, bulk_operation_id: int | None, trigger: str
 ) -> None:
-    assert trigger_of(attempt_number, requeued_from) == trigger
+    told = trigger_of(attempt_number, requeued_from=requeued_from, bulk_operation_id=bulk_operation_id)
+    assert told == trigger
 
 
 def test_a_status_class_is_a_digit() -> None:

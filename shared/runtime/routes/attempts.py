@@ -169,7 +169,11 @@ def attempt_content(attempt: LoggedAttempt) -> dict[str, Any]:
         "status": attempt.status,
         "attempt_number": attempt.attempt_number,
         "max_attempts": attempt.max_attempts,
-        "trigger": trigger_of(attempt.attempt_number, attempt.requeued_from),
+        "trigger": trigger_of(
+            attempt.attempt_number,
+            requeued_from=attempt.requeued_from,
+            bulk_operation_id=attempt.bulk_operation_id,
+        ),
         "response_status": attempt.response_status,
         "error_code": attempt.error_code,
         "duration_ms": attempt.duration_ms,
@@ -196,6 +200,7 @@ def whole_attempt_content(attempt: WholeAttempt) -> dict[str, Any]:
     return {
         **attempt_content(attempt),
         "requeued_from": attempt.requeued_from,
+        "bulk_operation_id": attempt.bulk_operation_id,
         "retry_after_seconds": attempt.retry_after_seconds,
         "request_headers": headers,
         "response_body": attempt.response_body,

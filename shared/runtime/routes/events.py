@@ -181,7 +181,9 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> dict[
     for name in ("attempt_at", "leased_at", "finished_at"):
         fields[name] = rfc3339(fields[name])
     sent = sent_headers(attempt.leased_at, attempt.own_header_names)
-    fields["trigger"] = trigger_of(attempt.attempt_number, saga.requeued_from)
+    fields["trigger"] = trigger_of(
+        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+    )
     fields["request_headers"] = sent and masked_headers(
         sent,
         webhook_id=event_id_text(view.webhook_id),
