@@ -4,9 +4,12 @@ The dimension `service` is the function's name, which begins with the deployment
 account stay apart. DeliveryFailed is there twice: in all, and by `error_class`.
 """
 
+import json
 import os
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
@@ -15,6 +18,9 @@ from shared.core.outcomes import ErrorClass
 from shared.runtime.metrics import AGES, LATENCIES, Metric
 
 NAMESPACE = "hooksaga"
+
+MOST_VALUES = 99
+"""Of one metric in a line. CloudWatch takes a hundred, and with the hundredth the provider writes by itself."""
 
 
 class EmfMetrics:
@@ -38,19 +44,23 @@ class EmfMetrics:
         """Write what was gathered, and begin anew. Nothing gathered, nothing written."""
         counts, failures, values = self._counts, self._failures, self._values
         self._counts, self._failures, self._values = Counter(), Counter(), defaultdict(list)
-        self._write({}, {**{metric: [many] for metric, many in counts.items() if many}, **values})
+        gathered = {**{metric: [many] for metric, many in counts.items() if many}, **values}
+        for start in range(0, max(map(len, gathered.values()), default=0), MOST_VALUES):
+            part = {metric: several[start : start + MOST_VALUES] for metric, several in gathered.items()}
+            self._write({}, part)
         for error_class, many in failures.items():
             self._write({"error_class": error_class.value}, {Metric.DELIVERY_FAILED: [many]})
 
-    def _write(self, dimensions: Mapping[str, str], values: Mapping[Metric, Iterable[float]]) -> None:
+    def _write(self, dimensions: Mapping[str, str], values: Mapping[Metric, Sequence[float]]) -> None:
         provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service=self._service)
         for name, value in dimensions.items():
             provider.add_dimension(name, value)
         for metric, several in values.items():
-            for value in several:  # a hundred of one metric are written at once: CloudWatch takes no more
+            for value in several:
                 provider.add_metric(metric.value, _unit(metric), value)
-        if provider.metric_set:
-            provider.flush_metrics()
+        # The provider prints a line and its end apart, and another process may have the same file.
+        line: Any = provider.serialize_metric_set()  # pyright: ignore[reportUnknownMemberType]
+        sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def _unit(metric: Metric) -> MetricUnit:

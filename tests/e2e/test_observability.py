@@ -26,8 +26,8 @@ ENDED = ("Completed", "DeadLettered")
 
 
 @pytest.fixture(scope="module")
-def up(certificates: Certificates) -> Iterator[UpProcess]:
-    """With the log level that it has when nobody asks for another."""
+def up(certificates: Certificates, recorder: Recorder) -> Iterator[UpProcess]:
+    """With the log level that it has when nobody asks for another. It ends before the receiver does."""
     folder = Path(tempfile.mkdtemp(prefix="hooksaga-observe-"))
     process = UpProcess(folder, certificates, HOOKSAGA_LOG_LEVEL="INFO", HOOKSAGA_MAX_RETRY_LIMIT="2")
     process.start()
