@@ -290,6 +290,13 @@ async def test_whatever_answers_is_reached(certificates: Certificates, head: byt
     assert checks[network.CLOCK].health is clock
 
 
+async def test_a_name_is_looked_up_as_for_a_delivery(certificates: Certificates) -> None:
+    with answering(certificates, dated(0)) as url:
+        checks = await probe(url.replace("127.0.0.1", "localhost"), ca_file=certificates.ca)
+    assert "at 127.0.0.1 by" in checks[network.EGRESS].seen
+    assert checks[network.CLOCK].health is Health.ILL
+
+
 async def test_a_certificate_that_nobody_trusts(certificates: Certificates) -> None:
     with answering(certificates, dated(0)) as url:
         checks = await probe(url)
