@@ -4,6 +4,7 @@ Nothing is posted: a HEAD request goes to the address, and whatever it answers i
 """
 
 import asyncio
+import ipaddress
 import re
 import ssl
 import time
@@ -50,14 +51,28 @@ async def check_egress(settings: Settings, url: str | None) -> list[Check]:
 
 
 async def _reach(settings: Settings, url: CallbackUrl) -> Reached:
-    resolver = VettedResolver(settings.address_policy)
     tls = client_tls(str(settings.ca_file) if settings.ca_file else None)
+    async with asyncio.timeout(settings.http_timeout_seconds):
+        return await _head(url, await _address_of(settings, url), tls)
+
+
+async def _address_of(settings: Settings, url: CallbackUrl) -> str:
+    """The one that a delivery would try first. A literal address was vetted with the URL."""
+    if _is_address(url.host):
+        return url.host
+    resolver = VettedResolver(settings.address_policy)
     try:
-        async with asyncio.timeout(settings.http_timeout_seconds):
-            address = (await resolver.resolve(url.host, url.port))[0]["host"]
-            return await _head(url, address, tls)
+        return (await resolver.resolve(url.host, url.port))[0]["host"]
     finally:
         await resolver.close()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _head(url: CallbackUrl, address: str, tls: ssl.SSLContext) -> Reached:

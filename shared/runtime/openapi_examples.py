@@ -156,6 +156,7 @@ EXAMPLES: Json = {
         "tenant_id": "default",
         "created_at": "2026-03-14T09:26:53.589793Z",
         "correlation_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        "pruned_before": None,
         "sagas": [_SAGA],
         "routing": ROUTING_EXAMPLES["Routing"],
         "payload": {"order": 1001, "total": 19.99},

@@ -165,6 +165,8 @@ FIELDS = {
     "success_rate": "From 0 to 1; `null` without an attempt.",
     "subscription_id": "The subscription.",
     "tenant_id": "Whose it is. Left out: the key's own tenant, or `default`.",
+    "pruned_before": "Deliveries of this event that ended before this time may have been deleted as too old. `null`: "
+    "nothing of it was.",
     "tenantid": "As `tenant_id` of an event.",
     "traceparent": "The event's trace, before that of the request.",
     "timeout_seconds": "How long one attempt may take. `null`: the system's default.",

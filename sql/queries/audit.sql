@@ -4,7 +4,7 @@
 -- name: event_neither_waiting_nor_routed
 -- A routed event has left the outbox; every eligible subscription of then has its saga. What can be told from
 -- the rows today: an event outside the outbox that a subscription, unchanged since, should have got. Before the
--- horizon a saga may have been completed and pruned.
+-- horizon a saga may have been completed and pruned, unless the router wrote down that it started none.
 SELECT e.id AS event_id, s.id AS subscription_id
   FROM events e
   JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
@@ -12,7 +12,8 @@ SELECT e.id AS event_id, s.id AS subscription_id
    AND s.eligible_since <= e.created_at AND s.updated_at <= e.created_at
  WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = e.id AND g.subscription_id = s.id)
-   AND NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.horizon)
+   AND NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.horizon
+                      AND NOT EXISTS (SELECT FROM routing_decisions d WHERE d.event_id = e.id AND d.sagas_started = 0))
  LIMIT %(limit)s;
 
 -- name: pair_with_two_first_sagas
@@ -87,7 +88,7 @@ SELECT s.id AS saga_id, s.requeued_from
  WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;
 
 -- name: bulk_operation_counts_wrong
--- done are its sagas, unless retention has deleted some; all it matched is done or skipped when it is Completed; and
+-- done are its sagas, unless it is so old that retention may have deleted some; all it matched is done or skipped when it is Completed; and
 -- an operation is the sum of its lanes.
 SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coalesce(g.sagas, 0) AS sagas
   FROM bulk_operations o
@@ -95,7 +96,8 @@ SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coale
               WHERE bulk_operation_id IS NOT NULL GROUP BY bulk_operation_id) AS g ON g.bulk_operation_id = o.id
   LEFT JOIN (SELECT operation_id, sum(done) AS done, sum(skipped) AS skipped, bool_and(finished) AS finished
                FROM bulk_operation_lanes GROUP BY operation_id) AS l ON l.operation_id = o.id
- WHERE coalesce(g.sagas, 0) > o.done OR coalesce(g.sagas, 0) < o.done AND retention_horizon() IS NULL
+ WHERE coalesce(g.sagas, 0) > o.done OR coalesce(g.sagas, 0) < o.done
+       AND NOT EXISTS (SELECT FROM retention_state r WHERE o.created_at < r.horizon)
     OR (coalesce(l.done, 0), coalesce(l.skipped, 0)) <> (o.done, o.skipped)
     OR o.status = 'Completed' AND (o.matched <> o.done + o.skipped OR NOT coalesce(l.finished, true))
  LIMIT %(limit)s;

@@ -2,7 +2,7 @@
 need. What is left keeps every promise, and says from when on it is whole."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, LiteralString
 
@@ -12,13 +12,14 @@ from psycopg import errors
 
 from shared.adapters.database import Connection, Role
 from shared.core.ages import parse_age
-from shared.core.errors import InvalidInput
+from shared.core.errors import Conflict, InvalidInput
 from shared.core.saga import SagaStatus
 from shared.stages import inspect, orchestrate, requeue
 from shared.stages.audit import audit
 from shared.stages.prune import Place, Pruned, Pruning, prune, prune_batch
 from shared.stages.route_events import route_events
 from tests.conftest import Connect
+from tests.database.bulk_rows import backfill_of, old_events, started, step_until_nothing_is_left
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, until_blocked
 
 MONTH = Pruning(timedelta(days=30))
@@ -291,6 +292,23 @@ async def test_an_event_from_the_future_keeps_its_saga(operator: Connection, see
     assert await ids(seed, SAGAS) == [saga_id]
 
 
+async def test_a_backfill_never_repeats_what_was_delivered_and_pruned(
+    operator: Connection, seed: Seed
+) -> None:
+    """Neither one that began before the prune, nor one that would begin after."""
+    subscription_id = await seed.subscription()
+    await seed.make_old(await seed.saga(SagaStatus.COMPLETED, subscription_id))
+    since = datetime.now(UTC) - timedelta(days=60)
+    await old_events(seed, subscription_id, 3, datetime.now(UTC) - timedelta(days=10))
+    await started(operator, backfill_of(subscription_id, since=since))
+    assert (await prune_all(operator)).sagas == 1
+    assert await step_until_nothing_is_left(operator) == 3
+    with pytest.raises(Conflict) as refused:
+        await started(operator, backfill_of(subscription_id, since=since))
+    assert refused.value.code == "before_retention_horizon"
+    assert await seed.value("SELECT count(*) FROM webhook_delivery_sagas") == 3
+
+
 # What is left is as strictly kept as before.
 
 
@@ -303,6 +321,18 @@ async def test_a_missing_saga_of_a_newer_event_is_still_found(operator: Connecti
     await prune_one(operator, seed)
     await seed.event_for(await seed.subscription())
     await seed.rewrite("DELETE FROM routing_outbox")
+    assert await broken(seed) == {"event_neither_waiting_nor_routed"}
+
+
+async def test_an_old_event_that_nobody_routed_is_still_found(operator: Connection, seed: Seed) -> None:
+    """The router wrote down that it started no saga, so none can have been pruned."""
+    await prune_one(operator, seed)
+    saga_id = await old_saga(seed)
+    await seed.rewrite("DELETE FROM webhook_delivery_jobs WHERE saga_id = %s", [saga_id])
+    await seed.rewrite("DELETE FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+    await seed.rewrite("UPDATE subscriptions SET eligible_since = '2020-01-01', updated_at = '2020-01-01'")
+    assert await broken(seed) == set()
+    await seed.rewrite("UPDATE routing_decisions SET sagas_started = 0")
     assert await broken(seed) == {"event_neither_waiting_nor_routed"}
 
 

@@ -27,13 +27,33 @@ _ANY = ("…", "COMMAND")
 _OPERATORS = ("&&", "||", "|", ";", "&", ">", "<")
 
 
+def words_of(statement: str) -> list[str]:
+    """As a shell splits it. Raises ValueError where a quotation does not end in it."""
+    lexer = shlex.shlex(statement.replace("$(", "("), posix=True, punctuation_chars=";&|<>")
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def statements(block: str) -> Iterator[list[str]]:
+    """The words of each line; lines that a quotation spans are one."""
+    begun = ""
+    for line in block.splitlines():
+        begun = f"{begun}\n{line}" if begun else line
+        try:
+            words = words_of(begun)
+        except ValueError:
+            continue
+        begun = ""
+        yield words
+    assert not begun, f"a quotation never ends: {begun}"
+
+
 def commands_in(text: str) -> Iterator[list[str]]:
     """Each `hooksaga …` of a page as the words behind it."""
-    blocks = "\n".join(block for _, block in _BLOCK.findall(text)).replace("\\\n", " ")
-    for line in [*blocks.splitlines(), *_INLINE.findall(text)]:
-        lexer = shlex.shlex(line.replace("$(", "("), posix=True, punctuation_chars=";&|<>")
-        lexer.whitespace_split = True
-        words = [Path(word).name if word.endswith("/hooksaga") else word for word in lexer]
+    blocks = [block.replace("\\\n", " ") for _, block in _BLOCK.findall(text)]
+    lines = [line for block in blocks for line in statements(block)]
+    for line in [*lines, *(words_of(inline) for inline in _INLINE.findall(text))]:
+        words = [Path(word).name if word.endswith("/hooksaga") else word for word in line]
         for start in (place for place, word in enumerate(words) if word == "hooksaga"):
             end = next((n for n in range(start, len(words)) if words[n] in _OPERATORS), len(words))
             yield words[start + 1 : end]

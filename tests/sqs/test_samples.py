@@ -55,6 +55,7 @@ class Stage:
     async def set_up(self, name: str, receiver: str | None = None) -> None:
         await self.seed.connection.execute("SET session_replication_role = replica")
         await self.seed.connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY")  # type: ignore[arg-type]
+        await self.seed.connection.execute("UPDATE retention_state SET horizon = NULL")
         await self.seed.connection.execute("SET session_replication_role = DEFAULT")
         await CASES[name].prepare(self.seed, receiver or self._receiver)
 
