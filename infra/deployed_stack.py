@@ -18,7 +18,7 @@ from infra.settings import VISIBILITY_FACTOR
 from shared.stages.reseal_secrets import Resealed
 
 READERS = ("router", "orchestrator", "delivery")
-TICKED = ("router", "orchestrator", "lease_cleaner")
+TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor")
 FUNCTIONS = ("ingest", "subscriptions", "admin", *TICKED, "delivery", "migrate")
 
 

@@ -93,6 +93,7 @@ class Environment:
     orchestrator: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     delivery: FunctionLimits = DELIVERY_LIMITS
     lease_cleaner: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
+    health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
     retry_concurrency: int = 4
     """Of delivery's copies, those that retries may take: a storm of retries never delays first attempts."""
@@ -102,6 +103,8 @@ class Environment:
     http_timeout_seconds: int = 15
     lease_seconds: int = 60
     redispatch_seconds: int = 900
+    disable_after_days: float = 5
+    """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
     batch_size: int = 10
     receives: int = 10
     """How often a message is tried before it goes to the redrive queue. The sweeps do its work all the same."""
@@ -145,6 +148,7 @@ class Environment:
             "orchestrator",
             "delivery",
             "lease_cleaner",
+            "health_monitor",
             "migrate",
         )
         return {name: getattr(self, name) for name in names}
@@ -181,7 +185,7 @@ def _times_out_of_order(env: Environment) -> Iterator[str]:
         yield from _unless_below(
             f"{name}'s timeout", timeout, "the gateway's timeout", GATEWAY_TIMEOUT_SECONDS
         )
-    for name in ("router", "orchestrator", "lease_cleaner"):
+    for name in ("router", "orchestrator", "lease_cleaner", "health_monitor"):
         yield from _unless_below(
             f"{name}'s timeout", env.functions[name].timeout_seconds, "a minute, its schedule", 60
         )

@@ -7,10 +7,13 @@ import typer
 
 from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from infra.commands.failures import WrongUse
+from infra.commands.subscription_health import offer_what_was_missed, show_health
 from infra.commands.subscription_stats import show_stats
 from infra.commands.terminal import AsJson, complain, say, show_fields, show_json, show_table
 
 app = typer.Typer(no_args_is_help=True, help="Who gets which events, and where.")
+
+app.command("health")(show_health)
 
 PATH = "/v1/subscriptions"
 
@@ -233,6 +236,7 @@ def _request(
         show_json(answer)
     else:
         show_fields(_shown(subscription))
+        offer_what_was_missed(subscription)
 
 
 def _given(**fields: Any) -> dict[str, Any]:
@@ -257,6 +261,7 @@ def _state(subscription: dict[str, Any]) -> str:
 
 
 def _shown(subscription: dict[str, Any]) -> dict[str, object]:
+    subscription = {name: value for name, value in subscription.items() if name != "missed"}
     headers = subscription["headers"]
     lines = ", ".join(f"{name}={value}" for name, value in headers.items())
     return {**subscription, "headers": lines or None, "description": subscription["description"] or None}

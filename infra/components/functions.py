@@ -42,6 +42,7 @@ DESIGNS = {
         calls_receivers=True,
     ),
     "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
+    "health_monitor": FunctionDesign(Role.HEALTH_MONITOR, sends=(Queue.ROUTING,), ticks=True),
     "subscriptions": FunctionDesign(
         Role.SUBSCRIPTIONS, routes=subscriptions.routes, opens_secrets=True, calls_receivers=True
     ),

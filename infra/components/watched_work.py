@@ -16,6 +16,7 @@ from shared.runtime.metrics import Metric
 
 WATCHED = (
     ("leases-reset", "lease_cleaner", Metric.LEASES_RESET, cloudwatch.Stats.SUM, Limit(5)),
+    ("endpoints-disabled", "health_monitor", Metric.ENDPOINTS_DISABLED, cloudwatch.Stats.SUM, Limit(1)),
     ("dead-letters", "orchestrator", Metric.SAGAS_DEAD_LETTERED, cloudwatch.Stats.SUM, Limit(20)),
     (
         "dead-task-not-published",

@@ -37,6 +37,10 @@ COUNTERS = {
     Metric.DELIVERY_SUCCEEDED: ("hooksaga_delivery_succeeded", "Attempts answered with 2xx."),
     Metric.DELIVERY_FAILED: ("hooksaga_delivery_failed", "Attempts that ended in any other way."),
     Metric.SAGAS_DEAD_LETTERED: ("hooksaga_sagas_dead_lettered", "Deliveries given up."),
+    Metric.ENDPOINTS_DISABLED: (
+        "hooksaga_endpoints_disabled",
+        "Subscriptions that the health monitor switched off.",
+    ),
     Metric.LEASES_RESET: (
         "hooksaga_leases_reset",
         "Leases that ended before their worker had written a result.",

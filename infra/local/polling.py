@@ -9,21 +9,25 @@ import os
 import random
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from infra.local.delivery_lane import DeliveryLane, ResultWriter
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
 from shared.core.errors import DatabaseUnavailable
+from shared.core.outcomes import GONE
 from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
-from shared.stages import bulk_operations, clean_leases, orchestrate, route_events
+from shared.stages import bulk_operations, clean_leases, orchestrate, route_events, watch_endpoints
 from shared.stages.deliver import Lane
+from shared.stages.orchestrate import SagaMoved
 
 POLL_SECONDS = 1.0
+WATCH_SECONDS = 15.0
 SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
@@ -43,6 +47,7 @@ class Wakes:
     apply: asyncio.Event = field(default_factory=asyncio.Event)
     first: asyncio.Event = field(default_factory=asyncio.Event)
     retry: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def new_worker_id() -> str:
@@ -70,6 +75,7 @@ class PollingWorker:
         self._applier = Session(address, Role.ORCHESTRATOR)
         self._cleaner = Session(address, Role.LEASE_CLEANER)
         self._bulk = Session(address, Role.ADMIN)
+        self._monitor = Session(address, Role.HEALTH_MONITOR)
         self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
         retry_places = max(1, settings.concurrency // RETRY_SHARE)
         places = {Lane.FIRST: settings.concurrency - retry_places, Lane.RETRY: retry_places}
@@ -103,6 +109,9 @@ class PollingWorker:
                     self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
                 ),
                 group.create_task(self._loop("bulk_operations", self._step_bulk, self._bulk_now)),
+                group.create_task(
+                    self._loop("health_monitor", self._watch, wakes.watch, lambda: WATCH_SECONDS)
+                ),
                 group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, wakes.first)),
                 group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, wakes.retry)),
             ]
@@ -116,7 +125,7 @@ class PollingWorker:
     def stop(self) -> None:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
-        wakes, own = self.wakes, (self._clean_now, self._bulk_now)
+        wakes, own = self.wakes, (self.wakes.watch, self._clean_now, self._bulk_now)
         for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, *own):
             event.set()
         for lane in self._lanes.values():
@@ -184,7 +193,7 @@ class PollingWorker:
         )
         if retries:
             self.wakes.retry.set()
-        telemetry.note_moves([*first, *retries])
+        self._told([*first, *retries])
         if first or retries:
             return True
         soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
@@ -196,10 +205,25 @@ class PollingWorker:
     async def _apply(self) -> bool:
         policy = self._settings.retry_policy
         moves = await self._applier.run(lambda connection: orchestrate.apply_results(connection, policy))
-        telemetry.note_moves(moves)
+        self._told(moves)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self.wakes.start.set()  # the wait until the soonest retry may have become shorter
         return bool(moves)
+
+    def _told(self, moves: Sequence[SagaMoved]) -> None:
+        telemetry.note_moves(moves)
+        if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
+            self.wakes.watch.set()  # somebody may want to know, or the endpoint is to be switched off
+
+    async def _watch(self) -> bool:
+        found_more = False
+        for step in watch_endpoints.STEPS:
+            done = await self._monitor.run(partial(step, policy=self._settings.health_policy))
+            telemetry.note_watched(done)
+            if done.events:
+                self.wakes.route.set()
+            found_more = found_more or done.more
+        return found_more
 
     async def _clean(self) -> bool:
         resets = await self._cleaner.run(
@@ -229,7 +253,8 @@ class PollingWorker:
         return True
 
     async def _close(self) -> None:
-        for session in (self._router, self._starter, self._applier, self._cleaner, self._bulk):
+        steady = (self._router, self._starter, self._applier, self._cleaner, self._bulk, self._monitor)
+        for session in steady:
             await session.close()
         for lane in self._lanes.values():
             await lane.close()

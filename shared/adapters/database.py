@@ -42,6 +42,7 @@ class Role(StrEnum):
     ORCHESTRATOR = "saga_orchestrator"
     DELIVERY = "job_worker"
     LEASE_CLEANER = "lease_cleaner"
+    HEALTH_MONITOR = "endpoint_health_monitor"
     SUBSCRIPTIONS = "subscription_admin"
     ADMIN = "dead_letter_operator"
     OBSERVER = "observer"

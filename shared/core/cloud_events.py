@@ -14,6 +14,7 @@ import msgspec
 
 from shared.core.errors import InvalidInput
 from shared.core.event_input import (
+    OWN_SOURCE,
     EventDraft,
     check_event_type,
     check_json_syntax,
@@ -116,6 +117,8 @@ def _draft(
         raise _invalid("specversion", 'must be "1.0"')
     if attributes.datacontenttype is not None and not _JSON_TYPE.fullmatch(attributes.datacontenttype):
         raise _invalid("datacontenttype", "the data must be JSON")
+    if attributes.source == OWN_SOURCE:
+        raise _invalid("source", f'"{OWN_SOURCE}" is for operational events only')
     return EventDraft(
         event_type=check_event_type(_required("type", attributes.type, 100)),
         payload=payload,

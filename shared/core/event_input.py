@@ -20,6 +20,12 @@ MAX_BATCH_DEPTH = 500
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+RESERVED_PREFIX = "hooksaga."
+"""Of the types of operational events, which nobody but hooksaga makes; anybody may subscribe to them."""
+
+OWN_SOURCE = "hooksaga"
+"""The source of operational events, whose keys are therefore nobody else's."""
+
 EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 _PRINTABLE_ASCII = re.compile(r"[ -~]{1,255}")
@@ -172,10 +178,17 @@ def _is_deeper_than(body: bytes, limit: int) -> bool:
 
 
 def check_event_type(value: str) -> str:
-    """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE."""
+    """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE, or is reserved for operational events."""
     if not _EVENT_TYPE.fullmatch(value):
         raise InvalidInput(
             "invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422
+        )
+    if value.startswith(RESERVED_PREFIX):
+        raise InvalidInput(
+            "reserved_event_type",
+            f"event types that begin with {RESERVED_PREFIX} are made by hooksaga itself, and can be subscribed to",
+            field="event_type",
+            status=422,
         )
     return value
 

@@ -60,6 +60,15 @@ def error_class_of(error_code: str) -> ErrorClass:
     return _CLASSES.get(error_code, ErrorClass.OTHER)
 
 
+UNCOUNTED = (
+    ErrorCode.LEASE_EXPIRED,
+    ErrorCode.SUBSCRIPTION_INACTIVE,
+    ErrorCode.CANCELED,
+    ErrorCode.INTERNAL_ERROR,
+)
+"""These say nothing of the endpoint: a worker died, nothing was sent, or the fault was ours."""
+
+
 def http_error(status: int) -> str:
     """`http_503` for 503: the receiver answered, and not with success."""
     return f"http_{status}"
@@ -68,3 +77,7 @@ def http_error(status: int) -> str:
 def is_success(status: int) -> bool:
     """Only 200 to 299 is success; redirects are answers that failed."""
     return 200 <= status <= 299
+
+
+GONE = http_error(410)
+"""The receiver says that it wants nothing more, ever."""

@@ -211,6 +211,12 @@ PROBLEMS = (
         "Use 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.",
     ),
     Problem(
+        "reserved_event_type",
+        422,
+        "`event_type` begins with `hooksaga.`: such events are made by hooksaga itself.",
+        "Use another type; subscribing to these is allowed.",
+    ),
+    Problem(
         "invalid_tenant_id",
         422,
         "`tenant_id` is empty, too long, or has a character that is not allowed.",

@@ -23,6 +23,7 @@ class Metric(StrEnum):
     END_TO_END_LATENCY = "EndToEndLatency"
     SAGAS_DEAD_LETTERED = "SagasDeadLettered"
     LEASES_RESET = "LeasesReset"
+    ENDPOINTS_DISABLED = "EndpointsDisabled"
     DEAD_TASK_EVENT_PUBLISH_FAILED = "DeadTaskEventPublishFailed"
     OUTBOX_AGE = "OutboxAge"
     OLDEST_DUE_SAGA_AGE = "OldestDueSagaAge"

@@ -4,6 +4,7 @@ from typing import Any
 
 from shared.core.attempts import AttemptTrigger
 from shared.core.bulk import BulkKind, BulkStatus
+from shared.core.endpoint_health import DisabledReason
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import JobStatus, SagaStatus
 
@@ -136,7 +137,29 @@ _BULK_OPERATION: Json = {
     "finished_at": maybe(TIME),
 }
 
-_NEW_EVENT: Json = {"event_type": NAME, "payload": ANY_JSON}
+_MISSED: Json = {
+    "failing_since": TIME,
+    "since": TIME,
+    "dead_letters": NUMBER,
+    "events": NUMBER,
+    "at_least": FLAG,
+}
+
+_ENDPOINT_HEALTH: Json = {
+    "subscription_id": ID,
+    "consecutive_failures": NUMBER,
+    "first_failure_at": maybe(TIME),
+    "last_failure_at": maybe(TIME),
+    "last_success_at": maybe(TIME),
+    "last_error_code": maybe(_ref("ErrorCode")),
+    "disabled_at": maybe(TIME),
+    "disabled_reason": maybe({"enum": [reason.value for reason in DisabledReason]}),
+    "will_be_disabled_at": maybe(TIME),
+    "counted_until": TIME,
+}
+
+_OWN_TYPE: Json = {**NAME, "description": "must not begin with `hooksaga.`, as operational events do"}
+_NEW_EVENT: Json = {"event_type": _OWN_TYPE, "payload": ANY_JSON}
 _KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
 _ACCEPTED: Json = {"id": EVENT_ID, "event_type": NAME, "created_at": TIME, "duplicate": FLAG}
 
@@ -185,6 +208,9 @@ SCHEMAS: Json = {
     ),
     "Subscription": record(_SUBSCRIPTION),
     "SubscriptionWithSecret": record({**_SUBSCRIPTION, "secret": {"type": "string", "pattern": "^whsec_"}}),
+    "ChangedSubscription": record(_SUBSCRIPTION, {"missed": _ref("Missed")}),
+    "Missed": record(_MISSED),
+    "EndpointHealth": record(_ENDPOINT_HEALTH),
     "SubscriptionList": listed("Subscription"),
     "DeadLetter": record(_DEAD_LETTER),
     "DeadLetterWithPayload": record({**_DEAD_LETTER, "payload_snapshot": ANY_JSON}),

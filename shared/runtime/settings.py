@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from shared.adapters.database import is_conninfo
 from shared.adapters.secret_box import split_keys
 from shared.core.address_policy import AddressPolicy
+from shared.core.endpoint_health import HealthPolicy
 from shared.core.saga import RetryPolicy
 
 PREFIX = "HOOKSAGA_"
@@ -49,6 +50,8 @@ class Settings(BaseSettings):
     http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
     lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
     max_claims: int = Field(default=5, ge=1, le=100)
+
+    disable_after_days: float = Field(default=5, ge=0, le=365, allow_inf_nan=False)
 
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
@@ -118,6 +121,11 @@ class Settings(BaseSettings):
             max_delay_seconds=self.max_delay_seconds,
             jitter=self.retry_jitter,
         )
+
+    @property
+    def health_policy(self) -> HealthPolicy:
+        """When an endpoint that only fails is given up."""
+        return HealthPolicy(self.disable_after_days * 86_400)
 
     @property
     def address_policy(self) -> AddressPolicy:

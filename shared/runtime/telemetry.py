@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from aws_lambda_powertools import Logger
 
 from shared.core.bulk import BulkStatus
+from shared.core.endpoint_health import DisabledReason, EarlyWarning
 from shared.core.outcomes import error_class_of
 from shared.core.saga import JobStatus, SagaStatus
 from shared.core.trace import span_id_of
@@ -33,6 +34,7 @@ from shared.stages.deliver import AttemptResult, ClaimedJob, event_id_text
 from shared.stages.orchestrate import SagaMoved
 from shared.stages.requeue import Requeued
 from shared.stages.route_events import Routed, RoutedEvent
+from shared.stages.watch_endpoints import Watched
 
 logger = Logger(
     service="hooksaga",
@@ -190,3 +192,22 @@ def note_bulk_step(step: BulkStep) -> None:
     if step.operation_id is not None and (step.saga_ids or step.status != BulkStatus.RUNNING):
         keys = {"bulk_operation_id": step.operation_id, "status": step.status, "sagas": len(step.saga_ids)}
         logger.info("bulk operation stepped", extra=keys)
+
+
+def note_watched(watched: Watched) -> None:
+    """One line per verdict: an endpoint is failing, or its subscription was switched off."""
+    disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)
+    _metrics.count(Metric.ENDPOINTS_DISABLED, disabled)
+    for verdict in watched.verdicts:
+        percent = verdict.what.percent if isinstance(verdict.what, EarlyWarning) else None
+        logger.warning(
+            "endpoint failing" if percent else "endpoint disabled",
+            extra={
+                "subscription_id": verdict.subscription_id,
+                "tenant_id": verdict.tenant_id,
+                "percent": percent,
+                "reason": verdict.what.value if isinstance(verdict.what, DisabledReason) else None,
+                "consecutive_failures": verdict.consecutive_failures,
+                "error_code": verdict.error_code,
+            },
+        )

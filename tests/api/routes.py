@@ -33,6 +33,7 @@ _PROMISED = (
     Route("DELETE", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/verify", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/rotate-secret", (SUBSCRIPTIONS,)),
+    Route("GET", "/v1/subscriptions/{id}/health", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),
     Route("POST", "/v1/dead-letters/requeue", (ADMIN,)),
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),

@@ -1,10 +1,12 @@
 """The life of a subscription, from the command line."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.api.running_system import wait_until
 from tests.cli.conftest import Run, RunJson, RunningSystem
 
 pytestmark = pytest.mark.xdist_group("cli_system")
@@ -96,6 +98,29 @@ def test_a_deleted_one_is_gone(run: Run, subscribed: Subscribed) -> None:
     result = run("subscriptions", "show", number)
     assert result.exit_code == 1
     assert "subscription_not_found (404)" in result.stderr
+
+
+def test_switching_on_what_was_disabled_offers_what_it_missed(
+    run: Run, run_json: RunJson, subscribed: Subscribed
+) -> None:
+    one = subscribed("/status/410")
+    number = str(one["id"])
+    event = json.dumps({"event_type": one["event_type"], "payload": {}}).encode()
+    run_json("send", "-", stdin=event)
+    wait_until(lambda: run_json("subscriptions", "health", number)["disabled_reason"] == "gone", "disabled")
+    letters = ("dead-letters", "list", "--subscription", number)
+    wait_until(lambda: run_json(*letters)["items"], "its delivery has died")
+    run_json("send", "-", stdin=event)
+    assert "gone" in run("subscriptions", "health", number).stdout
+    result = run("subscriptions", "update", number, "--active")
+    assert result.exit_code == 0
+    assert (
+        f"1 deliveries died meanwhile: hooksaga dead-letters requeue --subscription {number}" in result.stderr
+    )
+    assert f"1 events were accepted meanwhile: hooksaga subscriptions backfill {number}" in result.stderr
+    since = result.stderr.split("--failed-after ")[1].split()[0]
+    again = run_json("dead-letters", "requeue", "--subscription", number, "--failed-after", since)
+    assert again["requeued"] == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ BIG_TABLES = (
     "subscription_history",
     "routing_decisions",
     "bulk_operation_lanes",
+    "subscription_health",
+    "operational_outbox",
 )
 
 CROWD = 1
@@ -24,6 +26,9 @@ BUSY = 45_000
 
 DUE = 10
 """How many are due of everything that can be due: the rows that a good plan reads."""
+
+DISABLED = 25_000
+"""The subscription that was switched off a day ago."""
 
 WAITING_SAGAS = range(1, 1_000_001)
 CROWD_SAGAS = range(1_000_001, 2_000_001)
@@ -135,6 +140,27 @@ _STATEMENTS: tuple[LiteralString, ...] = (
                1000)""",
     """INSERT INTO bulk_operation_lanes (operation_id, subscription_id, matched)
        SELECT 1, n, 20 FROM generate_series(1, 50000) AS n UNION ALL SELECT 2, 77, 1000""",
+    # every endpoint has failed for ten days, but only ten of them still get attempts; ten others are gone; the last
+    # hundred attempts or so are not counted yet, and nobody was told of the newest dead letters
+    """INSERT INTO subscription_health (subscription_id, watched_since, consecutive_failures, first_failure_at,
+              last_failure_at)
+       SELECT id, '2020-01-01', 20, now() - interval '10 days',
+              now() - CASE WHEN id BETWEEN 31001 AND 31010 THEN interval '1 hour' ELSE interval '2 days' END
+         FROM subscriptions""",
+    "UPDATE subscriptions SET active = false, eligible_since = NULL WHERE id = 25000",
+    """UPDATE subscription_health SET disabled_at = now() - interval '1 day', disabled_reason = 'failing',
+              disabled_failing_since = now() - interval '5 days'
+        WHERE subscription_id = 25000""",
+    "UPDATE subscription_health_mark SET counted_until = now() - interval '3 minutes'",
+    """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
+              worker_id, response_status, error_code, leased_at, finished_at, applied_at)
+       SELECT 7000000 + n, 32000 + n % 10, 1, t, 'Failed', 1, 'w', 410, 'http_410', t, t, t
+         FROM generate_series(1, 100000) AS n,
+              LATERAL (SELECT now() - CASE WHEN n <= 10 THEN interval '30 minutes' ELSE interval '3 days' END AS t)""",
+    """INSERT INTO webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count)
+       OVERRIDING SYSTEM VALUE
+       SELECT 6000000 + n, n, 1 + (n + 2) % 50000, 'DeadLettered', 5 FROM generate_series(900001, 900010) AS n""",
+    "INSERT INTO operational_outbox (dead_letter_id) SELECT generate_series(900001, 1000000)",
 )
 
 

@@ -9,6 +9,7 @@ from psycopg import errors
 
 from shared.adapters.database import Connection, Role
 from shared.core.address_policy import AddressPolicy
+from shared.core.endpoint_health import HealthPolicy
 from shared.core.event_input import EventDraft
 from shared.core.models import NewSubscription, SubscriptionChange
 from shared.core.saga import SagaStatus
@@ -20,7 +21,9 @@ from shared.stages.deliver import AttemptResult, Lane
 from shared.stages.explain import explain_event
 from shared.stages.requeue import DeadLetterFilter
 from shared.stages.route_events import route_events
+from shared.stages.watch_endpoints import STEPS
 from tests.conftest import Connect
+from tests.database.passing_time import pass_time
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, outcome
 
 FUNCTION_ROLES = [role for role in Role if role is not Role.OWNER]
@@ -154,6 +157,35 @@ DENIED: dict[Role, list[str]] = {
         "SELECT id FROM subscriptions",
         "SELECT id FROM dead_letters",
     ],
+    Role.HEALTH_MONITOR: [
+        "DELETE FROM subscriptions",
+        "UPDATE subscriptions SET verified = true",
+        "UPDATE subscriptions SET callback_url = 'https://a.example'",
+        "UPDATE subscriptions SET deleted_at = now()",
+        "SELECT headers FROM subscriptions",
+        INSERT_SUBSCRIPTION,
+        INSERT_SAGA,
+        "UPDATE webhook_delivery_sagas SET status = 'DeadLettered'",
+        "SELECT status FROM webhook_delivery_sagas",
+        INSERT_JOB,
+        "UPDATE webhook_delivery_jobs SET error_code = 'x'",
+        "SELECT response_body FROM webhook_delivery_jobs",
+        "SELECT resolved_ip FROM webhook_delivery_jobs",
+        "DELETE FROM webhook_delivery_jobs",
+        INSERT_DEAD_LETTER,
+        "SELECT payload_snapshot FROM dead_letters",
+        "DELETE FROM dead_letters",
+        "SELECT payload FROM events",
+        "UPDATE events SET event_type = 'b'",
+        "DELETE FROM events",
+        "INSERT INTO events (event_type, payload, created_at) VALUES ('hooksaga.a', '{}', '2020-01-01')",
+        "SELECT event_id FROM routing_outbox",
+        "INSERT INTO operational_outbox (dead_letter_id) VALUES (1)",
+        "INSERT INTO subscription_health (subscription_id) VALUES (1)",
+        "UPDATE subscription_health SET watched_since = '2020-01-01'",
+        "DELETE FROM subscription_health",
+        "DELETE FROM subscription_health_mark",
+    ],
     Role.SUBSCRIPTIONS: [
         "DELETE FROM subscriptions",
         "SELECT id FROM events",
@@ -246,6 +278,11 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT active FROM subscription_history", {Role.ADMIN}),
     ("SELECT snapshot FROM routing_decisions", {Role.ADMIN}),
     (INSERT_DECISION, {Role.ROUTER}),
+    ("UPDATE subscription_health SET consecutive_failures = 0", {Role.HEALTH_MONITOR}),
+    ("UPDATE subscription_health_mark SET counted_until = now()", {Role.HEALTH_MONITOR}),
+    ("SELECT dead_letter_id FROM operational_outbox", {Role.HEALTH_MONITOR}),
+    ("SELECT subscription_id FROM subscription_health", {Role.HEALTH_MONITOR, Role.SUBSCRIPTIONS}),
+    ("SELECT * FROM missed_while_disabled(1, 1)", {Role.SUBSCRIPTIONS}),
     ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
     ("SELECT * FROM start_bulk_operation('requeue', NULL, '{}', 1, '', NULL, 'me')", {Role.ADMIN}),
     ("SELECT * FROM step_bulk_operation('{}', 1, 1, 1, 1)", {Role.ADMIN}),
@@ -396,6 +433,18 @@ async def test_the_cleaner_may_end_leases(connect: Connect, seed: Seed, max_clai
     await seed.expire_lease(job_id)
     (reset,) = await clean_leases(await connect(Role.LEASE_CLEANER), max_claims=max_claims)
     assert (reset.id, reset.status) == (job_id, status)
+
+
+async def test_the_monitor_may_count_switch_off_and_tell(connect: Connect, seed: Seed) -> None:
+    connection = await connect(Role.HEALTH_MONITOR)
+    await seed.subscription("hooksaga.delivery.dead_lettered")
+    await seed.dead_letter()
+    gone = await seed.subscription()
+    await seed.finish(await seed.job(gone), "http_410")
+    await pass_time(seed, minutes=2)
+    done = [await step(connection, HealthPolicy()) for step in STEPS]
+    assert [len(one.events) for one in done] == [1, 1, 0, 0]
+    assert sum(one.attempts for one in done) == 2
 
 
 async def test_the_subscription_admin_may_configure(connect: Connect, seed: Seed) -> None:

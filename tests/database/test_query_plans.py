@@ -129,6 +129,36 @@ def deliver(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.DELIVERY, "deliver", query, params, **limits)
 
 
+def watch(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.HEALTH_MONITOR, "watch_endpoints", query, params, **limits)
+
+
+def tell(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.HEALTH_MONITOR, "operational_events", query, params, **limits)
+
+
+def health(query: str, params: dict[str, Any]) -> Hot:
+    return Hot(Role.SUBSCRIPTIONS, "subscription_health", query, params, answers=1)
+
+
+def judged(percent: int | None, reason: str | None) -> dict[str, Any]:
+    ids = list(range(31_001, 31_001 + rows.DUE))
+    return {
+        "subscription_ids": ids,
+        "percents": [percent] * rows.DUE,
+        "reasons": [reason] * rows.DUE,
+        "first_failures": ["2026-01-01T00:00:00Z"] * rows.DUE,
+    }
+
+
+OPERATIONAL_EVENTS = {
+    "tenant_ids": ["default"] * rows.DUE,
+    "event_types": ["hooksaga.subscription.failing"] * rows.DUE,
+    "external_ids": [f"key-{n}" for n in range(rows.DUE)],
+    "payloads": ["{}"] * rows.DUE,
+}
+
+
 def inspect(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.ADMIN, "inspect", query, params, **limits)
 
@@ -267,8 +297,35 @@ HOT = [
         {"job_ids": list(rows.LEASED_JOBS[-50:]), "claim_counts": [1] * 50, "worker_id": "w"},
         answers=50,
         rows=500,
+        buffers=2_500,
     ),
     Hot(Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"max_claims": 5, "limit": 500}),
+    # A few hundred attempts, each read twice, and the rows of their endpoints.
+    watch(
+        "count_attempts",
+        {"settle_seconds": 60, "limit": 5_000, "uncounted": ["lease_expired"]},
+        answers=1,
+        rows=2_000,
+    ),
+    watch("lock_gone", {"lookback_seconds": 3600, "limit": 500}),
+    watch(
+        "lock_failing",
+        {
+            "warn_seconds": 216_000.0,
+            "warn_again_seconds": 388_800.0,
+            "disable_seconds": 432_000.0,
+            "fresh_seconds": 86_400.0,
+            "min_failures": 10,
+            "limit": 500,
+        },
+    ),
+    watch("note_verdicts", judged(None, "failing")),
+    watch("note_verdicts", judged(50, None)),
+    tell("take_dead_letters", {"limit": 10}),
+    tell("forget_dead_letters", {"dead_letter_ids": list(range(900_001, 900_011))}),
+    tell("insert_operational_events", OPERATIONAL_EVENTS),
+    health("show_health", {"id": 31_001, "tenant_id": None}),
+    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 10_000}),
     inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
     inspect("attempts_of_sagas", {"saga_ids": list(rows.FINISHED_SAGAS)}),
     inspect("show_dead_letter", {"id": 500_000, "tenant_id": None}, answers=1),
@@ -320,7 +377,7 @@ HOT = [
     attempts("scan_error_code", error_code="tls_error", answers=10),
     attempts("scan_error_code", error_code="none such", answers=0),
     attempts("scan_failed_classes", classes=[0], answers=20),
-    attempts("scan_failed_classes", classes=[4], answers=0),
+    attempts("scan_failed_classes", classes=[3], answers=0),
     attempts("scan_failed_classes", classes=list(range(10))),
     followed("yesterday"),
     followed("tomorrow", answers=0),
@@ -352,7 +409,8 @@ HOT += [
     orchestrate("oldest_due", {}, answers=1),
     observe("outbox_age", answers=1),
     observe("oldest_due_saga", answers=1),
-    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, buffers=5_000),
+    # Ten: the due retries, on whose page the tests before have left their traces.
+    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=rows.DUE, buffers=5_000),
     observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
     observe("gauges", answers=1, rows=1_200, buffers=10_000),
 ]
@@ -370,6 +428,8 @@ HOT_STAGES = (
     "attempt_log",
     "observe",
     "prune",
+    "watch_endpoints",
+    "operational_events",
 )
 
 

@@ -49,7 +49,7 @@ def test_who_has_routes_carries_the_reference_and_nobody_what_it_is_made_with(fu
 
 
 def test_a_worker_carries_no_web_framework() -> None:
-    for function in ("router", "orchestrator", "delivery", "lease_cleaner", "migrate"):
+    for function in ("router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "migrate"):
         assert "starlette" not in contents_of(function).requirements
 
 

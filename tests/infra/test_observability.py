@@ -55,6 +55,7 @@ def test_alarms_on_our_own_metrics_watch_what_a_function_of_this_deployment_writ
     assert {one["MetricName"] for one in watched} == {
         Metric.LEASES_RESET,
         Metric.SAGAS_DEAD_LETTERED,
+        Metric.ENDPOINTS_DISABLED,
         Metric.DEAD_TASK_EVENT_PUBLISH_FAILED,
         Metric.OUTBOX_AGE,
         Metric.OLDEST_DUE_SAGA_AGE,
@@ -68,7 +69,7 @@ def test_alarms_on_our_own_metrics_watch_what_a_function_of_this_deployment_writ
 def test_the_dashboard_shows_every_metric(dev: Deployment) -> None:
     (board,) = dev.of_type("AWS::CloudWatch::Dashboard").values()
     shown = dev.text(board["Properties"]["DashboardBody"])
-    exceptional = {Metric.LEASES_RESET, Metric.DEAD_TASK_EVENT_PUBLISH_FAILED}
+    exceptional = {Metric.LEASES_RESET, Metric.ENDPOINTS_DISABLED, Metric.DEAD_TASK_EVENT_PUBLISH_FAILED}
     assert [metric for metric in Metric if metric not in exceptional and f'"{metric}"' not in shown] == []
 
 

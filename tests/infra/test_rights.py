@@ -22,7 +22,7 @@ READERS = {
     "delivery-retry-redrive": set(),
 }
 SENDERS = {
-    "routing": {"ingest"},
+    "routing": {"ingest", "health_monitor"},
     "orchestration": {"router", "orchestrator", "delivery", "admin"},
     "delivery": {"orchestrator"},
     "delivery-retry": {"orchestrator"},
@@ -34,6 +34,7 @@ LOGINS = {
     Role.ORCHESTRATOR: {"orchestrator"},
     Role.DELIVERY: {"delivery"},
     Role.LEASE_CLEANER: {"lease_cleaner"},
+    Role.HEALTH_MONITOR: {"health_monitor"},
     Role.SUBSCRIPTIONS: {"subscriptions"},
     Role.ADMIN: {"admin"},
     Role.OWNER: set(),
@@ -136,7 +137,7 @@ def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> N
 
 
 @pytest.mark.parametrize(
-    "function", ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "admin"]
+    "function", ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "admin"]
 )
 def test_a_function_knows_the_addresses_of_the_queues_it_sends_to(
     anywhere: Deployment, function: str
@@ -168,7 +169,7 @@ def test_only_the_api_and_the_clock_may_start_functions(anywhere: Deployment) ->
         callers.setdefault(name, set()).add(one["Properties"]["Principal"])
     clock, gateway = {"events.amazonaws.com"}, {"apigateway.amazonaws.com"}
     assert callers == {
-        **dict.fromkeys(("router", "orchestrator", "lease_cleaner"), clock),
+        **dict.fromkeys(("router", "orchestrator", "lease_cleaner", "health_monitor"), clock),
         **dict.fromkeys(("ingest", "subscriptions"), gateway),
         "admin": clock | gateway,
     }

@@ -10,6 +10,7 @@ from shared.core.saga import SagaStatus
 from shared.stages.api_keys import create_api_key
 from shared.stages.bulk_operations import move_bulk_operation
 from tests.database.bulk_rows import requeue_of, started
+from tests.database.passing_time import pass_time
 from tests.database.seed import Seed
 
 KEY = "hs_replace_me"
@@ -39,6 +40,7 @@ CANCELED: LiteralString = "SELECT count(*) FROM dead_letters WHERE final_error_c
 SETTLED: LiteralString = """
     SELECT count(*) FROM webhook_delivery_sagas
      WHERE (id, status) IN ((1, 'Completed'), (2, 'PendingRetry'))"""
+OPERATIONAL: LiteralString = "SELECT count(*) FROM events WHERE source = 'hooksaga'"
 ACTIVE: LiteralString = "SELECT count(*) FROM subscriptions WHERE active"
 
 
@@ -76,6 +78,15 @@ async def a_dead_worker(seed: Seed, receiver: str) -> None:
     await two_jobs(seed, receiver)
     await seed.claim(1)
     await seed.expire_lease(1)
+
+
+async def a_gone_endpoint(seed: Seed, receiver: str) -> None:
+    """Its 410, and a dead letter that somebody wants to know of."""
+    await seed.subscription("hooksaga.delivery.dead_lettered", receiver)
+    await seed.dead_letter(await seed.subscription("order.paid", receiver))
+    await two_jobs(seed, receiver)
+    await seed.finish(2, error_code="http_410")
+    await pass_time(seed, minutes=2)
 
 
 async def a_dead_letter(seed: Seed, receiver: str) -> None:
@@ -141,6 +152,9 @@ CASES: dict[str, Case] = {
     "delivery/sqs.unknown_job": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 0}),
     "delivery/sqs.empty": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 0}),
     "lease_cleaner/eventbridge.tick": Case(a_dead_worker, {"reset": 1}, {PENDING_JOBS: 2}),
+    "health_monitor/eventbridge.tick": Case(
+        a_gone_endpoint, {"attempts": 2, "verdicts": 1, "events": 2}, {OPERATIONAL: 2, ACTIVE: 2}
+    ),
     "migrate/deploy.every_time": Case(nothing, {"applied": []}),
     "admin/direct.list_dead_letters": Case(
         a_dead_letter,

@@ -242,6 +242,20 @@ async def test_a_death_is_announced(pipeline: Pipeline) -> None:
     assert len(pipeline.received(path)) == 2
 
 
+async def test_a_gone_endpoint_and_a_death_are_told_by_the_monitors_tick(pipeline: Pipeline) -> None:
+    _, heard = await pipeline.subscribe("hooksaga.subscription.disabled", "/ok")
+    _, mourned = await pipeline.subscribe("hooksaga.delivery.dead_lettered", "/ok")
+    gone, _ = await pipeline.subscribe("a.gone", "/status/410")
+    await pipeline.post("a.gone")
+    (told,) = await until(lambda: pipeline.received(heard), "the news of the endpoint")
+    assert (told.signature, json.loads(told.body)["data"]["subscription_id"]) == (Signature.GOOD, gone)
+    assert await pipeline.until_ended("a.gone", 1) == {"DeadLettered": 1}
+    await until(lambda: pipeline.received(mourned), "the news of the dead letter")
+    shown = await pipeline.call("GET", f"/v1/subscriptions/{gone}")
+    assert not shown["active"]
+    await pipeline.purge()  # the wake of the retry may still be on its way
+
+
 @pytest.mark.guarantee(Promise.QUEUES, "the queue of dead tasks gone")
 async def test_a_death_without_its_queue_is_recorded_all_the_same(pipeline: Pipeline) -> None:
     await pipeline.subscribe("a.unheard", "/down")

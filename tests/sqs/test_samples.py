@@ -32,8 +32,9 @@ pytestmark = [
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
 TABLES = (
-    "api_keys, bulk_operations, bulk_operation_lanes, dead_letters, events, routing_outbox, subscriptions,"
-    " subscription_secrets, subscription_history, routing_decisions, webhook_delivery_jobs, webhook_delivery_sagas"
+    "api_keys, bulk_operations, bulk_operation_lanes, dead_letters, events, operational_outbox, routing_outbox,"
+    " subscriptions, subscription_health, subscription_secrets, subscription_history, routing_decisions,"
+    " webhook_delivery_jobs, webhook_delivery_sagas"
 )
 
 

@@ -53,6 +53,7 @@ def test_missing_data_is_null_and_extensions_are_allowed() -> None:
         ({"id": 5}, "id"),
         ({"id": "x" * 256}, "id"),
         ({"source": ""}, "source"),
+        ({"source": "hooksaga"}, "source"),
         ({"type": ...}, "type"),
         ({"datacontenttype": "text/xml"}, "datacontenttype"),
         ({"data_base64": "AA=="}, "data_base64"),

@@ -181,6 +181,14 @@ def test_names_that_are_refused(name: str) -> None:
     assert (bad_tenant.value.code, bad_tenant.value.status) == ("invalid_tenant_id", 422)
 
 
+@pytest.mark.parametrize("name", ["hooksaga.subscription.disabled", "hooksaga."])
+def test_types_of_operational_events_are_reserved(name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_event_type(name)
+    assert (refused.value.code, refused.value.status) == ("reserved_event_type", 422)
+    assert check_event_type("hooksaga") == "hooksaga"
+
+
 @pytest.mark.parametrize(
     ("asked", "allowed", "tenant"),
     [(None, None, "default"), (None, "acme", "acme"), ("acme", "acme", "acme"), ("other", None, "other")],

@@ -43,6 +43,7 @@ FUNCTIONS = {
     "orchestrator": _kind("orchestrator", "orchestration", scheduled=True),
     "delivery": _kind("delivery", "delivery", "delivery-retry"),
     "lease_cleaner": _kind("lease_cleaner", scheduled=True),
+    "health_monitor": _kind("health_monitor", scheduled=True),
     "migrate": _kind("migrate"),
 }
 API_FUNCTIONS = ("ingest", "subscriptions", "admin")

@@ -23,6 +23,7 @@ from shared.runtime.http_api import (
     read_model,
     services_of,
 )
+from shared.runtime.routes import subscription_health
 from shared.stages import subscriptions, verify_subscription
 from shared.stages.subscriptions import Subscription
 
@@ -73,11 +74,12 @@ async def show(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """The subscription after the change."""
+    """The subscription after the change, with what it `missed` where this switches on what was disabled."""
     caller = await _caller(request)
     services = services_of(request)
     subscription_id = _id(request)
     wanted = await read_model(request, SubscriptionChange)
+    missed = await subscription_health.missed_by(request, caller, subscription_id) if wanted.active else {}
     changed = await services.subscriptions.run(
         lambda connection: subscriptions.change_subscription(
             connection,
@@ -87,7 +89,7 @@ async def change(request: Request) -> Response:
             policy=services.settings.address_policy,
         )
     )
-    return json_response(_shown(changed))
+    return json_response(_shown(changed) | missed)
 
 
 async def delete(request: Request) -> Response:
@@ -171,4 +173,5 @@ ROUTES = [
     Route("/v1/subscriptions/{id}", delete, methods=["DELETE"]),
     Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
     Route("/v1/subscriptions/{id}/rotate-secret", rotate_secret, methods=["POST"]),
+    *subscription_health.ROUTES,
 ]

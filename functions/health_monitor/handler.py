@@ -1,0 +1,37 @@
+"""The health monitor: a tick every minute that counts attempts, warns, switches off, and tells of it (spec §5)."""
+
+from functools import partial
+from typing import Any
+
+from shared.adapters.database import Role
+from shared.runtime.dispatch import tell_router
+from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.telemetry import note_watched
+from shared.stages.watch_endpoints import STEPS, Step, Watched
+
+function = Function(Role.HEALTH_MONITOR)
+
+
+def handler(event: Event, context: Any) -> Any:
+    """Whatever the event: `{"attempts": n, "verdicts": n, "events": n}`."""
+    return function.run(run, event, context)
+
+
+async def run(function: Function, invocation: Invocation) -> dict[str, int]:
+    counts = {"attempts": 0, "verdicts": 0, "events": 0}
+    for step in STEPS:
+        while invocation.seconds_left() > 0:
+            done = await _take(function, step)
+            counts["attempts"] += done.attempts
+            counts["verdicts"] += len(done.verdicts)
+            counts["events"] += len(done.events)
+            if not done.more:
+                break
+    return counts
+
+
+async def _take(function: Function, step: Step) -> Watched:
+    done = await function.session.run(partial(step, policy=function.settings.health_policy))
+    note_watched(done)
+    await tell_router(function.queues, done.events)
+    return done
