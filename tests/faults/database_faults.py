@@ -148,7 +148,8 @@ def _lose(loss: Loss) -> Callable[[Site], int]:
 
 
 def _deadlock(site: Site) -> int:
-    """A rival locks jobs, newest first, then their sagas: the wrong order twice. It never yields."""
+    """A rival locks what the stages lock, in the wrong order: jobs newest first, and before their sagas. It never
+    yields, so it is always hooksaga that has to."""
     stopping = threading.Event()
     with _setting(site, "deadlock_timeout", "10ms"):
         rival = threading.Thread(target=_lock_in_the_wrong_order, args=(site, stopping))
@@ -163,18 +164,23 @@ def _lock_in_the_wrong_order(site: Site, stopping: threading.Event) -> None:
     with site.server.connect() as connection:
         connection.execute("SET deadlock_timeout = '10s'")
         while not stopping.is_set():
-            open_jobs = connection.execute(
-                "SELECT id, saga_id FROM webhook_delivery_jobs WHERE status = 'Leased' OR applied_at IS NULL "
-                "ORDER BY id DESC LIMIT 30"
-            ).fetchall()
+            _wait(site.chance.uniform(0, 0.05))
             with connection.transaction():
-                for job_id, _ in open_jobs:
-                    connection.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [job_id])
-                    time.sleep(0.002)
-                for _, saga_id in open_jobs:
-                    connection.execute(
-                        "SELECT FROM webhook_delivery_sagas WHERE id = %s FOR UPDATE", [saga_id]
-                    )
+                _lock_rows(connection)
+            _wait(site.chance.uniform(0, 0.05))
+            with connection.transaction():
+                connection.execute("LOCK TABLE webhook_delivery_jobs IN EXCLUSIVE MODE")
+                connection.execute("LOCK TABLE webhook_delivery_sagas IN EXCLUSIVE MODE")
+
+
+def _lock_rows(connection: psycopg.Connection) -> None:
+    open_jobs = connection.execute(
+        "SELECT id, saga_id FROM webhook_delivery_jobs WHERE applied_at IS NULL ORDER BY id DESC LIMIT 30"
+    ).fetchall()
+    for job_id, _ in open_jobs:
+        connection.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [job_id])
+    for _, saga_id in open_jobs:
+        connection.execute("SELECT FROM webhook_delivery_sagas WHERE id = %s FOR UPDATE", [saga_id])
 
 
 def _serializable(site: Site) -> int:

@@ -17,7 +17,7 @@ DEAD_END = "/status/500"
 KINDS = ("/ok", "/slow/60", "/flaky/1", DEAD_END)
 """One subscription for each: deliveries that succeed, take a moment, need a second attempt, and die."""
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 30
 
 
 @dataclass

@@ -167,6 +167,7 @@ def _under_load(loaded: Loaded, event_type: str, fault: Fault) -> tuple[int, flo
         wait_until(
             lambda: sum(at > over_at for at in together(producers).accepted_at) > 2 * PRODUCERS,
             "it takes events again",
+            HEALED_WITHIN_SECONDS,
         )
     except NoMount:
         pytest.skip("a small disk can be mounted by root only")
