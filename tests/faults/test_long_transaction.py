@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from infra.local.bench_figures import percentiles
+from infra.local.bench_figures import Percentiles, percentiles
 from infra.local.bench_processes import Arrivals, child, receive
 from infra.local.tls import ensure_certificates
 from shared.adapters.queries import load_queries
@@ -40,8 +40,9 @@ AHEAD = 1000
 SHARE = 5
 """The begin and the end are the first and the last fifth of the statements."""
 
-GROWTH_MS = 30
-"""A claim may take so much longer at the end than at the begin. The machine has other work too."""
+GROWTH_MS = 4
+"""Half of the claims may take so much longer at the end than at the begin. The slowest tell of the machine's other work
+as well, so they are noted only."""
 
 
 @pytest.fixture
@@ -74,11 +75,12 @@ def test_a_transaction_held_open_slows_no_claim(up: UpProcess, record_property: 
         arrivals: Arrivals = receiver.recv()
     assert len(arrivals.first) == JOBS
     assert findings(server.url) == []
-    claim, find = (_begin_and_end(log, name) for name in ("claim_jobs", "find_first_attempts"))
-    assert claim[1] < claim[0] + GROWTH_MS
+    first, last = _begin_and_end(log, "claim_jobs")
+    assert (last.p50 or 0) < (first.p50 or 0) + GROWTH_MS
+    look, last_look = _begin_and_end(log, "find_first_attempts")
     outcome = (
-        f"95 of 100 claims took at most {claim[0]} ms at the begin and {claim[1]} ms at the end; "
-        f"looks for waiting jobs {find[0]} ms and {find[1]} ms"
+        f"95 of 100 claims took at most {first.p95} ms at the begin and {last.p95} ms at the end; "
+        f"looks for waiting jobs {look.p95} ms and {last_look.p95} ms"
     )
     fault = f"a REPEATABLE READ transaction elsewhere, open while {JOBS} jobs passed"
     tried(record_property, Promise.DATABASE, fault, outcome)
@@ -109,12 +111,12 @@ def _dead_jobs(up: UpProcess) -> int:
     return int(found[1]) if found else 0
 
 
-def _begin_and_end(log: str, name: str) -> tuple[float, float]:
-    """The 95th percentile of a statement's time in milliseconds, of its first and its last executions."""
+def _begin_and_end(log: str, name: str) -> tuple[Percentiles, Percentiles]:
+    """Of the time that a statement took, of its first and its last executions."""
     first_line = load_queries("deliver")[name].splitlines()[:2]
     text = r"\s+".join(re.escape(line.strip()) for line in first_line)
     text = re.sub(r"%\\?\(\w+\\?\)s", r"\\$\\d+", text)
     times = [float(one) for one in re.findall(rf"duration: ([\d.]+) ms  execute [^:]+: {text}", log)]
     count = len(times) // SHARE
     assert count >= 20, (name, len(times))
-    return percentiles(times[:count]).p95 or 0, percentiles(times[-count:]).p95 or 0
+    return percentiles(times[:count]), percentiles(times[-count:])
