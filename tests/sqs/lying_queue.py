@@ -7,7 +7,6 @@ heard of.
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +17,15 @@ Json = dict[str, Any]
 
 SEND = "SendMessageBatch"
 RECEIVE = "ReceiveMessage"
-_HOP_BY_HOP = {"content-length", "transfer-encoding", "connection", "host", "date", "server", "content-encoding"}
+_HOP_BY_HOP = {
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "host",
+    "date",
+    "server",
+    "content-encoding",
+}
 
 
 class Lies:
@@ -48,16 +55,13 @@ class LyingQueue:
 
     async def start(self) -> str:
         self._client = aiohttp.ClientSession(auto_decompress=False)
-        self._runner = web.ServerRunner(web.Server(self._answer))
+        self._runner = web.ServerRunner(web.Server(self._answer), shutdown_timeout=1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, shutdown_timeout=1)
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
-        self.url = site.name if ":0" not in site.name else self._bound()
-        return self.url
-
-    def _bound(self) -> str:
         host, port = self._runner.addresses[0][:2]
-        return f"http://{host}:{port}"
+        self.url = f"http://{host}:{port}"
+        return self.url
 
     async def stop(self) -> None:
         await self._runner.cleanup()
@@ -67,7 +71,7 @@ class LyingQueue:
         action = request.headers.get("x-amz-target", "").rpartition(".")[2]
         body = await request.read()
         if self._chance.random() < self.lies.refused:
-            return self._refuse()
+            return self._refuse(request)
         if action == SEND:
             return await self._send(request, json.loads(body))
         status, headers, answer = await self._pass_on(request, body)
@@ -75,10 +79,10 @@ class LyingQueue:
             answer = self._exaggerate(json.loads(answer))
         return web.Response(status=status, headers=headers, body=self._own_address(answer))
 
-    def _refuse(self) -> web.Response:
+    def _refuse(self, request: web.BaseRequest) -> web.Response:
         self.lies.told["a call refused"] += 1
-        if self._chance.random() < 0.5:
-            raise ConnectionResetError
+        if self._chance.random() < 0.5 and request.transport is not None:
+            request.transport.abort()
         error = {"__type": "com.amazonaws.sqs#ServiceUnavailable", "message": "the service is unavailable"}
         return web.json_response(error, status=503, content_type="application/x-amz-json-1.0")
 
@@ -87,7 +91,9 @@ class LyingQueue:
         async with self._client.request(
             request.method, self._service + request.path_qs, headers=kept, data=body
         ) as answer:
-            headers = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+            headers = {
+                name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP
+            }
             return answer.status, headers, await answer.read()
 
     def _own_address(self, answer: bytes) -> bytes:
@@ -128,6 +134,3 @@ class LyingQueue:
             message.setdefault("Attributes", {})["ApproximateReceiveCount"] = str(self.lies.receive_count)
             self.lies.told["a message said to have come before"] += 1
         return json.dumps(answer).encode()
-
-
-Change = Callable[[Lies], None]
