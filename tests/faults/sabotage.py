@@ -101,7 +101,7 @@ def _new_id() -> None:
 def _sticky() -> None:
     from shared.adapters import database
 
-    names = vars(database)
+    names = database.__dict__
     names["_CLOSING_STATES"] = tuple(state for state in names["_CLOSING_STATES"] if state != "25006")
 
 
