@@ -12,7 +12,7 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults hostile-cases check format bench lock clean
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak hostile-cases check format bench lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
 faults: install-dev ## kill, cut, stop and break everything that can be, and write docs/guarantees.md
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.faults.guarantees_page \
 	    -m "faults or guarantee" --guarantees-page docs/guarantees.md $(ARGS)
+
+soak: install-dev ## half an hour of load, failing receivers and kills, e.g. make soak ARGS="--minutes 5 --rate 50"
+	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)

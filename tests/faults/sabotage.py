@@ -21,6 +21,8 @@ class Sabotage(StrEnum):
     NO_CLEANER = "nobody ends the leases of dead workers"
     FALSE_COMMIT = "one COMMIT in four is rolled back, and success is reported"
     NEW_ID = "each attempt has a webhook-id of its own"
+    STICKY = "a connection is kept though its server can only be read any more"
+    TRUSTED_COMMIT = "a connection that breaks at its COMMIT is taken for a success"
 
 
 def commit_sabotage(name: str) -> None:
@@ -105,12 +107,37 @@ def _new_id() -> None:
     deliver.event_id_text = lambda _webhook_id: f"evt_{uuid4().hex}"
 
 
+def _sticky() -> None:
+    from shared.adapters import database
+
+    names = database.__dict__
+    names["_CLOSING_STATES"] = tuple(state for state in names["_CLOSING_STATES"] if state != "25006")
+
+
+def _trusted_commit() -> None:
+    from psycopg import AsyncTransaction, OperationalError
+
+    leave = AsyncTransaction.__aexit__
+
+    async def leave_in_good_faith(transaction: Any, kind: Any, error: Any, trace: Any) -> Any:
+        try:
+            return await leave(transaction, kind, error, trace)
+        except OperationalError:
+            if error is not None:
+                raise
+            return None
+
+    AsyncTransaction.__aexit__ = cast(Any, leave_in_good_faith)
+
+
 _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.UNFENCED: _unfenced,
     Sabotage.OUTBOX_FIRST: _outbox_first,
     Sabotage.NO_CLEANER: _no_cleaner,
     Sabotage.FALSE_COMMIT: _false_commit,
     Sabotage.NEW_ID: _new_id,
+    Sabotage.STICKY: _sticky,
+    Sabotage.TRUSTED_COMMIT: _trusted_commit,
 }
 
 

@@ -1,10 +1,12 @@
 """A proxy on the wire between hooksaga and PostgreSQL that cuts connections where it hurts.
 
 It knows the product's named statements by their text, and COMMIT by its name. Two faults: a message `lost` on its way
-to the server, and an `unanswered` one, which the server carries out and whose answer nobody gets.
+to the server, and an `unanswered` one, which the server carries out and whose answer nobody gets. They strike once at a
+named message, or a share of all of them.
 """
 
 import asyncio
+import random
 import re
 import threading
 from collections.abc import Coroutine
@@ -32,13 +34,19 @@ class Loss(StrEnum):
 
 
 class Wire:
-    """Listens in a folder of its own, as a server would. Faults are armed by name and strike once."""
+    """Listens in a folder of its own, as a server would. New connections lead to `server_socket`, which may change.
+
+    `struck` counts the faults that struck.
+    """
 
     def __init__(self, folder: Path, server_socket: Path) -> None:
         self._folder = folder
-        self._server = server_socket
+        self.server_socket = server_socket
         self._texts = {_wire_text(text): name for text, name in write_queries().items()}
         self._armed: tuple[str, Loss] | None = None
+        self._share: tuple[float, Loss] | None = None
+        self._chance = random.Random(20_261_127)
+        self.struck = 0
         self._seen: dict[str, None] = {}
         self.is_closed = False
         self._links: set[asyncio.Task[None]] = set()
@@ -60,6 +68,10 @@ class Wire:
     def arm(self, name: str, loss: Loss) -> None:
         """The next message of this name is treated so."""
         self._armed = (name, loss)
+
+    def strike_at_random(self, share: float, loss: Loss) -> None:
+        """From now on this share of all named messages is treated so, until a share of 0."""
+        self._share = (share, loss)
 
     @property
     def has_struck(self) -> bool:
@@ -102,7 +114,7 @@ class Wire:
     async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.is_closed:
             return
-        answers, server = await asyncio.open_unix_connection(self._server)
+        answers, server = await asyncio.open_unix_connection(self.server_socket)
         muted = asyncio.Event()
         ways = {
             asyncio.create_task(self._upward(reader, server, muted)),
@@ -141,9 +153,12 @@ class Wire:
         if name is None:
             return None
         self._seen[name] = None
-        if self._armed is None or self._armed[0] != name:
-            return None
-        loss, self._armed = self._armed[1], None
+        loss = None
+        if self._armed is not None and self._armed[0] == name:
+            loss, self._armed = self._armed[1], None
+        elif self._share is not None and self._chance.random() < self._share[0]:
+            loss = self._share[1]
+        self.struck += loss is not None
         return loss
 
 
