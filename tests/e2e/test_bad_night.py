@@ -28,7 +28,12 @@ def settings() -> dict[str, object]:
 
 
 def hooksaga(world: World, *arguments: str) -> str:
-    """What the command says. It must succeed."""
+    """What a person sees of a command that succeeds: its answer, and what it adds for people."""
+    done = run(world, *arguments)
+    return done.stdout + done.stderr
+
+
+def run(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HOOKSAGA_")}
     access = {
         "HOOKSAGA_API_URL": f"http://127.0.0.1:{world.api.port}",
@@ -43,11 +48,11 @@ def hooksaga(world: World, *arguments: str) -> str:
         timeout=60,
     )
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-    return done.stdout
+    return done
 
 
 def as_json(world: World, *arguments: str) -> Any:
-    return json.loads(hooksaga(world, *arguments, "--json"))
+    return json.loads(run(world, *arguments, "--json").stdout)
 
 
 def total(world: World, name: str, **labels: str) -> float:
@@ -139,11 +144,14 @@ def requeue_and_backfill(world: World, shop: Subscriber) -> None:
 
 def never_over_the_rate(world: World, shop: Subscriber) -> None:
     """In no second were more requeued deliveries due than the rate allows, one more for the second's edge."""
-    due = world.running.rows(
-        "SELECT j.attempt_at AS at FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id "
-        "WHERE s.subscription_id = %s AND s.requeued_from IS NOT NULL AND j.attempt_number = 1 ORDER BY 1",
-        shop.id,
-    )
-    moments = [row["at"].timestamp() for row in due]
-    assert len(moments) == EVENTS + 1
+
+    def all_begun() -> list[float]:
+        due = world.running.rows(
+            "SELECT j.attempt_at AS at FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id "
+            "WHERE s.subscription_id = %s AND s.requeued_from IS NOT NULL AND j.attempt_number = 1 ORDER BY 1",
+            shop.id,
+        )
+        return [row["at"].timestamp() for row in due] if len(due) == EVENTS + 1 else []
+
+    moments = wait_until(all_begun, "each requeued delivery has its job")
     assert max(sum(begin <= one < begin + 1 for one in moments) for begin in moments) <= RATE + 1
