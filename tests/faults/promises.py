@@ -23,6 +23,7 @@ class Promise(StrEnum):
     QUEUES = "No message matters: PostgreSQL alone knows what there is to do"
     DATABASE = "A database that breaks costs time and nothing else"
     FENCED = "Who lost its lease changes nothing"
+    INTERLEAVED = "No order of statements breaks a promise"
     ALONE = "What is poisoned fails alone"
     NETWORK = "A network that loses, delays and cuts costs attempts and nothing else"
     GUARDED = "The database refuses what must not happen, whoever asks"
@@ -101,6 +102,9 @@ _ABOUT = {
     Promise.DATABASE: "A proxy on the wire cuts the connection once; nothing is restarted. What a client was not "
     "told it asks again, with the same key.",
     Promise.FENCED: "A result counts only while the lease is its worker's.",
+    Promise.INTERLEAVED: "Every role works on one database at once, statement by statement, in orders chosen at "
+    "random, beside a model in plain Python. After each step the audit has to find nothing, and at the end of each run "
+    "all has to end.",
     Promise.ALONE: "One row, message, subscription or payload at fault, and its neighbours.",
     Promise.NETWORK: "Sender and receiver in two network namespaces.",
     Promise.GUARDED: "As the database's owner, past every function of the product.",

@@ -19,6 +19,8 @@ class Sabotage(StrEnum):
     UNFENCED = "a result is written without asking whether the lease is still the writer's"
     OUTBOX_FIRST = "the router deletes the outbox row before it starts the sagas, in a transaction of its own"
     NO_CLEANER = "nobody ends the leases of dead workers"
+    HASTY_CLEANER = "leases that still run are ended with those that are over"
+    TAKEN_AGAIN = "a result is taken without asking whether it was taken before"
     FALSE_COMMIT = "one COMMIT in four is rolled back, and success is reported"
     NEW_ID = "each attempt has a webhook-id of its own"
     STICKY = "a connection is kept though its server can only be read any more"
@@ -85,6 +87,15 @@ def _no_cleaner() -> None:
     _rewrite("clean_leases", "reset_expired_leases", "lease_until < now()", "false")
 
 
+def _hasty_cleaner() -> None:
+    _rewrite("clean_leases", "reset_expired_leases", " AND lease_until < now()", "")
+
+
+def _taken_again() -> None:
+    _rewrite("orchestrate", "lock_finished_jobs_by_id", "AND j.applied_at IS NULL", "")
+    _rewrite("orchestrate", "apply_results", "AND j.applied_at IS NULL", "")
+
+
 def _false_commit() -> None:
     from psycopg import AsyncTransaction
 
@@ -134,6 +145,8 @@ _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.UNFENCED: _unfenced,
     Sabotage.OUTBOX_FIRST: _outbox_first,
     Sabotage.NO_CLEANER: _no_cleaner,
+    Sabotage.HASTY_CLEANER: _hasty_cleaner,
+    Sabotage.TAKEN_AGAIN: _taken_again,
     Sabotage.FALSE_COMMIT: _false_commit,
     Sabotage.NEW_ID: _new_id,
     Sabotage.STICKY: _sticky,

@@ -17,15 +17,18 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("HOOKSAGA_FAULTS") != "all", reason="long: make faults"),
 ]
 
-KILLED = "test_crash_points.py::test_a_kill_at_any_point_loses_nothing"
-SLEPT = "test_workers_misbehave.py::test_a_worker_that_wakes_up_after_its_lease_changes_nothing"
-LOADED = "test_database_fails.py::test_a_database_that_fails_under_load_loses_nothing[{}]"
+KILLED = "faults/test_crash_points.py::test_a_kill_at_any_point_loses_nothing"
+SLEPT = "faults/test_workers_misbehave.py::test_a_worker_that_wakes_up_after_its_lease_changes_nothing"
+LOADED = "faults/test_database_fails.py::test_a_database_that_fails_under_load_loses_nothing[{}]"
 """Of these one case, which the short form may not have."""
+MODEL = "database/test_model.py::test_no_order_of_statements_breaks_a_promise"
 
 FOUND_BY = {
     Sabotage.UNFENCED: SLEPT,
     Sabotage.OUTBOX_FIRST: KILLED,
     Sabotage.NO_CLEANER: KILLED,
+    Sabotage.HASTY_CLEANER: MODEL,
+    Sabotage.TAKEN_AGAIN: MODEL,
     Sabotage.FALSE_COMMIT: KILLED,
     Sabotage.NEW_ID: KILLED,
     Sabotage.STICKY: LOADED.format("failover-read-only"),
@@ -51,7 +54,7 @@ def test_a_mistake_is_found(sabotage: Sabotage, record_property: RecordProperty)
             "-q",
             "-p",
             "no:cacheprovider",
-            f"tests/faults/{test}",
+            f"tests/{test}",
         ],
         cwd=ROOT,
         env={**variables, **environment(sabotage)},

@@ -1,0 +1,169 @@
+"""Everybody who works on the tables, each on a connection of his own, and the clock that they all look at."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, LiteralString, TypeVar
+
+from psycopg.rows import dict_row
+
+from shared.adapters.database import Connection, DatabaseAddress, Role
+from shared.core.errors import Conflict, HooksagaError, NotFound
+from shared.core.saga import RetryPolicy
+from shared.stages.audit import audit
+from shared.stages.deliver import ClaimedJob
+from tests.database.interleaving import Actor, Pace, settle_waiting
+from tests.database.ledger import Ledger
+from tests.database.seed import Seed
+
+T = TypeVar("T")
+
+CROWD = {
+    Role.INGEST: 2,
+    Role.ROUTER: 2,
+    Role.ORCHESTRATOR: 2,
+    Role.DELIVERY: 3,
+    Role.LEASE_CLEANER: 1,
+    Role.ADMIN: 2,
+    Role.SUBSCRIPTIONS: 1,
+}
+MAX_CLAIMS = 2
+POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
+DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
+
+EMPTY: LiteralString = (
+    "TRUNCATE events, routing_outbox, subscriptions, subscription_secrets, webhook_delivery_sagas,"
+    " webhook_delivery_jobs, dead_letters RESTART IDENTITY"
+)
+TABLES: Mapping[str, LiteralString] = {
+    "events": "SELECT id FROM events ORDER BY id",
+    "subscriptions": "SELECT id FROM subscriptions ORDER BY id",
+    "sagas": "SELECT s.*, (SELECT max(j.id) FROM webhook_delivery_jobs j WHERE j.saga_id = s.id) AS last_job"
+    " FROM webhook_delivery_sagas s ORDER BY s.id",
+    "jobs": "SELECT * FROM webhook_delivery_jobs ORDER BY id",
+    "dead_letters": "SELECT id FROM dead_letters ORDER BY id",
+}
+END_WAITS: LiteralString = (
+    "UPDATE webhook_delivery_sagas SET next_attempt_at = clock_timestamp() - interval '1 second' WHERE id IN"
+    " (SELECT id FROM webhook_delivery_sagas WHERE status = 'PendingRetry' AND next_attempt_at > now()"
+    " AND (%(id)s::bigint IS NULL OR id = %(id)s) FOR UPDATE SKIP LOCKED)"
+)
+END_LEASES: LiteralString = (
+    "UPDATE webhook_delivery_jobs SET lease_until = clock_timestamp() - interval '1 second' WHERE id IN"
+    " (SELECT id FROM webhook_delivery_jobs WHERE status = 'Leased' AND lease_until > now()"
+    " AND (%(id)s::bigint IS NULL OR id = %(id)s) FOR UPDATE SKIP LOCKED) RETURNING id"
+)
+
+
+class Crew:
+    """Lives over many runs. `done` counts what has happened in all of them."""
+
+    def __init__(self, owner: Connection, address: DatabaseAddress) -> None:
+        self.owner = owner
+        self.actors = {
+            role: [Actor(f"{role} {number}", role, address, owner) for number in range(1, size + 1)]
+            for role, size in CROWD.items()
+        }
+        self.done: Counter[str] = Counter()
+        self.seed = Seed(owner)
+        self.ledger = Ledger(MAX_CLAIMS)
+        self.memory: dict[str, list[ClaimedJob]] = {}
+        self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+
+    @property
+    def everybody(self) -> list[Actor]:
+        return [actor for actors in self.actors.values() for actor in actors]
+
+    @property
+    def busy(self) -> list[Actor]:
+        return [actor for actor in self.everybody if actor.is_busy]
+
+    async def start_anew(self) -> None:
+        """Empty tables, and nobody remembers anything."""
+        for actor in self.busy:
+            await actor.break_off()
+        await self.seed.rewrite(EMPTY)
+        self.seed = Seed(self.owner)
+        self.ledger = Ledger(MAX_CLAIMS)
+        self.memory = {actor.name: [] for actor in self.actors[Role.DELIVERY]}
+
+    async def work(
+        self,
+        actor: Actor,
+        pace: Pace,
+        stage: Callable[[Connection], Awaitable[T]],
+        told: Callable[[Any], None],
+        learned: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        """Begin. `told` is for the ledger, `learned` for the memory of whoever asked: the deaf learn nothing."""
+
+        def finish(answer: Any) -> None:
+            if isinstance(answer, HooksagaError) and not isinstance(answer, Conflict | NotFound):
+                raise AssertionError(f"{actor.name} was refused") from answer
+            told(answer)
+            if pace is not Pace.DEAF:
+                learned(answer)
+            else:
+                self.done["answers lost after COMMIT"] += 1
+
+        await actor.begin(stage, finish, stops=pace is Pace.STEPS)
+        await self.settle(actor)
+
+    async def go_on(self, actor: Actor, *, to_the_end: bool = False) -> None:
+        if not actor.waits_for_a_lock:
+            await actor.go_on(to_the_end=to_the_end)
+        await self.settle(actor)
+
+    async def lose(self, actor: Actor) -> None:
+        """Its connection, with everything that it had not committed."""
+        self.done["connections lost within a transaction"] += 1
+        await actor.break_off()
+        await self.settle(actor)
+
+    async def settle(self, actor: Actor) -> None:
+        if actor.waits_for_a_lock:
+            self.done["waits for the lock of another"] += 1
+        await settle_waiting(self.everybody)
+
+    async def finish_all(self) -> None:
+        """Let everybody end what he is at: those who stopped first, since the others wait for them."""
+        while busy := self.busy:
+            await self.go_on(next((one for one in busy if one.is_stopped), busy[0]), to_the_end=True)
+
+    async def end_waits(self, saga_id: int | None = None) -> None:
+        await self.seed.rewrite(END_WAITS, {"id": saga_id})
+
+    async def end_leases(self, job_id: int | None = None) -> None:
+        async with self.owner.transaction():
+            await self.owner.execute("SET LOCAL session_replication_role = replica")
+            async with self.owner.cursor(row_factory=dict_row) as cursor:
+                ended = await (await cursor.execute(END_LEASES, {"id": job_id})).fetchall()
+        self.ledger.expired |= {row["id"] for row in ended}
+
+    async def findings(self, *, with_time: bool) -> list[str]:
+        """What the audit has to say; what depends on time only when asked for."""
+        return [
+            f"{one.promise}: {one.rows}"
+            for one in await audit(self.owner)
+            if one.rows and (with_time or one.promise not in DEPENDS_ON_TIME)
+        ]
+
+    async def check(self) -> None:
+        """What holds after every step."""
+        assert await self.findings(with_time=False) == []
+        await self.look()
+        self.ledger.assert_told_by(self.rows["sagas"], self.rows["jobs"])
+        assert {row["id"] for row in self.rows["events"]} == set(self.ledger.events)
+
+    async def look(self) -> None:
+        """Read the tables as they are committed now."""
+        for table, query in TABLES.items():
+            self.rows[table] = await self.seed.rows(query)
+
+    def ids(self, table: str, **columns: Any) -> list[int]:
+        """Of the rows that the last look has seen, those whose columns have these values."""
+        found = self.rows[table]
+        return [row["id"] for row in found if all(row[name] == value for name, value in columns.items())]
+
+    async def close(self) -> None:
+        for actor in self.everybody:
+            await actor.break_off()

@@ -1,0 +1,144 @@
+"""What must have happened, by what the roles were told when they committed: the model beside the tables.
+
+Everything here is plain Python. Each method is called once a transaction is over; it refuses an answer that contradicts
+what was answered before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.core.errors import Conflict, HooksagaError, NotFound
+from shared.core.event_input import EventDraft
+from shared.core.saga import JobStatus, SagaStatus
+from shared.stages.accept_events import AcceptedEvent, Answer
+from shared.stages.clean_leases import LeaseReset
+from shared.stages.deliver import AttemptResult, ClaimedJob
+from shared.stages.orchestrate import SagaMoved
+from shared.stages.requeue import Requeued
+
+
+def content(draft: EventDraft) -> tuple[str, str, str]:
+    """Of two drafts with one key: whether they are the same event."""
+    return draft.event_type, draft.payload, draft.tenant_id
+
+
+@dataclass
+class Ledger:
+    """Ids to what is known of them. A claim is a worker's name and its claim_count."""
+
+    max_claims: int
+    events: dict[int, EventDraft] = field(default_factory=dict[int, EventDraft])
+    keys: dict[str, int] = field(default_factory=dict[str, int])
+    claims: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    held: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    expired: set[int] = field(default_factory=set[int])
+    ended: dict[int, str | None] = field(default_factory=dict[int, str | None])
+    applied: set[int] = field(default_factory=set[int])
+    limits: dict[int, int] = field(default_factory=dict[int, int])
+    requeued: dict[int, int] = field(default_factory=dict[int, int])
+    canceled: set[int] = field(default_factory=set[int])
+    dropped: int = 0
+
+    def accepted(self, drafts: Sequence[EventDraft], answers: Sequence[Answer]) -> None:
+        """One event per key, for ever, and a repeat is told so."""
+        for draft, answer in zip(drafts, answers, strict=True):
+            known = self.keys.get(draft.external_id or "")
+            if isinstance(answer, Conflict):
+                assert known is not None
+                assert content(self.events[known]) != content(draft)
+                continue
+            assert isinstance(answer, AcceptedEvent), answer
+            assert answer.duplicate == (known is not None), (draft, answer)
+            if known is None:
+                assert answer.id not in self.events
+                self.events[answer.id] = draft
+            else:
+                assert (answer.id, content(self.events[known])) == (known, content(draft))
+            if draft.external_id:
+                self.keys[draft.external_id] = answer.id
+
+    def claimed(self, worker: str, jobs: Sequence[ClaimedJob]) -> None:
+        """Nobody else holds the job, and this claim never was before."""
+        for job in jobs:
+            assert job.id not in self.held, f"{worker} claimed job {job.id} of {self.held[job.id]}"
+            assert job.id not in self.ended
+            assert (job.id, job.claim_count) not in self.claims
+            assert job.attempt_number <= self.limits[job.subscription_id]
+            self.claims.add((job.id, job.claim_count))
+            self.held[job.id] = (worker, job.claim_count)
+            self.expired.discard(job.id)
+
+    def reported(self, worker: str, results: Sequence[AttemptResult], written: set[int]) -> None:
+        """A result counts if, and only if, the claim is still held."""
+        for result in results:
+            is_held = self.held.get(result.job.id) == (worker, result.job.claim_count)
+            assert is_held == (result.job.id in written), (worker, result.job.id, self.held)
+            if is_held:
+                del self.held[result.job.id]
+                self.ended[result.job.id] = result.outcome.error_code
+            else:
+                self.dropped += 1
+
+    def handed_back(self, worker: str, jobs: Sequence[ClaimedJob]) -> None:
+        for job in jobs:
+            if self.held.get(job.id) == (worker, job.claim_count):
+                del self.held[job.id]
+
+    def cleaned(self, resets: Sequence[LeaseReset]) -> None:
+        """Only leases that were over are ended, and only a job without claims left is given up."""
+        for reset in resets:
+            assert self.held.pop(reset.id) == (reset.worker_id, reset.claim_count)
+            assert reset.id in self.expired, f"the lease of job {reset.id} was not over"
+            self.expired.discard(reset.id)
+            gives_up = reset.claim_count >= self.max_claims
+            assert (reset.status == JobStatus.FAILED) == gives_up, reset
+            if gives_up:
+                self.ended[reset.id] = "lease_expired"
+
+    def applied_results(self, moves: Sequence[SagaMoved]) -> None:
+        """Each result is taken once, and moves its saga as it says."""
+        for move in moves:
+            assert move.job_id is not None
+            assert move.job_id not in self.applied, f"the result of job {move.job_id} was taken twice"
+            error = self.ended[move.job_id]
+            assert (move.status == SagaStatus.COMPLETED) == (error is None), (move, error)
+            assert move.attempt_count <= self.limits[move.subscription_id]
+            self.applied.add(move.job_id)
+
+    def requeued_one(self, answers: Sequence[Requeued] | HooksagaError) -> None:
+        """One new saga for each dead letter, for ever."""
+        assert not isinstance(answers, HooksagaError)
+        for answer in answers:
+            known = self.requeued.get(answer.dead_letter_id)
+            assert answer.created == (known is None and answer.saga_id is not None), answer
+            if known is not None:
+                assert answer.saga_id == known
+            elif answer.saga_id is not None:
+                self.requeued[answer.dead_letter_id] = answer.saga_id
+
+    def canceled_one(self, answer: SagaMoved | HooksagaError) -> None:
+        """Refused for what does not wait; final otherwise."""
+        if isinstance(answer, HooksagaError):
+            assert isinstance(answer, Conflict | NotFound), answer
+        else:
+            assert (answer.status, answer.final_error_code) == (SagaStatus.DEAD_LETTERED, "canceled")
+            self.canceled.add(answer.saga_id)
+
+    def assert_told_by(self, sagas: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]) -> None:
+        """The tables tell what was committed, and nothing else."""
+        for job in jobs:
+            assert (job["status"] == "Leased") == (job["id"] in self.held), job
+            if job["id"] in self.held:
+                assert (job["worker_id"], job["claim_count"]) == self.held[job["id"]]
+            has_ended = job["status"] in ("Completed", "Failed")
+            assert has_ended == (job["id"] in self.ended), job
+            if has_ended:
+                assert job["error_code"] == self.ended[job["id"]]
+                assert (job["applied_at"] is not None) == (job["id"] in self.applied)
+        for saga in sagas:
+            assert saga["attempt_count"] <= self.limits[saga["subscription_id"]]
+            if saga["id"] in self.canceled:
+                assert (saga["status"], saga["final_error_code"]) == ("DeadLettered", "canceled")
+            if saga["status"] == "Completed":
+                assert self.ended[saga["last_job"]] is None, f"no claim of saga {saga['id']} reported success"
