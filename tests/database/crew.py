@@ -26,7 +26,9 @@ CROWD = {
     Role.ADMIN: 2,
     Role.SUBSCRIPTIONS: 1,
 }
-MAX_CLAIMS = 2
+MAX_CLAIMS = 3
+LEASE_SECONDS = 3600
+"""Nobody's lease ends by itself while a test runs; `end_leases` ends it."""
 POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
@@ -52,6 +54,10 @@ END_LEASES: LiteralString = (
     " (SELECT id FROM webhook_delivery_jobs WHERE status = 'Leased' AND lease_until > now()"
     " AND (%(id)s::bigint IS NULL OR id = %(id)s) FOR UPDATE SKIP LOCKED) RETURNING id"
 )
+
+
+def nothing(_: Any) -> None:
+    """To be told where the tables say it all."""
 
 
 class Crew:
@@ -92,7 +98,7 @@ class Crew:
         pace: Pace,
         stage: Callable[[Connection], Awaitable[T]],
         told: Callable[[Any], None],
-        learned: Callable[[Any], None] = lambda _: None,
+        learned: Callable[[Any], None] = nothing,
     ) -> None:
         """Begin. `told` is for the ledger, `learned` for the memory of whoever asked: the deaf learn nothing."""
 
@@ -163,6 +169,15 @@ class Crew:
         """Of the rows that the last look has seen, those whose columns have these values."""
         found = self.rows[table]
         return [row["id"] for row in found if all(row[name] == value for name, value in columns.items())]
+
+    def count_ends(self) -> None:
+        """Of a run that is over."""
+        for saga in self.rows["sagas"]:
+            self.done[f"sagas that ended as {saga['status']}"] += 1
+        self.done["sagas from a requeue"] += len(self.ledger.requeued)
+        self.done["late results"] += self.ledger.dropped
+        given_up = list(self.ledger.ended.values()).count("lease_expired")
+        self.done["jobs given up after too many claims"] += given_up
 
     async def close(self) -> None:
         for actor in self.everybody:

@@ -71,14 +71,16 @@ class Ledger:
 
     def reported(self, worker: str, results: Sequence[AttemptResult], written: set[int]) -> None:
         """A result counts if, and only if, the claim is still held."""
-        for result in results:
-            is_held = self.held.get(result.job.id) == (worker, result.job.claim_count)
-            assert is_held == (result.job.id in written), (worker, result.job.id, self.held)
-            if is_held:
-                del self.held[result.job.id]
-                self.ended[result.job.id] = result.outcome.error_code
-            else:
-                self.dropped += 1
+        counting = {
+            result.job.id: result
+            for result in results
+            if self.held.get(result.job.id) == (worker, result.job.claim_count)
+        }
+        assert written == set(counting), (worker, written, self.held)
+        self.dropped += len(results) - len(counting)
+        for job_id, result in counting.items():
+            del self.held[job_id]
+            self.ended[job_id] = result.outcome.error_code
 
     def handed_back(self, worker: str, jobs: Sequence[ClaimedJob]) -> None:
         for job in jobs:
