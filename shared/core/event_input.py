@@ -162,7 +162,8 @@ def check_json_syntax(body: bytes) -> None:
 def invalid_json(body: bytes, error: msgspec.DecodeError) -> InvalidInput:
     """The refusal of a body that is no JSON. Half of a surrogate pair, escaped, is no text, and is refused with it."""
     hint = "; half of a surrogate pair is escaped in it, perhaps a character that was cut in two"
-    lone = hint if _LONE_SURROGATE.search(body) else ""
+    escapes = body.replace(rb"\\", b"")  # a doubled backslash begins none
+    lone = hint if _LONE_SURROGATE.search(escapes) else ""
     return InvalidInput("invalid_json", f"the body is not valid JSON: {error}{lone}")
 
 

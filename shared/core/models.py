@@ -37,7 +37,7 @@ def read_moment(text: object) -> datetime:
     if not isinstance(text, str) or "T" not in text.upper():
         raise ValueError(rule)
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper())
     except ValueError:
         raise ValueError(rule) from None
     if moment.tzinfo is None:

@@ -144,6 +144,8 @@ def _start_attempt(saga: Saga, deliverable: bool, policy: RetryPolicy, now: date
 def _after_failure(
     saga: Saga, error_code: str, retry_after_seconds: float | None, policy: RetryPolicy, now: datetime
 ) -> Saga:
+    if saga.status is not SagaStatus.IN_PROGRESS:
+        raise IllegalMove(f"saga {saga.id} is {saga.status}: no job of it can have failed now")
     attempts = saga.attempt_count + 1
     if attempts >= policy.max_retry_limit:
         return _move(saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code)

@@ -51,3 +51,26 @@ def test_a_batch_has_a_number_of_items(count: int) -> None:
 def test_what_is_no_batch_is_refused_whole(body: str) -> None:
     with pytest.raises(InvalidInput):
         read(body)
+
+
+def test_a_batch_may_be_full() -> None:
+    items = [{"event_type": "a", "payload": 1}] * MAX_BATCH_ITEMS
+    assert (
+        len(
+            read_batch(
+                json.dumps({"items": items}).encode(), max_bytes=1_000_000, item_max_bytes=200, tenant_id=None
+            )
+        )
+        == MAX_BATCH_ITEMS
+    )
+
+
+def test_a_key_bound_to_a_tenant_writes_each_item_for_it_and_for_no_other() -> None:
+    mine, other = read(
+        '{"items": [{"event_type": "a", "payload": 1}, {"event_type": "a", "payload": 1, "tenant_id": "b"}]}',
+        tenant_id="a",
+    )
+    assert isinstance(mine, EventDraft)
+    assert mine.tenant_id == "a"
+    assert isinstance(other, InvalidInput)
+    assert other.code == "tenant_not_allowed"

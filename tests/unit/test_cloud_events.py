@@ -107,3 +107,35 @@ def test_binary_mode_takes_the_body_as_it_is() -> None:
 def test_binary_mode_refuses_by_a_rule(headers: dict[str, str], body: bytes) -> None:
     with pytest.raises(InvalidInput):
         read_binary({**BINARY, **headers}, body, max_bytes=MAX, tenant_id=None)
+
+
+def test_attributes_may_be_as_long_as_their_columns() -> None:
+    draft = read(structured(id="i" * 255, source="s" * 255, type="t" * 100))
+    assert (len(draft.external_id or ""), len(draft.source), len(draft.event_type)) == (255, 255, 100)
+
+
+@pytest.mark.parametrize(("name", "length"), [("id", 256), ("source", 256), ("type", 101)])
+def test_a_longer_attribute_is_named(name: str, length: int) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(**{name: "x" * length}))
+    assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", name)
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/cloudevents+json; charset=utf-8", "APPLICATION/JSON"]
+)
+def test_data_of_a_json_type_is_taken(kind: str) -> None:
+    assert read(structured(datacontenttype=kind, data=1)).payload == "1"
+
+
+def test_a_body_larger_than_the_limit_is_refused_in_both_modes() -> None:
+    body = structured(data="x" * MAX)
+    for refuse in (lambda: read(body), lambda: read_binary(BINARY, body, max_bytes=MAX, tenant_id=None)):
+        with pytest.raises(InvalidInput) as refused:
+            refuse()
+        assert refused.value.code == "body_too_large"
+
+
+def test_binary_mode_writes_for_the_tenant_of_the_key() -> None:
+    assert read_binary(BINARY, b"1", max_bytes=MAX, tenant_id="acme").tenant_id == "acme"
+    assert read_binary({**BINARY, "ce-tenantid": "b"}, b"1", max_bytes=MAX, tenant_id=None).tenant_id == "b"

@@ -217,3 +217,22 @@ def test_idempotency_keys_that_are_refused(keys: list[str]) -> None:
 
 def test_without_the_header_there_is_no_key() -> None:
     assert read(event("1")).external_id is None
+
+
+@pytest.mark.parametrize("deep", [MAX_DEPTH - 1, MAX_DEPTH])
+@pytest.mark.parametrize("beside", ["", "[]", "{}", "[[]]", '"["', "[], []"])
+def test_what_stands_beside_counts_for_no_depth(deep: int, beside: str) -> None:
+    """The envelope is one level of them."""
+    first = f"{beside}, " if beside else ""
+    payload = f"[{first}" + "[" * (deep - 1) + "]" * (deep - 1) + "]"
+    if deep < MAX_DEPTH:
+        assert read(event(payload)).payload == payload
+    else:
+        assert refusal(event(payload))[0] == "body_too_deep"
+
+
+@pytest.mark.parametrize("text", ["\\ud83d\\ude00", "caf\u00e9", "\\\\ud800"])
+def test_nobody_is_told_of_surrogates_where_there_is_no_half_of_one(text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(f'{{"event_type": "{text}", }}')
+    assert "surrogate" not in str(refused.value)

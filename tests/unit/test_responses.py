@@ -106,3 +106,33 @@ def test_every_body_becomes_text_that_can_be_stored(tail: bytes, shift: int) -> 
     excerpt, _ = body_excerpt(b"a" * (EXCERPT_BYTES - shift) + tail)
     assert "\0" not in excerpt
     excerpt.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "character", ["\u0080", "\u00e9", "\u07ff", "\u0800", "\u20ac", "\uffff", "\U00010000", "\U0010ffff"]
+)
+@pytest.mark.parametrize("room", range(1, 5))
+def test_the_last_character_is_kept_whole_or_not_at_all(character: str, room: int) -> None:
+    """`room` bytes are left where the character begins."""
+    before = "a" * (EXCERPT_BYTES - room)
+    kept, truncated = body_excerpt((before + character + "b" * 4).encode())
+    size = len(character.encode())
+    assert truncated
+    assert kept == before + (character + "b" * (room - size) if size <= room else "")
+
+
+@pytest.mark.parametrize("tail", [b"\xc0", b"\x80", b"\x80\x80\x80\x80", b"\xff", b"a\x80"])
+def test_bytes_that_are_no_character_at_the_limit_become_replacements(tail: bytes) -> None:
+    before = b"a" * (EXCERPT_BYTES - len(tail))
+    kept, _ = body_excerpt(before + tail + b"more")
+    assert kept.startswith(before.decode())
+    assert set(kept.removeprefix(before.decode())) <= {"\ufffd", "a"}
+
+
+def test_a_date_with_an_offset_is_read_with_it() -> None:
+    assert retry_after_seconds("Sun, 06 Nov 1994 09:49:37 +0100", NOW) == 120
+
+
+@pytest.mark.parametrize("value", ["\n10", "10\x0b", "X10X"])
+def test_only_blanks_and_tabs_around_a_number_are_not_part_of_it(value: str) -> None:
+    assert retry_after_seconds(value, NOW) is None

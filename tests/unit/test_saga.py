@@ -1,5 +1,6 @@
 """The state machine: every state with every trigger, and nothing that is not in the table."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
@@ -47,6 +48,14 @@ OUTCOMES: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
 }
 
 
+# What the trigger makes of a saga with no attempt left, where that is another end.
+WITHOUT_ATTEMPTS_LEFT: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
+    (PENDING, DELIVERABLE): DEAD,
+    (PENDING_RETRY, DELIVERABLE): DEAD,
+    (IN_PROGRESS, FAILED): DEAD,
+}
+
+
 def saga(
     status: SagaStatus, attempts: int = 1, *, due: datetime = NOW, error: str | None = "http_500"
 ) -> Saga:
@@ -61,6 +70,27 @@ def test_every_state_with_every_trigger(status: SagaStatus, trigger: Trigger) ->
             decide(saga(status), trigger, POLICY, NOW)
     else:
         assert decide(saga(status), trigger, POLICY, NOW).status is expected
+
+
+@pytest.mark.parametrize(("status", "trigger"), list(product(SagaStatus, TRIGGERS)), ids=str)
+@pytest.mark.parametrize("is_due", [True, False])
+@pytest.mark.parametrize("attempts", [3, 4, 5])
+def test_every_state_with_every_trigger_with_and_without_attempts_left_and_time(
+    status: SagaStatus, trigger: Trigger, attempts: int, is_due: bool
+) -> None:
+    """The last failure is the one that makes five; a saga that waits has used all when it has five."""
+    used_up = attempts >= (4 if status is IN_PROGRESS else 5)
+    expected = OUTCOMES.get((status, trigger))
+    if expected is not None and used_up:
+        expected = WITHOUT_ATTEMPTS_LEFT.get((status, trigger), expected)
+    if isinstance(trigger, Due) and not is_due:
+        expected = None
+    before = saga(status, attempts, due=NOW if is_due else NOW + timedelta(seconds=1))
+    if expected is None:
+        with pytest.raises(IllegalMove, match=r"^saga 7 "):
+            decide(before, trigger, POLICY, NOW)
+    else:
+        assert decide(before, trigger, POLICY, NOW).status is expected
 
 
 @pytest.mark.parametrize(("status", "trigger"), OUTCOMES, ids=str)
@@ -110,6 +140,33 @@ def test_a_failure_with_attempts_left_waits(attempts: int) -> None:
     waiting = decide(saga(IN_PROGRESS, attempts), FAILED, POLICY, NOW)
     assert (waiting.status, waiting.attempt_count) == (PENDING_RETRY, attempts + 1)
     assert waiting.next_attempt_at == NOW + timedelta(seconds=30 * 2**attempts)
+
+
+def test_a_saga_that_waits_says_what_went_wrong() -> None:
+    assert decide(saga(IN_PROGRESS, 1), FAILED, POLICY, NOW).final_error_code == "http_503"
+    assert decide(saga(IN_PROGRESS, 0, error=None), FAILED, POLICY, NOW).final_error_code == "http_503"
+
+
+def test_sagas_that_failed_together_wait_unequally_long() -> None:
+    """The jitter is the saga's own, so that they do not all come back at once."""
+    failed = (Saga(saga_id, IN_PROGRESS, 0, NOW) for saga_id in range(20))
+    assert len({decide(one, FAILED, RetryPolicy(), NOW).next_attempt_at for one in failed}) == 20
+
+
+@pytest.mark.parametrize(
+    ("status", "trigger", "due", "said"),
+    [
+        (PENDING, DELIVERABLE, NOW + timedelta(hours=1), "is not due before 2026-01-01T01:00:00+00:00"),
+        (IN_PROGRESS, CANCEL, NOW, "is in progress: only its job's result can end it"),
+        (COMPLETED, FAILED, NOW, "is Completed: no job of it can have failed now"),
+        (PENDING, SUCCEEDED, NOW, "cannot go from Pending to Completed"),
+    ],
+)
+def test_an_illegal_move_is_told_with_its_saga(
+    status: SagaStatus, trigger: Trigger, due: datetime, said: str
+) -> None:
+    with pytest.raises(IllegalMove, match=f"^saga 7 {re.escape(said)}$"):
+        decide(saga(status, due=due), trigger, POLICY, NOW)
 
 
 def test_the_wait_counts_from_the_failure_not_from_the_attempt() -> None:

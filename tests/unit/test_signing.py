@@ -82,12 +82,12 @@ def test_a_known_signature() -> None:
 
 
 def test_nothing_is_signed_without_a_key() -> None:
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match=r"^a delivery needs at least one signing key$"):
         sign([], WEBHOOK_ID, 1, b"{}")
 
 
 def test_an_id_cannot_move_into_the_timestamp() -> None:
-    with pytest.raises(ValueError, match="full stop"):
+    with pytest.raises(ValueError, match=r"^a webhook id cannot contain a full stop$"):
         sign([KEY], "evt_1.2", 3, b"{}")
 
 
@@ -128,3 +128,24 @@ def test_other_texts_are_no_secret_and_do_not_show_in_the_message(text: str) -> 
         decode_secret(text)
     secret_part = text.removeprefix("whsec_")
     assert len(secret_part) < 6 or secret_part not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("secret", "a signing secret starts with whsec_"),
+        ("whsec_!", "a signing secret is padded base64 after whsec_"),
+        (
+            "whsec_" + base64.b64encode(KEY).decode().rstrip("="),
+            "a signing secret is padded base64 after whsec_",
+        ),
+        (
+            "whsec_" + base64.b64encode(KEY).decode()[:-2] + "9=",
+            "a signing secret is padded base64 after whsec_",
+        ),
+        ("whsec_AAAA", "a signing key has 24 to 64 bytes, not 3"),
+    ],
+)
+def test_the_refusal_of_a_secret_says_the_rule(text: str, rule: str) -> None:
+    with pytest.raises(InvalidSecret, match=f"^{rule}$"):
+        decode_secret(text)

@@ -1,0 +1,99 @@
+"""Times, and texts that would not survive: what the bodies of requests may hold."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from pydantic import ValidationError
+
+from shared.core.models import (
+    NewSubscription,
+    RequeueFilter,
+    SecretRotation,
+    SubscriptionChange,
+    read_moment,
+    rfc3339,
+)
+
+GOOD = {"event_type": "a", "callback_url": "https://receiver.example/"}
+RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("2026-01-31t12:00:00z", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("2026-01-31T12:00:00.5+02:00", datetime(2026, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
+    ],
+)
+def test_a_moment_has_its_offset(text: str, moment: datetime) -> None:
+    assert read_moment(text) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-31T12:00:00",
+        "2026-01-31",
+        "2026-01-31 12:00:00Z",
+        "T",
+        "",
+        "now",
+        0,
+        None,
+        True,
+        "2026-02-30T00:00:00Z",
+    ],
+)
+def test_what_could_mean_another_moment_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match=f"^{RULE}$"):
+        read_moment(text)
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (None, None),
+        (datetime(2026, 1, 31, 12, tzinfo=UTC), "2026-01-31T12:00:00.000000Z"),
+        (
+            datetime(2026, 1, 31, 1, 2, 3, 4, tzinfo=timezone(timedelta(hours=2))),
+            "2026-01-30T23:02:03.000004Z",
+        ),
+    ],
+)
+def test_a_moment_is_told_in_utc(moment: datetime | None, text: str | None) -> None:
+    assert rfc3339(moment) == text
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\0", "\x1f", "\x7f"])
+def test_control_characters_are_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="control characters are not allowed"):
+        NewSubscription.model_validate({**GOOD, "description": text})
+
+
+@pytest.mark.parametrize("text", ["", " ", "~", "\u0080", "caf\u00e9 \U0001f600", "x" * 500])
+def test_other_text_is_kept(text: str) -> None:
+    assert NewSubscription.model_validate({**GOOD, "description": text}).description == text
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        RequeueFilter.model_validate({"error_code": "\ud800"})
+
+
+@pytest.mark.parametrize("field", ["event_type", "callback_url", "description", "active", "headers"])
+def test_null_does_not_reset_what_has_no_default(field: str) -> None:
+    with pytest.raises(ValidationError, match="null is not allowed; leave the field out to keep its value"):
+        SubscriptionChange.model_validate({field: None})
+
+
+@pytest.mark.parametrize("field", ["max_retry_limit", "base_delay_seconds", "timeout_seconds"])
+def test_null_resets_a_limit(field: str) -> None:
+    assert SubscriptionChange.model_validate({field: None}).model_dump(exclude_unset=True) == {field: None}
+
+
+@pytest.mark.parametrize("seconds", [-1, 7 * 86_400 + 1, float("nan"), float("inf")])
+def test_an_overlap_has_bounds(seconds: float) -> None:
+    with pytest.raises(ValidationError):
+        SecretRotation.model_validate({"overlap_seconds": seconds})
+    assert SecretRotation.model_validate({"overlap_seconds": 7 * 86_400}).overlap_seconds == 7 * 86_400

@@ -1,0 +1,248 @@
+"""What a refusal says, word for word: its reader has nothing else to find the mistake by.
+
+A star stands for the words of the JSON library, which may change with it.
+"""
+
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from shared.core.cloud_events import read_binary, read_structured
+from shared.core.custom_headers import check_custom_headers
+from shared.core.errors import InvalidInput
+from shared.core.event_input import (
+    EVENT_TYPE_RULE,
+    check_event_type,
+    check_idempotency_key,
+    check_json_syntax,
+    check_json_text,
+    check_tenant,
+    read_batch,
+    read_event,
+)
+
+Read = Callable[[bytes], Any]
+
+
+def event(body: bytes) -> Any:
+    return read_event(body, max_bytes=100, idempotency_keys=[], tenant_id=None)
+
+
+def batch(body: bytes) -> Any:
+    return read_batch(body, max_bytes=100_000, item_max_bytes=100, tenant_id=None)
+
+
+def cloud_event(body: bytes) -> Any:
+    return read_structured(body, max_bytes=1000, tenant_id=None)
+
+
+def binary(name: str, value: str) -> Read:
+    good = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t"}
+    return lambda body: read_binary({**good, name: value}, body, max_bytes=1000, tenant_id=None)
+
+
+BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
+    "too large": (
+        event,
+        b" " * 101,
+        ("body_too_large", "", 413),
+        "the body may have 100 bytes, not 101",
+    ),
+    "empty": (event, b"", ("invalid_json", "", 400), "the body is empty: a JSON object is expected"),
+    "UTF-8 with a mark": (
+        event,
+        b"\xef\xbb\xbf{}",
+        ("body_not_utf8", "", 400),
+        "the body must be UTF-8 without a byte-order mark",
+    ),
+    "UTF-16, little end first": (
+        event,
+        b"\xff\xfe{\0",
+        ("body_not_utf8", "", 400),
+        "the body must be UTF-8 without a byte-order mark",
+    ),
+    "UTF-16, big end first": (
+        event,
+        b"\xfe\xff\0{",
+        ("body_not_utf8", "", 400),
+        "the body must be UTF-8 without a byte-order mark",
+    ),
+    "Latin-1": (
+        event,
+        b'"caf\xe9"',
+        ("body_not_utf8", "", 400),
+        "the body is not UTF-8: byte 4 is wrong",
+    ),
+    "too deep": (
+        lambda body: check_json_text(body, 10_000, 3),
+        b"[[[[]]]]",
+        ("body_too_deep", "", 400),
+        "the body may be nested 3 levels deep",
+    ),
+    "cut short": (
+        event,
+        b"{",
+        ("invalid_json", "", 400),
+        "the body is not valid JSON: *[a-z0-9)]",
+    ),
+    "half a pair": (
+        event,
+        b'{"event_type": "\\ud800"}',
+        ("invalid_json", "", 400),
+        "the body is not valid JSON: *; half of a surrogate pair is escaped in it, perhaps *",
+    ),
+    "no field": (
+        event,
+        b'{"event_type": "a"}',
+        ("invalid_event", "payload", 422),
+        "the event is not valid: *`payload`",
+    ),
+    "another kind": (
+        event,
+        b'{"event_type": 1, "payload": 1}',
+        ("invalid_event", "event_type", 422),
+        "the event is not valid: *`int`",
+    ),
+    "no items": (
+        batch,
+        b'{"items": []}',
+        ("invalid_batch", "items", 422),
+        "items holds 1 to 500 events, not 0",
+    ),
+    "no object": (
+        cloud_event,
+        b"[]",
+        ("invalid_cloud_event", "", 422),
+        "a CloudEvent is a JSON object",
+    ),
+    "a long odd name": (
+        cloud_event,
+        b'{"' + b"A" * 60 + b'": 1}',
+        ("invalid_cloud_event", "A" * 50, 422),
+        "A" * 50 + ": attribute names are lower-case letters and digits",
+    ),
+    "binary data": (
+        cloud_event,
+        b'{"data_base64": ""}',
+        ("invalid_cloud_event", "data_base64", 422),
+        "data_base64: binary data is not accepted; the data must be JSON",
+    ),
+    "an attribute that is no text": (
+        cloud_event,
+        b'{"id": 1}',
+        ("invalid_cloud_event", "id", 422),
+        "id: must be a string",
+    ),
+    "no version": (
+        cloud_event,
+        b"{}",
+        ("invalid_cloud_event", "specversion", 422),
+        'specversion: must be "1.0"',
+    ),
+    "data of another kind": (
+        binary("ce-datacontenttype", "text/xml"),
+        b"{}",
+        ("invalid_cloud_event", "datacontenttype", 422),
+        "datacontenttype: the data must be JSON",
+    ),
+    "no source": (
+        binary("ce-source", ""),
+        b"{}",
+        ("invalid_cloud_event", "source", 422),
+        "source: must have 1 to 255 characters, none of them a control character",
+    ),
+    "a broken percent sign": (
+        binary("ce-id", "%ff"),
+        b"{}",
+        ("invalid_cloud_event", "ce-id", 422),
+        "ce-id: is not UTF-8 behind its percent signs",
+    ),
+    "NaN": (
+        binary("ce-id", "1"),
+        b"NaN",
+        ("invalid_json", "", 400),
+        "the body is not valid JSON: *[a-z0-9)]",
+    ),
+    "a cloud event cut short": (
+        cloud_event,
+        b"{",
+        ("invalid_json", "", 400),
+        "the body is not valid JSON: *[a-z0-9)]",
+    ),
+    "syntax alone": (
+        check_json_syntax,
+        b"[1,]",
+        ("invalid_json", "", 400),
+        "the body is not valid JSON: *[a-z0-9)]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("read", "body", "told", "message"), BODIES.values(), ids=BODIES)
+def test_a_body_is_refused_in_so_many_words(
+    read: Read, body: bytes, told: tuple[str, str, int], message: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(body)
+    assert (refused.value.code, refused.value.field, refused.value.status) == told
+    assert fnmatchcase(str(refused.value), message)
+
+
+VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
+    "a type": (
+        lambda: check_event_type("a b"),
+        ("invalid_event_type", "event_type", 422),
+        f"event_type has {EVENT_TYPE_RULE}",
+    ),
+    "a tenant": (
+        lambda: check_tenant("a b", None),
+        ("invalid_tenant_id", "tenant_id", 422),
+        f"tenant_id has {EVENT_TYPE_RULE}",
+    ),
+    "another's tenant": (
+        lambda: check_tenant("b", "a"),
+        ("tenant_not_allowed", "tenant_id", 403),
+        "this key may act for its own tenant only",
+    ),
+    "two keys": (
+        lambda: check_idempotency_key(["a", "b"]),
+        ("invalid_idempotency_key", "Idempotency-Key", 422),
+        "Idempotency-Key is given more than once",
+    ),
+    "an odd key": (
+        lambda: check_idempotency_key(["\t"]),
+        ("invalid_idempotency_key", "Idempotency-Key", 422),
+        "Idempotency-Key has 1 to 255 printable ASCII characters",
+    ),
+}
+
+
+@pytest.mark.parametrize(("check", "told", "message"), VALUES.values(), ids=VALUES)
+def test_a_value_is_refused_in_so_many_words(
+    check: Callable[[], object], told: tuple[str, str, int], message: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check()
+    assert (refused.value.code, refused.value.field, refused.value.status) == told
+    assert str(refused.value) == message
+
+
+HEADERS: dict[str, tuple[dict[str, str], str]] = {
+    "too many": ({f"x-{n}": "1" for n in range(21)}, "at most 20 headers are allowed, not 21"),
+    "twice": ({"X-A": "1", "x-a": "2"}, "a header name is given twice, in different letter case"),
+    "no name": ({"x y": "1"}, "'x y' is no header name: 1 to 100 letters, digits or !#$%&'*+.^_`|~-"),
+    "ours": ({"Webhook-ID": "1"}, "webhook-id is set by hooksaga and cannot be replaced"),
+    "no value": (
+        {"X-A": ""},
+        "the value of x-a must be 1 to 1024 printable ASCII characters that begin and end with no blank",
+    ),
+}
+
+
+@pytest.mark.parametrize(("headers", "message"), HEADERS.values(), ids=HEADERS)
+def test_headers_are_refused_in_so_many_words(headers: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check_custom_headers(headers)
