@@ -102,6 +102,7 @@ def test_the_request_carries_what_is_promised_and_nothing_else(world: World) -> 
             "webhook-signature",
             "hooksaga-event-type",
             "hooksaga-attempt",
+            "traceparent",
             "x-tenant",
             "authorization",
         ]
