@@ -28,11 +28,8 @@ EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
 SHORT_FORM = (
     "COMMIT of accept_events.insert_events",
     "route_events.route_outbox",
-    "COMMIT of orchestrate.start_attempts",
-    "deliver.claim_jobs",
     "deliver.record_results",
     "COMMIT of orchestrate.apply_results",
-    "requeue.requeue_dead_letters",
 )
 """What `make test` tries; `make faults` tries every write that the story makes."""
 

@@ -30,6 +30,9 @@ pytestmark = [
 ]
 
 
+EVERY_CLOCK = os.environ.get("HOOKSAGA_FAULTS") == "all"
+
+
 class Machines:
     """Processes on one database. The first one that is made is the one whose API is spoken to."""
 
@@ -130,7 +133,7 @@ def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
 @pytest.mark.guarantee(
     Promise.ARRIVES, "the clock of the process ten minutes wrong", "arrived once, signed in time"
 )
-@pytest.mark.parametrize("seconds", [600, -600])
+@pytest.mark.parametrize("seconds", [600, -600] if EVERY_CLOCK else [600])
 def test_a_wrong_clock_delays_nothing_and_spoils_no_signature(machines: Machines, seconds: int) -> None:
     """Due times, leases and the time that is signed are the database's."""
     right, wrong = machines.make(), machines.make(**{CLOCK_VARIABLE: str(seconds)})

@@ -27,14 +27,10 @@ EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
 SHORT_FORM = (
     "before send to routing",
     "before send to orchestration",
-    "before send to delivery",
-    "after send to delivery_retry",
     "after write orchestrate.mark_dispatched",
-    "after write deliver.claim_jobs",
     "after POST of a delivery",
     "after write deliver.record_results",
     "after commit orchestrate.apply_results",
-    "before send to dead_tasks",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""
 
