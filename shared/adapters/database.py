@@ -139,9 +139,10 @@ class Session:
             await self._close_if_useless(error)
             raise _translated(error) from error
         except BaseException:
-            await self._close_if_open_transaction()
+            await self._close_if_unfit()
             raise
         self._last_used = time.monotonic()
+        await self._close_if_unfit()
         return answer
 
     async def _ready_connection(self) -> Connection:
@@ -173,11 +174,15 @@ class Session:
         if broken or (error.sqlstate or "").startswith(_CLOSING_STATES):
             await self.close()
         else:
-            await self._close_if_open_transaction()
+            await self._close_if_unfit()
 
-    async def _close_if_open_transaction(self) -> None:
+    async def _close_if_unfit(self) -> None:
+        """For the next unit: a transaction is open, or the server can only be read."""
         connection = self._connection
-        if connection is not None and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        if connection is not None and (
+            connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+            or _can_only_be_read(connection)
+        ):
             await self.close()
 
     def check_before_next_use(self) -> None:
@@ -260,6 +265,15 @@ async def fetch_dicts(connection: Connection, query: LiteralString, params: Para
     """Every row of the answer by column name, for answers whose columns are not known beforehand."""
     return await fetch_rows(connection, query, params, dict[str, Any])
 
+
+def _can_only_be_read(connection: Connection) -> bool:
+    """Whether the server said so with its last answer. After a failover the old one may go on answering reads from
+    rows that no longer change, without an error: who only looks for work would never find any again."""
+    return "on" in [connection.info.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
+
+
+_READ_ONLY_PARAMETERS = ("default_transaction_read_only", "in_hot_standby")
+"""PostgreSQL 14 and later report their changes unasked."""
 
 _CLOSING_STATES = ("08", "57P", "25006", "53", "XX", "28", "3D")
 

@@ -74,6 +74,29 @@ async def test_a_server_that_has_become_read_only_is_let_go_of(session: Session,
     assert await session.run(pid) != first
 
 
+@pytest.mark.guarantee(
+    Promise.DATABASE, "a server that became read-only, and is asked only for what it can answer", "let go of"
+)
+async def test_a_server_that_can_only_be_read_is_let_go_of_by_those_who_only_read(session: Session) -> None:
+    """It may be the old one, whose rows no longer change: no error would ever tell."""
+
+    async def become_read_only(connection: Connection) -> int:
+        await connection.execute("SET default_transaction_read_only = on")
+        return await pid(connection)
+
+    async def become_read_only_and_find_nothing(connection: Connection) -> None:
+        await become_read_only(connection)
+        raise LookupError(str(await pid(connection)))
+
+    first = await session.run(become_read_only)
+    second = await session.run(pid)
+    assert second != first
+    assert await session.run(pid) == second
+    with pytest.raises(LookupError, match=str(second)):
+        await session.run(become_read_only_and_find_nothing)
+    assert await session.run(pid) != second
+
+
 @pytest.mark.guarantee(Promise.DATABASE, "a deadlock: the whole unit is run again")
 async def test_a_deadlock_runs_the_whole_unit_again(session: Session, connect: Connect, seed: Seed) -> None:
     first, second = await seed.subscription(), await seed.subscription()

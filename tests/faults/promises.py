@@ -98,9 +98,11 @@ _ABOUT = {
     Promise.ARRIVES: "A story is told, with deliveries that succeed, retry, die, are requeued and are canceled. The "
     "process is killed by SIGKILL at one named point of it, and the story goes on. Points are named after the "
     "statements in `sql/queries`.",
-    Promise.QUEUES: "SQS mode: functions in processes of their own, a real SQS API between them.",
+    Promise.QUEUES: "SQS mode: functions in processes of their own, a real SQS API between them, and for its lies a "
+    "proxy that changes what it is told and what it answers.",
     Promise.DATABASE: "A proxy on the wire cuts the connection once; nothing is restarted. What a client was not "
-    "told it asks again, with the same key.",
+    "told it asks again, with the same key. Under load: producers post with keys to a process that is never restarted, "
+    "for receivers that are good, slow, flaky and dead, while the fault lasts and after it.",
     Promise.FENCED: "A result counts only while the lease is its worker's.",
     Promise.INTERLEAVED: "Every role works on one database at once, statement by statement, in orders chosen at "
     "random, beside a model in plain Python. After each step the audit has to find nothing, and at the end of each run "

@@ -122,6 +122,7 @@ def _sticky() -> None:
     from shared.adapters import database
 
     names = database.__dict__
+    names["_can_only_be_read"] = lambda _connection: False
     names["_CLOSING_STATES"] = tuple(state for state in names["_CLOSING_STATES"] if state != "25006")
 
 
