@@ -32,10 +32,9 @@ LEASE_SECONDS = 3600
 POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
-EMPTY: LiteralString = (
-    "TRUNCATE events, routing_outbox, subscriptions, subscription_secrets, webhook_delivery_sagas,"
-    " webhook_delivery_jobs, dead_letters RESTART IDENTITY"
-)
+EMPTY: LiteralString = "TRUNCATE events, subscriptions, bulk_operations RESTART IDENTITY CASCADE"
+"""And with them everything that speaks of them."""
+
 TABLES: Mapping[str, LiteralString] = {
     "events": "SELECT id FROM events ORDER BY id",
     "subscriptions": "SELECT id FROM subscriptions ORDER BY id",
@@ -46,7 +45,7 @@ TABLES: Mapping[str, LiteralString] = {
 }
 END_WAITS: LiteralString = (
     "UPDATE webhook_delivery_sagas SET next_attempt_at = clock_timestamp() - interval '1 second' WHERE id IN"
-    " (SELECT id FROM webhook_delivery_sagas WHERE status = 'PendingRetry' AND next_attempt_at > now()"
+    " (SELECT id FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at > now()"
     " AND (%(id)s::bigint IS NULL OR id = %(id)s) FOR UPDATE SKIP LOCKED)"
 )
 END_LEASES: LiteralString = (
@@ -174,7 +173,9 @@ class Crew:
         """Of a run that is over."""
         for saga in self.rows["sagas"]:
             self.done[f"sagas that ended as {saga['status']}"] += 1
-        self.done["sagas from a requeue"] += len(self.ledger.requeued)
+        from_letters = [saga for saga in self.rows["sagas"] if saga["requeued_from"] is not None]
+        self.done["sagas from a requeue"] += len(from_letters)
+        self.done["sagas from a requeue in bulk"] += len(self.ledger.in_bulk)
         self.done["late results"] += self.ledger.dropped
         given_up = list(self.ledger.ended.values()).count("lease_expired")
         self.done["jobs given up after too many claims"] += given_up

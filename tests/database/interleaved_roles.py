@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from shared.adapters.database import Connection, Role
 from shared.core.address_policy import AddressPolicy
 from shared.core.event_input import EventDraft
-from shared.core.models import SubscriptionChange
-from shared.stages import clean_leases, deliver, orchestrate, requeue, subscriptions
+from shared.core.models import NewBulkOperation, SubscriptionChange
+from shared.stages import bulk_operations, clean_leases, deliver, orchestrate, requeue, subscriptions
 from shared.stages.accept_events import accept_events
 from shared.stages.route_events import route_events
 from shared.stages.verify_subscription import mark_verified
@@ -55,6 +55,7 @@ class Interleaving(RuleBasedStateMachine):
         super().__init__()
         self.crew = crew
         self.healthy = HealthyRounds(crew)
+        self.untouched: dict[int, str] = {}
         self._loop = loop
 
     def do(self, work: Awaitable[T]) -> T:
@@ -262,6 +263,21 @@ class Interleaving(RuleBasedStateMachine):
             lambda connection: requeue.requeue_dead_letters(connection, ids),
             self.crew.ledger.requeued_one,
         )
+
+    @precondition(lambda self: self.crew.rows["dead_letters"])
+    @rule(who=numbers, is_new=flags, pace=paces)
+    def a_bulk_requeue_goes_on(self, who: int, is_new: bool, pace: Pace) -> None:
+        """It begins, or makes a step: at the greatest rate, for one saga of a subscription at a time."""
+        stages = (
+            partial(bulk_operations.step_bulk_operation, horizon_seconds=1, max_open=1),
+            partial(
+                bulk_operations.start_bulk_operation,
+                wanted=NewBulkOperation(kind="requeue", rate_per_second=1000),
+                caller=bulk_operations.BulkCaller(None, "model"),
+            ),
+        )
+        told = nothing if is_new else self.crew.ledger.stepped
+        self.act(Role.ADMIN, who, pace, stages[is_new], told)
 
     @rule(which=numbers, change=st.sampled_from(CHANGES), pace=paces)
     def somebody_changes_a_subscription(self, which: int, change: SubscriptionChange, pace: Pace) -> None:

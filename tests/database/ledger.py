@@ -12,6 +12,7 @@ from shared.core.errors import Conflict, HooksagaError, NotFound
 from shared.core.event_input import EventDraft
 from shared.core.saga import JobStatus, SagaStatus
 from shared.stages.accept_events import AcceptedEvent, Answer
+from shared.stages.bulk_operations import BulkStep
 from shared.stages.clean_leases import LeaseReset
 from shared.stages.deliver import AttemptResult, ClaimedJob
 from shared.stages.orchestrate import SagaMoved
@@ -38,6 +39,7 @@ class Ledger:
     limits: dict[int, int] = field(default_factory=dict[int, int])
     requeued: dict[int, int] = field(default_factory=dict[int, int])
     canceled: set[int] = field(default_factory=set[int])
+    in_bulk: set[int] = field(default_factory=set[int])
     dropped: int = 0
 
     def accepted(self, drafts: Sequence[EventDraft], answers: Sequence[Answer]) -> None:
@@ -112,12 +114,20 @@ class Ledger:
         """One new saga for each dead letter, for ever."""
         assert not isinstance(answers, HooksagaError)
         for answer in answers:
+            if answer.saga_id in self.in_bulk:
+                assert not answer.created
+                self.requeued.setdefault(answer.dead_letter_id, answer.saga_id)
             known = self.requeued.get(answer.dead_letter_id)
             assert answer.created == (known is None and answer.saga_id is not None), answer
             if known is not None:
                 assert answer.saga_id == known
             elif answer.saga_id is not None:
                 self.requeued[answer.dead_letter_id] = answer.saga_id
+
+    def stepped(self, step: BulkStep) -> None:
+        """A bulk requeue has started these sagas, which nobody had started before."""
+        assert self.in_bulk.isdisjoint(step.saga_ids)
+        self.in_bulk |= set(step.saga_ids)
 
     def canceled_one(self, answer: SagaMoved | HooksagaError) -> None:
         """Refused for what does not wait; final otherwise."""

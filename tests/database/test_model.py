@@ -24,7 +24,7 @@ from tests.faults.sabotage import VARIABLE, from_environment
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 LONG = os.environ.get("HOOKSAGA_FAULTS") == "all"
-EXAMPLES, STEPS = (400, 100) if LONG else (75, 60)
+EXAMPLES, STEPS = (400, 100) if LONG else (60, 60)
 
 MUST_HAPPEN = (
     "answers lost after COMMIT",
@@ -32,6 +32,7 @@ MUST_HAPPEN = (
     "jobs given up after too many claims",
     "late results",
     "sagas from a requeue",
+    "sagas from a requeue in bulk",
     "sagas that ended as Completed",
     "sagas that ended as DeadLettered",
     "waits for the lock of another",
