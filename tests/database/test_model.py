@@ -18,13 +18,12 @@ from hypothesis.stateful import run_state_machine_as_test
 from shared.adapters.database import DatabaseAddress
 from tests.database.crew import Crew
 from tests.database.interleaved_roles import Interleaving
-from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.faults.sabotage import VARIABLE, from_environment
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-LONG = os.environ.get("HOOKSAGA_FAULTS") == "all"
-EXAMPLES, STEPS = (400, 100) if LONG else (60, 60)
+EXAMPLES, STEPS = (400, 100) if IN_FULL else (60, 60)
 
 MUST_HAPPEN = (
     "answers lost after COMMIT",
@@ -67,7 +66,7 @@ def test_no_order_of_statements_breaks_a_promise(
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
-            derandomize=not LONG,
+            derandomize=not IN_FULL,
             deadline=None,
             database=None,
             print_blob=True,

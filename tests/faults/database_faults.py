@@ -1,6 +1,5 @@
 """What befalls a database under load. Each fault strikes, lasts, and is over when it returns; how often it struck."""
 
-import os
 import random
 import threading
 import time
@@ -17,9 +16,9 @@ from shared.adapters.database import Role
 from tests.api.running_system import wait_until
 from tests.e2e.up_process import pause_until
 from tests.faults.database_server import DatabaseServer, fill, move_folder, small_disk
+from tests.faults.promises import IN_FULL
 from tests.faults.wire import Loss, Wire
 
-IN_FULL = os.environ.get("HOOKSAGA_FAULTS") == "all"
 CUTTING_SECONDS = 20.0 if IN_FULL else 3.0
 LOSING_SECONDS = 8.0 if IN_FULL else 3.0
 HOLDING_SECONDS = 4.0 if IN_FULL else 2.0

@@ -4,12 +4,16 @@ A test with the mark `guarantee(promise, fault)` is a row of its own once it has
 A test that tries many faults notes a row for each by `tried`.
 """
 
+import os
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+IN_FULL = os.environ.get("HOOKSAGA_FAULTS") == "all"
+"""`make faults` tries everything; `make test` the short form."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
 

@@ -4,9 +4,6 @@ First the whole story is told once undisturbed, and the points that it passes ar
 each point, with the process killed there by SIGKILL; whoever was speaking with it repeats his call.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +14,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.crash_points import FaultFolder
-from tests.faults.promises import Promise, RecordProperty, arrivals, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, arrivals, tried
 from tests.faults.story import open_work, tell_story
 from tests.faults.stubborn import Stubborn
 
@@ -30,7 +27,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
 SHORT_FORM = (
     "after write accept_events.insert_events",
     "before commit accept_events.insert_events",
@@ -46,13 +42,6 @@ SHORT_FORM = (
     "after commit subscriptions.add_secret",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="hooksaga-crash-"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture
@@ -86,7 +75,7 @@ def test_a_kill_at_any_point_loses_nothing(
     assert undisturbed == [1, 2, 2]
     points = faults.seen()
     assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
-    for point in points if EVERY_POINT else SHORT_FORM:
+    for point in points if IN_FULL else SHORT_FORM:
         faults.arm(point)
         arrived = tell_story(user)
         # A point at the start of a process is passed when the process is started again.

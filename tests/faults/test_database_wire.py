@@ -3,9 +3,6 @@
 The process lives on and is not restarted. Whoever was told to repeat a call repeats it; nothing is lost or doubled.
 """
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -17,14 +14,13 @@ from infra.local.tls import ensure_certificates
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
-from tests.faults.promises import Promise, RecordProperty, arrivals, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, arrivals, tried
 from tests.faults.story import open_work, tell_story
 from tests.faults.stubborn import Stubborn
 from tests.faults.wire import SOCKET, Loss, Wire
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
-EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
 SHORT_FORM = (
     "COMMIT of accept_events.insert_events",
     "route_events.route_outbox",
@@ -32,13 +28,6 @@ SHORT_FORM = (
     "COMMIT of orchestrate.apply_results",
 )
 """What `make test` tries; `make faults` tries every write that the story makes."""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="hooksaga-wire-"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture
@@ -73,7 +62,7 @@ def test_a_connection_that_breaks_at_any_write_loses_nothing(
     undisturbed = tell_story(user)
     points = [name for name in wire.seen() if not name.startswith(("api_keys", "clean_leases"))]
     assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
-    for point, loss in product(points if EVERY_POINT else SHORT_FORM, Loss):
+    for point, loss in product(points if IN_FULL else SHORT_FORM, Loss):
         wire.arm(point, loss)
         arrived = tell_story(user)
         assert wire.has_struck, (point, loss)

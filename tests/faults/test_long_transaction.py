@@ -4,7 +4,6 @@ Nothing that is updated or deleted meanwhile can be vacuumed, so every index of 
 not have to walk over them. What it takes is read from the server's own log.
 """
 
-import os
 import re
 import shutil
 import tempfile
@@ -22,14 +21,14 @@ from tests.api.running_system import new_name, wait_until
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.database_server import DatabaseServer
-from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 
 pytestmark = [
     pytest.mark.faults,
     pytest.mark.e2e,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(os.environ.get("HOOKSAGA_FAULTS") != "all", reason="long: make faults"),
+    pytest.mark.skipif(not IN_FULL, reason="long: make faults"),
 ]
 
 JOBS = 21_000

@@ -1,19 +1,16 @@
 """Sender and receiver as two hosts with a bad network between them."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.faults.crash_points import ROOT
-from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.faults.two_hosts import CUT, WEATHERS
 
 pytestmark = [pytest.mark.faults, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
-
-EVERY_WEATHER = os.environ.get("HOOKSAGA_FAULTS") == "all"
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +28,7 @@ def own_network() -> list[str]:
 def test_a_bad_network_costs_attempts_and_nothing_else(
     own_network: list[str], record_property: RecordProperty
 ) -> None:
-    weathers = [*WEATHERS, CUT] if EVERY_WEATHER else [[*WEATHERS][-1], CUT]
+    weathers = [*WEATHERS, CUT] if IN_FULL else [[*WEATHERS][-1], CUT]
     done = subprocess.run(
         [*own_network, sys.executable, "-m", "tests.faults.two_hosts", *weathers],
         cwd=ROOT,

@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from tests.faults.crash_points import ROOT
-from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.faults.sabotage import Sabotage, environment
 
 pytestmark = [
     pytest.mark.faults,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(os.environ.get("HOOKSAGA_FAULTS") != "all", reason="long: make faults"),
+    pytest.mark.skipif(not IN_FULL, reason="long: make faults"),
 ]
 
 KILLED = "faults/test_crash_points.py::test_a_kill_at_any_point_loses_nothing"

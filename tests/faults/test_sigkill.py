@@ -4,8 +4,6 @@ What was accepted has to arrive at least once or be a dead letter; nothing may b
 """
 
 import random
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -34,13 +32,6 @@ WITH_THE_DATABASE = (3, 7)
 WHILE_IT_STARTS = (2, 6)
 POSTERS = 4
 EVENT_TYPE = "sigkill"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="hooksaga-sigkill-"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

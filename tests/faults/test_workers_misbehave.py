@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +16,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import assert_signed, findings
 from tests.faults.crash_points import CLOCK_VARIABLE, FaultFolder
-from tests.faults.promises import Promise
+from tests.faults.promises import IN_FULL, Promise
 from tests.faults.stubborn import Stubborn
 
 pytestmark = [
@@ -28,9 +26,6 @@ pytestmark = [
     # The receiver's own event loop warns of handshakes that the killed process left half done.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-EVERY_CLOCK = os.environ.get("HOOKSAGA_FAULTS") == "all"
 
 
 class Machines:
@@ -58,12 +53,10 @@ class Machines:
 
 
 @pytest.fixture
-def machines() -> Iterator[Machines]:
-    folder = Path(tempfile.mkdtemp(prefix="hooksaga-workers-"))
+def machines(folder: Path) -> Iterator[Machines]:
     machines = Machines(folder)
     yield machines
     machines.close()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 JOBS = "SELECT status::text, claim_count, worker_id, response_status, error_code FROM webhook_delivery_jobs"
@@ -133,7 +126,7 @@ def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
 @pytest.mark.guarantee(
     Promise.ARRIVES, "the clock of the process ten minutes wrong", "arrived once, signed in time"
 )
-@pytest.mark.parametrize("seconds", [600, -600] if EVERY_CLOCK else [600])
+@pytest.mark.parametrize("seconds", [600, -600] if IN_FULL else [600])
 def test_a_wrong_clock_delays_nothing_and_spoils_no_signature(machines: Machines, seconds: int) -> None:
     """Due times, leases and the time that is signed are the database's."""
     right, wrong = machines.make(), machines.make(**{CLOCK_VARIABLE: str(seconds)})

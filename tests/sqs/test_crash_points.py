@@ -1,6 +1,5 @@
 """The same in SQS mode: each function dies at every one of its points, and the queues bring its work back."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest_asyncio
 
 from infra.local.api_client import ApiError
 from tests.faults.crash_points import FaultFolder
-from tests.faults.promises import Promise, RecordProperty, arrivals, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, arrivals, tried
 from tests.sqs.conftest import new_name, until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
@@ -23,7 +22,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-EVERY_POINT = os.environ.get("HOOKSAGA_FAULTS") == "all"
 SHORT_FORM = (
     "before send to routing",
     "before send to orchestration",
@@ -126,7 +124,7 @@ async def test_a_kill_at_any_point_of_any_function_loses_nothing(
     assert undisturbed == [1, 2, 2]
     points = faults.seen()
     assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
-    for point in points if EVERY_POINT else SHORT_FORM:
+    for point in points if IN_FULL else SHORT_FORM:
         faults.arm(point)
         arrived = await tell_story(pipeline)
         await until(lambda: faults.has_struck, f"a process has died {point}")

@@ -5,7 +5,6 @@ A POST happens once for each attempt, whatever the queue says: only the row of a
 
 import asyncio
 import json
-import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from infra.local.sqs.queue_set import WORK_QUEUES
-from tests.faults.promises import Promise, RecordProperty, tried
+from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.sqs.conftest import until
 from tests.sqs.lying_queue import Lies, LyingQueue
 from tests.sqs.running_pipeline import VISIBILITY_SECONDS, Pipeline, running_pipeline
@@ -30,7 +29,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-IN_FULL = os.environ.get("HOOKSAGA_FAULTS") == "all"
 EVENTS = 40 if IN_FULL else 10
 ENDED_WITHIN_SECONDS = 60
 LONGEST_BODY = 262_144
