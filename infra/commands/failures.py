@@ -14,6 +14,8 @@ FAILED = 1
 WRONG_USE = 2
 WRONG_KEY_CODES = ("unauthorized", "forbidden")
 LOG_LINES_SHOWN = 8
+FOR_AWS = ("boto3", "botocore", "aws_cdk")
+"""What is there with the extra `infra` only."""
 
 
 class CommandFailed(Exception):
@@ -32,6 +34,11 @@ class CommandGroup(TyperGroup):
             return super().invoke(ctx)
         except (typer.Exit, BrokenPipeError):
             raise
+        except ModuleNotFoundError as error:
+            if error.name not in FOR_AWS:
+                raise
+            typer.echo(f"hooksaga: this needs {error.name}: run `make install-infra`", err=True)
+            raise typer.Exit(WRONG_USE) from None
         except _expected() as error:
             typer.echo(f"hooksaga: {message_of(error)}", err=True)
             raise typer.Exit(exit_code_of(error)) from None

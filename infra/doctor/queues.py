@@ -4,9 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
-from botocore.exceptions import BotoCoreError, ClientError
-
 from infra.doctor.check import Check, skipped
 from infra.settings import LOCAL
 from shared.runtime.settings import Settings
@@ -25,6 +22,8 @@ def check_queues(settings: Settings) -> Check:
     urls = settings.queue_urls
     if not urls:
         return skipped(NAME, "none are set: polling mode needs none")
+    import boto3  # one machine in polling mode does without it
+
     sqs: Any = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
     faults = [fault for name, url in urls.items() for fault in _wrong_queue(sqs, name, url)]
     missing = sorted(READERS.keys() - urls.keys())
@@ -33,6 +32,8 @@ def check_queues(settings: Settings) -> Check:
 
 
 def _wrong_queue(sqs: Any, name: str, url: str) -> Iterator[str]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     except (BotoCoreError, ClientError) as error:

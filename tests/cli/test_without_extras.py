@@ -1,0 +1,44 @@
+"""What `make install` installs is enough for one machine. The tests have everything, so some of it is hidden here."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HIDDEN = """
+import sys
+for name in ("boto3", "botocore", "aws_cdk", "constructs", "cdk_nag", "awslambdaric", "ministack", "jinja2", "dnslib"):
+    sys.modules[name] = None
+from infra.cli import main
+sys.argv = ["hooksaga", *sys.argv[1:]]
+main()
+"""
+
+
+def hooksaga(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, as it is without the extras `infra`, `sqs` and `dev`."""
+    return subprocess.run(
+        [sys.executable, "-c", HIDDEN, *arguments],
+        env={"HOOKSAGA_DATA_DIR": str(folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_doctor_looks_at_one_machine(tmp_path: Path) -> None:
+    done = hooksaga(tmp_path, "doctor")
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "polling mode needs none" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["doctor", "audit", "prune --older-than 30d", "keys list", "secrets reseal"]
+)
+def test_a_command_for_aws_says_what_it_needs(tmp_path: Path, command: str) -> None:
+    done = hooksaga(tmp_path, *command.split(), "--stack", "hooksaga-dev")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "run `make install-infra`" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
