@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from infra.local.postgres import EmbeddedPostgres
+from infra.local.private_folder import make_private
 from infra.local.system import LocalSystem
 from infra.local.tls import ensure_certificates
 from shared.runtime import telemetry
@@ -26,7 +27,7 @@ async def own_folder(data_dir: Path) -> AsyncIterator[Path]:
     """An empty folder, named after this process, so that those of killed ones are found and removed."""
     await asyncio.to_thread(_remove_left_behind, data_dir)
     folder = data_dir / f"{PREFIX}{os.getpid()}"
-    folder.mkdir(mode=0o700, parents=True)
+    make_private(folder)
     try:
         yield folder
     finally:

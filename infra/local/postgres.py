@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 from infra.local import postgres_build, postmaster, system_user
 from infra.local.file_lock import locked
+from infra.local.private_folder import make_private
 
 OWNER = "postgres"
 DATABASE = "hooksaga"
@@ -56,7 +57,7 @@ class EmbeddedPostgres:
 
         Raises EmbeddedPostgresError when it is not ready within START_SECONDS.
         """
-        self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._data_dir)
         with locked(self._lock_file()):
             deadline = time.monotonic() + START_SECONDS
             system_user.let_through(self._folder, postgres_build.binaries())

@@ -14,6 +14,7 @@ from infra.local.http_protocol import BoundedHeadProtocol
 from infra.local.metrics_page import MetricsPage
 from infra.local.polling import PollingWorker
 from infra.local.postgres import EmbeddedPostgres
+from infra.local.private_folder import make_private
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.migrations import migrate
@@ -80,7 +81,7 @@ def secret_box(settings: Settings) -> SecretBox:
 
 def kept_text(path: Path, make: Callable[[], str]) -> str:
     """The text of a file that only its owner can read; made on first use, by one of many processes."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     if not path.exists():
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

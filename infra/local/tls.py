@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from infra.local.file_lock import locked
+from infra.local.private_folder import make_private
 
 NAMES = ("localhost", "127.0.0.1", "::1")
 VALID_FOR = datetime.timedelta(days=365)
@@ -37,7 +38,7 @@ class Certificates:
 def ensure_certificates(data_dir: Path) -> Certificates:
     """The certificates of `<data_dir>/tls`, made or renewed when needed. Safe in many processes at once."""
     folder = data_dir / "tls"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     certificates = Certificates(folder / "ca.pem", folder / "server.pem")
     with locked(folder / "lock"):
         if not _are_good(certificates):

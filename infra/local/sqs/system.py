@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from infra.local.private_folder import make_private
 from infra.local.sqs.event_source import QueueMapping, QueueSource, Schedule
 from infra.local.sqs.front import Front
 from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, environment_of, function_spec
@@ -121,7 +122,7 @@ class SqsSystem(LocalSystem):
             **self._options.environment,
         )
         logs = self._settings.data_dir / "functions"
-        logs.mkdir(parents=True, exist_ok=True)
+        make_private(logs)
         for name, kind in FUNCTIONS.items():
             if name == "migrate":  # has run, in this process
                 continue
