@@ -62,11 +62,12 @@ synth: install-infra ## the CloudFormation templates, checked, without an AWS ac
 deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an event through it, take it down
 	$(BIN)/python -m infra.deploy_local $(ARGS)
 
+# In the order of their folders: files of one slow test come in the middle, and the many quick ones of unit fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 hostile-cases: install-dev ## run what receivers, name servers and clients may do, and write docs/hostile-cases.md
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
+	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
 	    --hostile-page docs/hostile-cases.md tests/egress tests/delivery tests/api tests/e2e $(ARGS)
 
 check: install-dev ## formatting, lint, types, and which floor imports which

@@ -11,10 +11,11 @@ import pytest
 from tests.api.http_client import Api, event_body, read_answer, request_bytes
 from tests.api.routes import ROUTES, Route
 from tests.api.running_system import RunningSystem, wait_until
+from tests.faults.promises import IN_FULL
 
 pytestmark = pytest.mark.hostile("Clients")
 
-REQUESTS = 2_000
+REQUESTS = 8_000 if IN_FULL else 2_000
 SEEDS = [1, 2, 3, 4]
 
 TEXTS = [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 IN_FULL = os.environ.get("HOOKSAGA_FAULTS") == "all"
-"""`make faults` tries everything; `make test` the short form."""
+"""`make faults` and `make hostile-cases` try everything; `make test` the short form."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guarantees.md"
 

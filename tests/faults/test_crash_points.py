@@ -28,17 +28,14 @@ pytestmark = [
 ]
 
 SHORT_FORM = (
-    "after write accept_events.insert_events",
     "before commit accept_events.insert_events",
     "after write route_events.route_outbox",
     "before commit orchestrate.start_attempts",
     "after write deliver.claim_jobs",
-    "before POST of a delivery",
     "after POST of a delivery",
     "after write deliver.record_results",
     "before commit orchestrate.apply_results",
     "after commit orchestrate.apply_results",
-    "after write requeue.requeue_dead_letters",
     "after commit subscriptions.add_secret",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""
