@@ -29,13 +29,11 @@ pytestmark = [
 
 SHORT_FORM = (
     "before commit accept_events.insert_events",
-    "after write route_events.route_outbox",
     "before commit orchestrate.start_attempts",
     "after write deliver.claim_jobs",
     "after POST of a delivery",
     "after write deliver.record_results",
     "before commit orchestrate.apply_results",
-    "after commit orchestrate.apply_results",
     "after commit subscriptions.add_secret",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""

@@ -10,7 +10,13 @@ from tests.faults.crash_points import ROOT
 from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.faults.two_hosts import CUT, WEATHERS
 
-pytestmark = [pytest.mark.faults, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not IN_FULL, reason="long: make faults"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,7 @@ def own_network() -> list[str]:
 def test_a_bad_network_costs_attempts_and_nothing_else(
     own_network: list[str], record_property: RecordProperty
 ) -> None:
-    weathers = [*WEATHERS, CUT] if IN_FULL else [CUT]
+    weathers = [*WEATHERS, CUT]
     done = subprocess.run(
         [*own_network, sys.executable, "-m", "tests.faults.two_hosts", *weathers],
         cwd=ROOT,

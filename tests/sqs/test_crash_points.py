@@ -28,7 +28,6 @@ SHORT_FORM = (
     "after write orchestrate.mark_dispatched",
     "after POST of a delivery",
     "after write deliver.record_results",
-    "after commit orchestrate.apply_results",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""
 
