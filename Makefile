@@ -12,7 +12,7 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak hostile-cases check format bench lock clean
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak hostile-cases mutants check format bench lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ hostile-cases: install-dev ## run what receivers, name servers and clients may d
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
 	    --hostile-page docs/hostile-cases.md tests/egress tests/delivery tests/api tests/e2e $(ARGS)
 
+mutants: $(VENV)/.installed-mutants ## change the core in each small way that there is, and list what no test notices
+	@mkdir -p mutants
+	PYTHONPATH=$(CURDIR)/mutants $(BIN)/mutmut run --max-children $(PYTEST_WORKERS) $(ARGS)
+	$(BIN)/mutmut results
+
 check: install-dev ## formatting, lint, types, and which floor imports which
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -85,7 +90,7 @@ lock: install-dev ## choose newer versions and write them to constraints.txt
 	    --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet -o constraints.txt
 
 clean: ## remove .venv and caches; the data in .hooksaga stays
-	rm -rf $(VENV) build dist cdk.out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist cdk.out .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps below make a second run do nothing, and a changed list of packages install again.
@@ -132,6 +137,10 @@ $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.installed-infra: $(VENV)/.created pyproject.toml constraints.txt
 	$(call install,local$(,)infra)
 	@touch $(VENV)/.installed-local
+
+$(VENV)/.installed-mutants: $(VENV)/.created pyproject.toml constraints.txt
+	$(call install,local$(,)infra$(,)dev$(,)mutants)
+	@touch $(VENV)/.installed-local $(VENV)/.installed-sqs $(VENV)/.installed-infra $(VENV)/.installed-dev
 
 # A comma in an argument of $(call) has to hide in a variable.
 , := ,

@@ -202,3 +202,61 @@ def test_hosts_made_of_digits_are_plain_addresses_or_refused(url: str) -> None:
         return
     last = parsed.host.rpartition(".")[2]
     assert not last.isdigit() or STRICT.permits(parsed.host)
+
+
+WORDS = {
+    "https://a.example/" + "x" * 2000: "the callback URL is longer than 500 characters",
+    "https://a.example/" + "x" * 500: "the callback URL is longer than 500 characters",
+    "https://a.example/ ": (
+        "the callback URL contains a blank, a control or invisible character, or a backslash"
+    ),
+    "https://a.example\\": (
+        "the callback URL contains a blank, a control or invisible character, or a backslash"
+    ),
+    "http://a.example/": "the callback URL does not start with https://",
+    "https://a.example/#": "the callback URL has a fragment (#)",
+    "https://a.example/\u00fc": (
+        "characters outside ASCII in the path or query of the callback URL have to be percent-encoded"
+    ),
+    "https://u@a.example/": "the callback URL contains a user name or password (@)",
+    "https://[::1": "the brackets around the host of the callback URL do not match",
+    "https://[::1]x/": "the brackets around the host of the callback URL do not match",
+    "https://[2606:4700::1]:1]/": "the port of the callback URL is not a number from 1 to 65535",
+    "https://::1/": "an IPv6 address in a callback URL stands in brackets",
+    "https://a.example:0/": "the port of the callback URL is not a number from 1 to 65535",
+    "https://a.example:65536/": "the port of the callback URL is not a number from 1 to 65535",
+    "https://a.example:22/": "port 22 belongs to a service other than HTTPS",
+    "https:///": "the callback URL has no host",
+    "https://[x]/": "the host in brackets is not an IPv6 address",
+    "https://[fe80::1%25eth0]/": "an IPv6 address in a callback URL has no zone id",
+    "https://1.2.3/": "the host looks like an IPv4 address, but is not four decimal numbers",
+    "https://10.0.0.1/": "callback URLs may not name this address",
+    "https://a_b.example/": "the host of the callback URL is not a valid domain name",
+    "https://\u00fc\u2488.example/": "the host of the callback URL is not a valid domain name",
+    "https://host/": "the host of the callback URL is a name inside a network",
+}
+
+
+@pytest.mark.parametrize(("url", "words"), WORDS.items(), ids=range(len(WORDS)))
+def test_the_owner_of_a_bad_url_is_told_the_rule_that_it_breaks(url: str, words: str) -> None:
+    assert str(refusal(url)) == words
+
+
+@pytest.mark.parametrize("port", [1, 2, 8443, 65535])
+def test_ports_from_the_first_to_the_last(port: int) -> None:
+    assert parse_callback_url(f"https://a.example:{port}/", STRICT).port == port
+
+
+def test_a_host_has_253_characters_at_the_most() -> None:
+    host = ".".join(["a" * 63] * 3 + ["b" * 53, "example"])
+    assert len(host) == 253
+    assert parse_callback_url(f"https://{host}/", STRICT).host == host
+    assert refusal(f"https://x{host}/").rule == "host"
+
+
+def test_a_colon_after_a_port_is_no_port() -> None:
+    assert refusal("https://a.example:443:443/").rule == "host"
+
+
+def test_a_zone_is_refused_as_a_host() -> None:
+    assert refusal("https://[fe80::1%eth0]/").rule == "host"

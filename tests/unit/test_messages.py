@@ -37,7 +37,9 @@ def test_the_orchestrator_reads_what_the_others_send(
     ],
 )
 def test_the_orchestrator_takes_exactly_one_id(body: str) -> None:
-    with pytest.raises(ValidationError, match="exactly one of saga_id, job_id and cancel_saga_id is needed"):
+    with pytest.raises(
+        ValidationError, match=r"error, exactly one of saga_id, job_id and cancel_saga_id is needed \["
+    ):
         OrchestrationMessage.model_validate_json(body)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from shared.core.cloud_events import read_binary, read_structured
 from shared.core.custom_headers import check_custom_headers
-from shared.core.errors import InvalidInput
+from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.event_input import (
     EVENT_TYPE_RULE,
     check_event_type,
@@ -189,6 +189,7 @@ def test_a_body_is_refused_in_so_many_words(
         read(body)
     assert (refused.value.code, refused.value.field, refused.value.status) == told
     assert fnmatchcase(str(refused.value), message)
+    assert "None" not in str(refused.value)
 
 
 VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
@@ -246,3 +247,9 @@ HEADERS: dict[str, tuple[dict[str, str], str]] = {
 def test_headers_are_refused_in_so_many_words(headers: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         check_custom_headers(headers)
+
+
+@pytest.mark.parametrize("kind", [NotFound, Conflict])
+def test_an_error_has_its_code_and_its_words(kind: type[NotFound | Conflict]) -> None:
+    error = kind("saga_not_found", "there is no saga 7")
+    assert (error.code, str(error)) == ("saga_not_found", "there is no saga 7")
