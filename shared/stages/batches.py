@@ -27,3 +27,28 @@ async def run_isolating(
     middle = len(items) // 2
     first = await run_isolating(run, items[:middle], on_refusal)
     return first + await run_isolating(run, items[middle:], on_refusal)
+
+
+async def refused_alone(
+    run: Callable[[list[int], Sequence[int] | None], Awaitable[list[Answer]]], named: Sequence[int] | None
+) -> list[Answer]:
+    """The answers of `run(seen, named)`, which is a transaction over rows whose ids it puts into `seen` first.
+
+    Where the database refuses it, each row is tried by its id in a transaction of its own, and only then the refusal
+    is raised: a row that cannot be moved holds up nobody, and does not go unnoticed.
+    """
+    seen: list[int] = []
+    try:
+        return await run(seen, named)
+    except RowRefused:
+        if len(seen) < 2:
+            raise
+    answers, refusal = list[Answer](), None
+    for row_id in seen:
+        try:
+            answers += await run([], [row_id])
+        except RowRefused as error:
+            refusal = error
+    if refusal is not None:
+        raise refusal
+    return answers

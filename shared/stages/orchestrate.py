@@ -7,6 +7,7 @@ It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from shared.core.saga import (
     decide,
 )
 from shared.core.trace import Traced, correlation_id_of
+from shared.stages.batches import refused_alone
 
 BATCH = 500
 
@@ -130,7 +132,16 @@ async def apply_results(
     job_ids: Sequence[int] | None = None,
     limit: int = BATCH,
 ) -> list[SagaMoved]:
-    """Take finished jobs' results, each exactly once: the named ones, or the oldest (r01 §8)."""
+    """Take finished jobs' results, each exactly once: the named ones, or the oldest (r01 §8).
+
+    Raises RowRefused for one that the database does not take; the others are taken all the same.
+    """
+    return await refused_alone(partial(_apply, connection, defaults, limit), job_ids)
+
+
+async def _apply(
+    connection: Connection, defaults: RetryPolicy, limit: int, seen: list[int], job_ids: Sequence[int] | None
+) -> list[SagaMoved]:
     queries = load_queries("orchestrate")
     async with transaction(connection):
         if job_ids is None:
@@ -138,6 +149,7 @@ async def apply_results(
         else:
             named = {"job_ids": list(job_ids)}
             jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, _FinishedJob)
+        seen += [job.job_id for job in jobs]
         if not jobs:
             return []
         decided = [(job, decide(job.saga(), job.trigger(), job.policy(defaults), job.now)) for job in jobs]
@@ -179,17 +191,25 @@ async def start_attempts_of(
     connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
 ) -> list[SagaMoved]:
     """The same for the named sagas; those that are not waiting or not due yet are left as they are."""
-    return await _start(
-        connection, defaults, "lock_sagas_by_id", {"saga_ids": list(saga_ids), "tenant_id": None}
-    )
+    return await _start(connection, defaults, "lock_sagas_by_id", {}, saga_ids)
 
 
 async def _start(
-    connection: Connection, defaults: RetryPolicy, query: str, params: dict[str, Any]
+    connection: Connection,
+    defaults: RetryPolicy,
+    query: str,
+    params: dict[str, Any],
+    named: Sequence[int] | None = None,
 ) -> list[SagaMoved]:
-    async with transaction(connection):
-        waiting = await fetch_rows(connection, _query(query), params, _WaitingSaga)
-        return await _move_waiting(connection, defaults, waiting, lambda row: Due(row.deliverable))
+    async def start(seen: list[int], saga_ids: Sequence[int] | None) -> list[SagaMoved]:
+        by_id = {"saga_ids": list(saga_ids or ()), "tenant_id": None}
+        lock, wanted = (query, params) if saga_ids is None else ("lock_sagas_by_id", by_id)
+        async with transaction(connection):
+            waiting = await fetch_rows(connection, _query(lock), wanted, _WaitingSaga)
+            seen += [row.id for row in waiting]
+            return await _move_waiting(connection, defaults, waiting, lambda row: Due(row.deliverable))
+
+    return await refused_alone(start, named)
 
 
 def _query(name: str) -> LiteralString:

@@ -108,6 +108,7 @@ PAYLOADS = {
     "decimals": '{"a":1.10}',
     "integers past 64 bits": "12345678901234567890",
     "a name twice": '{"a":1,"a":2,"a":1}',
+    "more digits than a number of the store": "[1e131072, 1e-20000, 1e999999999, " + "9" * 140_000 + "]",
     "escaped NUL": '{"a":"\\u0000"}',
     "blanks": ' { "a" :\t[ 1 ,\r\n2 ] } ',
     "half a surrogate pair": '"\\ud83d"',

@@ -7,7 +7,7 @@ import pytest
 
 from shared.adapters.database import Connection, Role
 from shared.core.saga import SagaStatus
-from shared.stages import orchestrate
+from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed
@@ -126,3 +126,26 @@ async def test_a_result_that_is_being_written_wins_over_the_cleaner(
         assert await clean_leases(cleaner, max_claims=5) == []
     assert await clean_leases(cleaner, max_claims=5) == []
     assert (await job_row(seed, job_id))["state"] == "Completed"
+
+
+async def test_thousands_of_dead_leases_come_back_in_bounded_batches_and_new_jobs_do_not_wait_for_them(
+    cleaner: Connection, connect: Connect, seed: Seed
+) -> None:
+    """All workers died at once with everything that they held."""
+    crowded = await seed.subscription()
+    jobs = [job_id for _ in range(4) for job_id in await seed.jobs(crowded, 500)]
+    assert len(await seed.claim(*jobs, worker_id="dead")) == 2000
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 minute'")
+    worker = await connect(Role.DELIVERY)
+    reset: list[int] = []
+    for _ in range(4):
+        batch = await clean_leases(cleaner, max_claims=5)
+        assert len(batch) == 500
+        reset += [one.id for one in batch]
+        fresh = await seed.job()
+        (claimed,) = await deliver.claim_jobs(worker, [fresh], worker_id="alive", lease_seconds=60)
+        assert claimed.claim_count == 1
+    assert sorted(reset) == sorted(jobs)
+    assert await clean_leases(cleaner, max_claims=5) == []
+    again = await deliver.claim_jobs(worker, jobs, worker_id="alive", lease_seconds=60)
+    assert {job.claim_count for job in again} == {2}

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role, fetch_dicts
 from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, NotFound
+from shared.core.errors import Conflict, NotFound, RowRefused
 from shared.core.saga import RetryPolicy, SagaStatus
 from shared.stages import orchestrate
 from shared.stages.orchestrate import SagaMoved
@@ -390,3 +391,46 @@ async def test_nothing_to_do_is_no_error(orchestrator: Connection) -> None:
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[]) == []
     assert await orchestrate.start_attempts_of(orchestrator, POLICY, []) == []
     assert await orchestrate.seconds_until_next_attempt(orchestrator) is None
+
+
+async def test_a_death_that_the_database_does_not_take_holds_up_nobody_and_is_not_lost(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    """In one batch with others. Once the cause is gone it becomes a dead letter after all."""
+    sick = [await finished(seed, "http_503", max_retry_limit=1) for _ in range(3)]
+    well = [await finished(seed) for _ in range(2)]
+    await seed.connection.execute(
+        sql.SQL("ALTER TABLE dead_letters ADD CONSTRAINT broken CHECK (saga_id <> {}) NOT VALID").format(
+            sick[1][0]
+        )
+    )
+    for _ in range(2):
+        with pytest.raises(RowRefused, match="broken"):
+            await orchestrate.apply_results(orchestrator, POLICY)
+    assert await seed.status_of(sick[1][0]) is SagaStatus.IN_PROGRESS
+    assert [await seed.status_of(saga_id) for saga_id, _ in well] == [SagaStatus.COMPLETED] * 2
+    assert [await seed.status_of(sick[at][0]) for at in (0, 2)] == [SagaStatus.DEAD_LETTERED] * 2
+    await seed.connection.execute("ALTER TABLE dead_letters DROP CONSTRAINT broken")
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert (moved.saga_id, moved.status) == (sick[1][0], SagaStatus.DEAD_LETTERED)
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_saga_that_cannot_be_started_holds_up_nobody(
+    orchestrator: Connection, seed: Seed, named: bool
+) -> None:
+    sagas = [await seed.saga() for _ in range(3)]
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE webhook_delivery_jobs ADD CONSTRAINT broken CHECK (saga_id <> {}) NOT VALID"
+        ).format(sagas[1])
+    )
+    start = (
+        orchestrate.start_attempts_of(orchestrator, POLICY, sagas)
+        if named
+        else orchestrate.start_first_attempts(orchestrator, POLICY)
+    )
+    with pytest.raises(RowRefused, match="broken"):
+        await start
+    found = [await seed.status_of(saga_id) for saga_id in sagas]
+    assert found == [SagaStatus.IN_PROGRESS, SagaStatus.PENDING, SagaStatus.IN_PROGRESS]
