@@ -139,3 +139,13 @@ def test_a_body_larger_than_the_limit_is_refused_in_both_modes() -> None:
 def test_binary_mode_writes_for_the_tenant_of_the_key() -> None:
     assert read_binary(BINARY, b"1", max_bytes=MAX, tenant_id="acme").tenant_id == "acme"
     assert read_binary({**BINARY, "ce-tenantid": "b"}, b"1", max_bytes=MAX, tenant_id=None).tenant_id == "b"
+
+
+def test_binary_mode_takes_numbers_that_python_does_not() -> None:
+    for body in (b"1e400", b"9" * 5000):
+        assert read_binary(BINARY, body, max_bytes=MAX, tenant_id=None).payload == body.decode()
+
+
+def test_other_headers_are_no_attributes() -> None:
+    draft = read_binary({**BINARY, "id": "other", "source": "other"}, b"1", max_bytes=MAX, tenant_id=None)
+    assert (draft.external_id, draft.source) == ("A-1", "/shop")

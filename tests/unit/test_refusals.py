@@ -15,6 +15,8 @@ from shared.core.custom_headers import check_custom_headers
 from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.event_input import (
     EVENT_TYPE_RULE,
+    OWN_SOURCE,
+    RESERVED_PREFIX,
     check_event_type,
     check_idempotency_key,
     check_json_syntax,
@@ -154,6 +156,12 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         ("invalid_cloud_event", "source", 422),
         "source: must have 1 to 255 characters, none of them a control character",
     ),
+    "a source of our own": (
+        binary("ce-source", OWN_SOURCE),
+        b"{}",
+        ("invalid_cloud_event", "source", 422),
+        f'source: "{OWN_SOURCE}" is for operational events only',
+    ),
     "a broken percent sign": (
         binary("ce-id", "%ff"),
         b"{}",
@@ -197,6 +205,11 @@ VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
         lambda: check_event_type("a b"),
         ("invalid_event_type", "event_type", 422),
         f"event_type has {EVENT_TYPE_RULE}",
+    ),
+    "a type of our own": (
+        lambda: check_event_type(f"{RESERVED_PREFIX}x"),
+        ("reserved_event_type", "event_type", 422),
+        f"event types that begin with {RESERVED_PREFIX} are made by hooksaga itself, and can be subscribed to",
     ),
     "a tenant": (
         lambda: check_tenant("a b", None),

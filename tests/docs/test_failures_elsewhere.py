@@ -1,0 +1,42 @@
+"""Every failure on docs/failures-elsewhere.md names tests, and each of them exists."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "failures-elsewhere.md"
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def rows() -> list[str]:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith("| ") and not line.startswith("| what went wrong")]
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    file = ROOT / path
+    if not file.is_file():
+        return frozenset()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(
+        node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, kinds)
+    )
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = {match.groups() for row in rows() for match in NAMED.finditer(row)}
+    assert len(named) > 100
+    assert sorted(f"{path}::{test}" for path, test in named if test not in names_in(path)) == []
+
+
+def test_every_failure_is_held_by_a_test_or_says_why_not() -> None:
+    assert len(rows()) > 100
+    assert [row for row in rows() if not NAMED.search(row) and "Not run here: " not in row] == []
+
+
+def test_no_failure_is_told_twice() -> None:
+    told = [row.split(" | ")[0] for row in rows()]
+    assert sorted({one for one in told if told.count(one) > 1}) == []
