@@ -329,14 +329,13 @@ class Interleaving(RuleBasedStateMachine):
             self.report(first, False, Pace.WHOLE)
 
     @precondition(lambda self: self.crew.ids("sagas", status="PendingRetry"))
-    @rule(who=numbers, comes_twice=flags)
-    def retries_begin(self, who: int, comes_twice: bool) -> None:
-        """The messages of the attempts before may come twice."""
+    @rule(who=numbers)
+    def retries_begin(self, who: int) -> None:
+        """And the messages of the attempts before come a second time."""
         self.do(self.crew.end_waits())
         self.an_orchestrator_starts_attempts(who, 11, "retries", Pace.WHOLE)
-        if comes_twice:
-            stage = partial(orchestrate.apply_results, defaults=POLICY, job_ids=self.crew.ids("jobs"))
-            self.act(Role.ORCHESTRATOR, who, Pace.WHOLE, stage, self.crew.ledger.applied_results)
+        stage = partial(orchestrate.apply_results, defaults=POLICY, job_ids=self.crew.ids("jobs"))
+        self.act(Role.ORCHESTRATOR, who, Pace.WHOLE, stage, self.crew.ledger.applied_results)
 
     @precondition(lambda self: self.crew.busy)
     @rule(which=numbers, to_the_end=flags)
