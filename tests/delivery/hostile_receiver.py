@@ -186,12 +186,12 @@ async def receiver(
     With reads_body False the kernel takes little of a request's body, so that its sender has to wait.
     """
     received = Receiver(behave, reads_body)
-    tasks: set[asyncio.Task[None]] = set()
+    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(received.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        task = asyncio.create_task(received.serve(reader, writer))
+        tasks[task] = writer
+        task.add_done_callback(tasks.pop)
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family)
@@ -203,9 +203,11 @@ async def receiver(
         yield received
     finally:
         server.close()
-        for task in tasks:
+        served = dict(tasks)
+        for task, writer in served.items():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            writer.transport.abort()  # close() would wait for a client that does not read
+        await asyncio.gather(*served, return_exceptions=True)
 
 
 @asynccontextmanager

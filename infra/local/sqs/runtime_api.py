@@ -81,7 +81,7 @@ class Environment:
         self._waiting: asyncio.Queue[_Invocation] = asyncio.Queue()
         self._current: _Invocation | None = None
         self._init_error: dict[str, Any] | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._used = False
         self._refused_answer = False
         self._asked = asyncio.Event()
@@ -129,9 +129,11 @@ class Environment:
         self.kill()
         await self._watch
         self._server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        connections = dict(self._connections)
+        for conversation, writer in connections.items():
+            conversation.cancel()
+            writer.transport.abort()
+        await asyncio.gather(*connections, return_exceptions=True)
 
     async def invoke(self, event: bytes) -> Outcome:
         """Run the handler once. Raises nothing for what the function does wrong: the outcome tells."""
@@ -172,10 +174,13 @@ class Environment:
     async def _watch_process(self) -> None:
         await self._process.wait()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """No coroutine: one that is cancelled before its first step would leave its connection open."""
+        conversation = asyncio.create_task(self._converse(reader, writer))
+        self._connections[conversation] = writer
+        conversation.add_done_callback(self._connections.pop)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while request := await _read_request(reader, writer):
                 status, headers, body = await self._answer(*request)
@@ -184,7 +189,6 @@ class Environment:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             return  # the process died, or was told to
         finally:
-            self._connections.discard(task)
             writer.close()
 
     async def _answer(self, method: str, path: str, body: bytes) -> tuple[str, dict[str, str], bytes]:
