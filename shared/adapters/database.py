@@ -9,16 +9,19 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from inspect import signature
+from operator import itemgetter
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncConnection, AsyncCursor, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import class_row
+from psycopg.rows import AsyncRowFactory, RowMaker, dict_row
 
 from shared.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch
 
@@ -249,21 +252,47 @@ async def refusals() -> AsyncGenerator[None]:
 
 async def fetch_rows(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> list[R]:
     """Every row of the answer as an object of the class, whose fields are named as the columns are."""
-    async with connection.cursor(row_factory=class_row(row)) as cursor:
+    async with connection.cursor(row_factory=_rows_as(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
 
 async def fetch_row(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> R | None:
     """The first row of the answer, or None."""
-    async with connection.cursor(row_factory=class_row(row)) as cursor:
+    async with connection.cursor(row_factory=_rows_as(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()
 
 
 async def fetch_dicts(connection: Connection, query: LiteralString, params: Params) -> list[dict[str, Any]]:
     """Every row of the answer by column name, for answers whose columns are not known beforehand."""
-    return await fetch_rows(connection, query, params, dict[str, Any])
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
+
+def _rows_as(row: type[R]) -> AsyncRowFactory[R]:
+    """psycopg's class_row, but for the dict of arguments that it makes of each row."""
+
+    def factory(cursor: AsyncCursor[Any]) -> RowMaker[R]:
+        names = tuple(column.name for column in cursor.description or ())
+        arguments = _in_order_of_fields(row, names)
+        if arguments is None:
+            return lambda values: row(**dict(zip(names, values, strict=True)))
+        return lambda values: row(*arguments(values))
+
+    return factory
+
+
+@lru_cache(256)
+def _in_order_of_fields(
+    row: type[Any], names: tuple[str, ...]
+) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+    """Puts the values of these columns into the order of the first fields; None when they are other ones."""
+    fields = list(signature(row).parameters)[: len(names)]
+    if sorted(fields) != sorted(names):
+        return None
+    return itemgetter(*map(names.index, fields)) if len(names) > 1 else tuple
 
 
 def _can_only_be_read(connection: Connection) -> bool:

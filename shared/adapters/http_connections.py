@@ -70,6 +70,13 @@ class HeadFirstHandler(ResponseHandler):
         self._awaiting_head = False
         self._head = b""
         self._answer_bytes = 0
+        self._arrivals: select.poll | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if hasattr(select, "poll"):  # there is none on Windows
+            self._arrivals = select.poll()
+            self._arrivals.register(transport.get_extra_info("socket"), select.POLLIN)
 
     def set_response_params(self, **params: Any) -> None:
         self._awaiting_head = True
@@ -94,11 +101,7 @@ class HeadFirstHandler(ResponseHandler):
         return super().is_connected() and len(self) == 0 and not self._has_arrivals()
 
     def _has_arrivals(self) -> bool:
-        if self.transport is None or not hasattr(select, "poll"):
-            return False
-        poll = select.poll()
-        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
-        return bool(poll.poll(0))
+        return self._arrivals is not None and bool(self._arrivals.poll(0))
 
     def _is_over(self) -> bool:
         """The exchange has ended, so what arrives now answers nothing."""

@@ -6,7 +6,6 @@ repeated inside a payload are the receiver's business and leave as they came.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -36,8 +35,7 @@ _LONE_SURROGATE = re.compile(
 _BRACKETS = re.compile(rb"[\[\]{}]")
 
 
-@dataclass(frozen=True, slots=True)
-class EventDraft:
+class EventDraft(msgspec.Struct, frozen=True):
     """A checked event that is not stored yet. payload is JSON text, kept to the byte.
 
     external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key. traceparent is the

@@ -17,10 +17,12 @@ the database guards (sql/migrations/0008_guards.sql); a test tries every pair ag
 Seed sections: r01 §3, §5 to §8; r02 §2.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import assert_never
+
+import msgspec
 
 from shared.core.backoff import retry_delay_seconds
 from shared.core.outcomes import ErrorCode
@@ -63,8 +65,7 @@ class IllegalMove(Exception):
     """A saga was asked for a move that its state does not allow. Nothing was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saga:
+class Saga(msgspec.Struct, frozen=True):
     """What a decision needs to know of a saga. next_attempt_at is timezone-aware."""
 
     id: int
@@ -84,28 +85,24 @@ class RetryPolicy:
     jitter: float = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(msgspec.Struct, frozen=True):
     """The saga's time has come. deliverable: the subscription is active and verified."""
 
     deliverable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class JobSucceeded:
+class JobSucceeded(msgspec.Struct, frozen=True):
     """The saga's job ended as Completed."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFailed:
+class JobFailed(msgspec.Struct, frozen=True):
     """The saga's job ended as Failed. retry_after_seconds is what the receiver asked for, if it did."""
 
     error_code: str
     retry_after_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(msgspec.Struct, frozen=True):
     """An operator wants no further attempt."""
 
 
@@ -184,8 +181,8 @@ def _move(
     """final_error_code None keeps the last failure: it says what went wrong before (spec D10)."""
     if status not in SAGA_MOVES[saga.status]:
         raise IllegalMove(f"saga {saga.id} cannot go from {saga.status} to {status}")
-    return replace(
-        saga,
+    return Saga(
+        id=saga.id,
         status=status,
         attempt_count=saga.attempt_count if attempt_count is None else attempt_count,
         next_attempt_at=next_attempt_at or saga.next_attempt_at,

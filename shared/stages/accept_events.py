@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from shared.adapters.database import Connection, fetch_rows, transaction
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
@@ -13,8 +15,7 @@ from shared.core.trace import Traced, correlation_id_of
 from shared.stages.batches import run_isolating
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedEvent:
+class AcceptedEvent(msgspec.Struct, frozen=True):
     """`duplicate`: the key was known and the content the same; the other fields are the first event's."""
 
     id: int
@@ -29,8 +30,7 @@ class AcceptedEvent:
         return Traced(self.id, correlation_id_of(self.webhook_id, self.traceparent))
 
 
-@dataclass(frozen=True, slots=True)
-class _InsertedRow:
+class _InsertedRow(msgspec.Struct, frozen=True):
     position: int
     id: int
     webhook_id: UUID

@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any, cast
 from uuid import UUID
 
+import msgspec
+
 from shared.adapters.database import Connection, fetch_rows, refusals
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.queries import load_queries
@@ -35,16 +37,14 @@ class Lane(StrEnum):
 _FIND = {Lane.FIRST: "find_first_attempts", Lane.RETRY: "find_retries"}
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingJobs:
+class WaitingJobs(msgspec.Struct, frozen=True):
     """Ids of jobs of one subscription that waited a moment ago, oldest first."""
 
     subscription_id: int
     ids: list[int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that this worker holds until lease_until, with the configuration of this moment.
 
     payload is JSON text to the byte; headers is a JSON object; secrets are sealed, the current one first.
@@ -74,8 +74,7 @@ class ClaimedJob:
         return correlation_id_of(self.webhook_id, self.traceparent)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptResult:
+class AttemptResult(msgspec.Struct, frozen=True):
     """How one claimed job ended.
 
     own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
@@ -94,8 +93,7 @@ class AttemptResult:
         return Traced(self.job.id, self.job.correlation_id)
 
 
-@dataclass(frozen=True, slots=True)
-class _RecordedRow:
+class _RecordedRow(msgspec.Struct, frozen=True):
     id: int
     saga_id: int
 

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, LiteralString
 from uuid import UUID
 
+import msgspec
+
 from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound
@@ -33,8 +35,7 @@ from shared.stages.batches import refused_alone
 BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class SagaMoved:
+class SagaMoved(msgspec.Struct, frozen=True):
     """One saga's move, as committed. job_id is the job that was made, or whose result was taken.
 
     end_to_end_ms is set when it has been delivered: since its event was accepted, but for requeued ones.
@@ -64,8 +65,7 @@ class SagaMoved:
         return Traced(self.saga_id, self.correlation_id)
 
 
-@dataclass(frozen=True, slots=True)
-class _LockedSaga:
+class _LockedSaga(msgspec.Struct, frozen=True):
     """A saga that this transaction holds, with its subscription's own limits (null: the defaults)."""
 
     id: int
@@ -91,6 +91,8 @@ class _LockedSaga:
         )
 
     def policy(self, defaults: RetryPolicy) -> RetryPolicy:
+        if self.max_retry_limit is None and self.base_delay_seconds is None:
+            return defaults
         return RetryPolicy(
             max_retry_limit=self.max_retry_limit or defaults.max_retry_limit,
             base_delay_seconds=self.base_delay_seconds or defaults.base_delay_seconds,
@@ -99,13 +101,11 @@ class _LockedSaga:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _WaitingSaga(_LockedSaga):
+class _WaitingSaga(_LockedSaga, frozen=True):
     deliverable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _FinishedJob(_LockedSaga):
+class _FinishedJob(_LockedSaga, frozen=True):
     job_id: int
     job_status: str
     error_code: str | None
@@ -118,8 +118,7 @@ class _FinishedJob(_LockedSaga):
         return JobFailed(self.error_code or "internal_error", self.retry_after_seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class _MovedRow:
+class _MovedRow(msgspec.Struct, frozen=True):
     saga_id: int
     job_id: int | None = None
     dead_letter_id: int | None = None

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import msgspec
+
 from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.trace import Traced, correlation_id_of
@@ -15,8 +17,7 @@ MAX_EVENTS = 500
 MAX_SAGAS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class RoutedEvent:
+class RoutedEvent(msgspec.Struct, frozen=True):
     """An event that left the outbox, how long it had waited there, and its new sagas, of which it can have none."""
 
     id: int

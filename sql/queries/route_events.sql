@@ -31,7 +31,7 @@ WITH taken AS MATERIALIZED (
       JOIN subscriptions s ON s.tenant_id = c.tenant_id AND s.event_type = c.event_type
        AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= c.created_at
      ORDER BY c.id, s.id
-    ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING
+    ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
     RETURNING id, event_id
 ), decided AS (
     INSERT INTO routing_decisions (event_id, snapshot, sagas_started)

@@ -2,10 +2,10 @@
 
 import asyncio
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shared.adapters.database import Connection, Role
 from shared.core.saga import SagaStatus

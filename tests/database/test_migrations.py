@@ -239,12 +239,12 @@ INDEXES: dict[str, str] = {
     "uniq_event_external_id": "UNIQUE events (tenant_id, source, external_id)",
     "idx_sub_event_type": "subscriptions (event_type)",
     "idx_sub_active": "subscriptions (active)",
-    "idx_saga_event": "webhook_delivery_sagas (event_id, subscription_id)",
     "idx_saga_status_retry": "webhook_delivery_sagas (status, next_attempt_at)",
     "idx_saga_status": "webhook_delivery_sagas (status)",
-    "uniq_saga_event_subscription": "UNIQUE webhook_delivery_sagas (event_id, subscription_id)",
+    "uniq_saga_event_subscription": (
+        "UNIQUE webhook_delivery_sagas (event_id, subscription_id, COALESCE(requeued_from, 0::bigint))"
+    ),
     "uniq_saga_requeued_from": "UNIQUE webhook_delivery_sagas (requeued_from)",
-    "idx_job_saga": "webhook_delivery_jobs (saga_id)",
     "idx_job_status_lease": "webhook_delivery_jobs (status, lease_until)",
     "uniq_job_saga_attempt": "UNIQUE webhook_delivery_jobs (saga_id, attempt_at)",
     "idx_dead_saga": "dead_letters (saga_id)",

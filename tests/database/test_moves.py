@@ -5,10 +5,10 @@ whoever asks: here the owner asks.
 """
 
 import itertools
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from psycopg import errors
 
 from shared.core.saga import (

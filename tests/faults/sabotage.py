@@ -57,7 +57,7 @@ def _outbox_first() -> None:
           JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
            AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= e.created_at
          WHERE e.id = ANY (%(event_ids)s::bigint[])
-        ON CONFLICT (event_id, subscription_id) WHERE requeued_from IS NULL DO NOTHING RETURNING event_id, id"""
+        ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING RETURNING event_id, id"""
 
     async def route_in_two_steps(connection: Any, **_: Any) -> Any:
         taken = await connection.execute("DELETE FROM routing_outbox RETURNING event_id")
