@@ -84,9 +84,10 @@ async def test_tls_names_the_host_and_offers_http_1_only(sender: HttpSender, aut
     tls.sni_callback = lambda _socket, name, _context: names.append(name)
     async with receiver(well, tls) as receiving:
         outcome = await post(sender, receiving.url(host="dead.localhost"))
+        chosen = receiving.exchanges[0].writer.get_extra_info("ssl_object").selected_alpn_protocol()
     assert outcome.error_code is None
     assert names == ["dead.localhost"]
-    assert receiving.exchanges[0].writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
+    assert chosen == "http/1.1"
     assert receiving.requests[0].header("host") == f"dead.localhost:{receiving.port}"
 
 
