@@ -1,6 +1,5 @@
 """`hooksaga bench`: what one machine delivers."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,11 +42,12 @@ def bench(
     once. Into a pipe or a file it writes JSON, as with --json.
     """
     _check_size(payload_bytes)
+    from infra.local import event_loop
     from infra.local.bench import BenchOptions
 
     options = BenchOptions(events, payload_bytes, subscriptions, url, rate)
     interrupt_on_sigterm()
-    result = asyncio.run(_measure(options))
+    result = event_loop.run(_measure(options))
     if as_json or not sys.stdout.isatty():
         from dataclasses import asdict
 

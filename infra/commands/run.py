@@ -41,7 +41,9 @@ def up(
     The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
     at once. Killed at any moment it loses nothing.
     """
-    asyncio.run(_serve(_settings_of_up(local_receivers), port, sqs))
+    from infra.local import event_loop
+
+    event_loop.run(_serve(_settings_of_up(local_receivers), port, sqs))
 
 
 def _settings_of_up(local_receivers: bool) -> "Settings":
@@ -122,13 +124,15 @@ def demo(
 
     Shows how each delivery ended; exit code 1 when one did not end as it should.
     """
+    from infra.local import event_loop
     from shared.runtime.settings import read_settings
     from shared.runtime.telemetry import logger
 
     logger.setLevel("CRITICAL")
     interrupt_on_sigterm()
     console: Any = _demo_console()
-    good = asyncio.run(_story(sqs)(read_settings().data_dir, console, keep=_keep_running if keep else None))
+    story = _story(sqs)(read_settings().data_dir, console, keep=_keep_running if keep else None)
+    good = event_loop.run(story)
     raise typer.Exit(0 if good else FAILED)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import aiohttp
 
+from infra.local import event_loop
 from infra.local.receiver import Receiver, serve
 from infra.local.receiver_journal import Journal, Signature
 from infra.local.tls import ensure_certificates
@@ -94,7 +95,7 @@ def post(pipe: Connection, posting: Posting) -> None:
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    asyncio.run(main)
+    event_loop.run(main)
 
 
 class _ArrivalJournal(Journal):

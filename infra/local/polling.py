@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from infra.local.delivery_lane import DeliveryLane, ResultWriter
+from infra.local.delivery_lane import GATHER_SECONDS, MANY, DeliveryLane, ResultWriter
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
@@ -208,6 +208,8 @@ class PollingWorker:
         self._told(moves)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self.wakes.start.set()  # the wait until the soonest retry may have become shorter
+        if len(moves) >= MANY:
+            await self._rest(self._stopping, GATHER_SECONDS)
         return bool(moves)
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
+from infra.local import event_loop
 from infra.local.receiver_checks import BoundedCounts, SignatureChecks, challenge_in, json_object
 from infra.local.receiver_journal import Journal, Signature
 from infra.local.tls import Certificates, ensure_certificates
@@ -230,8 +231,8 @@ def run_receiver(
         finally:
             await running.stop()
 
-    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_loop_factory()) as loop:
-        loop.run(run())
+    with suppress(KeyboardInterrupt):
+        event_loop.run(run())
 
 
 async def _told_to_stop() -> None:
@@ -240,14 +241,6 @@ async def _told_to_stop() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ModuleNotFoundError:  # there is none for Windows
-        return None
-    return uvloop.new_event_loop
 
 
 def _number(text: str, low: int = 0, high: int = 1 << 40) -> int:

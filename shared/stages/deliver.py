@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
@@ -162,7 +163,7 @@ def build_request(
     """
     body = job.payload.encode()
     webhook_id = event_id_text(job.webhook_id)
-    keys = [decode_secret(box.open(sealed)) for sealed in job.secrets or []]
+    keys = [_signing_key(box.open(sealed)) for sealed in job.secrets or []]
     headers = {
         "content-type": "application/json",
         "user-agent": USER_AGENT,
@@ -176,6 +177,9 @@ def build_request(
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
     }
     return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
+
+
+_signing_key = lru_cache(10_000)(decode_secret)
 
 
 def event_id_text(webhook_id: UUID) -> str:
