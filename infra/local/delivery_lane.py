@@ -4,8 +4,8 @@ Fairness: a subscription may have at most as many places as stay free after it g
 has half of a lane at the most, two have a third each, and there is always room for the next one.
 
 Pace: a statement of a hundred rows costs little more than one of ten. So a lane with a backlog claims ahead, of each
-subscription as many as it has just seen end, and looks again a moment later: one that hangs ends nothing, and nothing
-of it is held. Results wait a moment for each other where they come in numbers. A single event never waits.
+subscription as many as have just ended quickly, and looks again a moment later: one that hangs or is slow has none,
+and nothing of it is held. Results wait a moment for each other where they come in numbers. A single event never waits.
 """
 
 import asyncio
@@ -33,6 +33,9 @@ GATHER_SECONDS = 0.02
 
 MANY = 8
 """A statement of so many rows is likely to be followed by another."""
+
+QUICK_MS = 250
+"""A POST that took no longer lets another of its subscription be held: what is held waits about as long as one POST."""
 
 HELD_SECONDS = 2.0
 """A job that was held for longer is handed back: its subscription may have changed since."""
@@ -142,7 +145,7 @@ class DeliveryLane:
         self._in_flight: dict[asyncio.Task[None], ClaimedJob] = {}
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
-        self._ended: Counter[int] = Counter()
+        self._quick: Counter[int] = Counter()
         self._place_free = asyncio.Event()
         self._ran_dry = asyncio.Event()
         self._has_backlog = False
@@ -210,8 +213,8 @@ class DeliveryLane:
 
     async def _look(self) -> list[int]:
         room, default_room = self._room()
-        places = max(1, self._free + self._ended.total() - len(self._held))
-        self._ended.clear()
+        places = max(1, self._free + self._quick.total() - len(self._held))
+        self._quick.clear()
         waiting = await self._session.run(
             lambda connection: deliver.find_waiting_jobs(
                 connection,
@@ -231,8 +234,8 @@ class DeliveryLane:
         """How many to claim of each subscription that has any here, and of every other."""
         free, held = self._free, self._held.per_subscription()
         room = {
-            key: max(0, max(0, free - self._per_subscription[key]) // 2 + self._ended[key] - held.get(key, 0))
-            for key in {*self._per_subscription, *held, *self._ended}
+            key: max(0, max(0, free - self._per_subscription[key]) // 2 + self._quick[key] - held.get(key, 0))
+            for key in {*self._per_subscription, *held, *self._quick}
         }
         return room, max(1, free // 2)
 
@@ -263,7 +266,6 @@ class DeliveryLane:
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         subscription_id = self._in_flight.pop(task).subscription_id
-        self._ended[subscription_id] += 1
         self._per_subscription[subscription_id] -= 1
         if not self._per_subscription[subscription_id]:
             del self._per_subscription[subscription_id]
@@ -285,6 +287,8 @@ class DeliveryLane:
             self._sender, self._box, job, timeout_seconds=self._settings.http_timeout_seconds
         )
         self._writer.write(result)
+        if result.outcome.duration_ms <= QUICK_MS:
+            self._quick[job.subscription_id] += 1
 
     async def _hand_back(self, jobs: Sequence[ClaimedJob]) -> None:
         if not jobs:
