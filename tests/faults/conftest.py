@@ -7,9 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.machines import Machines
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="hooksaga-faults-"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def machines(folder: Path) -> Iterator[Machines]:
+    machines = Machines(folder)
+    yield machines
+    machines.close()

@@ -7,7 +7,10 @@ them what to do:
 
 - `seen` gathers the names of all points that were passed, while it exists;
 - `kill-at` holds one name: the first process that comes to it takes the file away and dies;
-- `kill-for` holds a text: every process that is about to POST a body with it dies, each time.
+- `stall-at` holds one name: the first process that comes to it stands still there, its event loop with it, until the
+  file `stalled` is gone;
+- `kill-for` holds a text: every process that is about to POST a body with it dies, each time;
+- `hoard-for` holds a text: every process that is about to POST a body with it takes memory until there is no more.
 """
 
 import functools
@@ -40,6 +43,9 @@ class FaultFolder:
         self._seen = path / "seen"
         self._kill_at = path / "kill-at"
         self._kill_for = path / "kill-for"
+        self._hoard_for = path / "hoard-for"
+        self._stall_at = path / "stall-at"
+        self._stalled = path / "stalled"
         self.environment = {
             FOLDER_VARIABLE: str(path),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent / "injected")]),
@@ -57,13 +63,26 @@ class FaultFolder:
 
     def arm(self, point: str) -> None:
         """The first process that comes to the point dies there."""
-        draft = self._kill_at.with_suffix(".draft")
-        draft.write_text(point)
-        draft.rename(self._kill_at)
+        _write_whole(self._kill_at, point)
+
+    def arm_stall(self, point: str) -> None:
+        """The first process that comes to the point stands still there."""
+        _write_whole(self._stall_at, point)
+
+    @property
+    def is_stalled(self) -> bool:
+        return self._stalled.exists()
+
+    def end_stall(self) -> None:
+        self._stalled.unlink()
 
     def poison(self, text: str) -> None:
         """Every process dies that is about to POST a body with this text."""
         self._kill_for.write_text(text)
+
+    def hoard(self, text: str) -> None:
+        """Every process takes memory without end that is about to POST a body with this text."""
+        self._hoard_for.write_text(text)
 
     @property
     def has_struck(self) -> bool:
@@ -72,6 +91,12 @@ class FaultFolder:
 
     def disarm(self) -> None:
         self._kill_at.unlink(missing_ok=True)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(text)
+    draft.rename(path)
 
 
 def install() -> None:
@@ -91,10 +116,23 @@ def _pass_point(folder: Path, name: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
     except FileNotFoundError:
         pass
+    _stand_still(folder, name)
     if (folder / "seen").exists():
         descriptor = os.open(folder / "seen", os.O_WRONLY | os.O_APPEND)
         os.write(descriptor, f"{name}\n".encode())
         os.close(descriptor)
+
+
+def _stand_still(folder: Path, name: str) -> None:
+    """Keep the thread, as a long calculation would: no task of this process goes on."""
+    try:
+        if (folder / "stall-at").read_text() != name:
+            return
+        (folder / "stall-at").rename(folder / "stalled")
+    except FileNotFoundError:
+        return
+    while (folder / "stalled").exists():
+        time.sleep(0.01)
 
 
 def _around(folder: Path, call: Callable[..., Awaitable[Any]], name_of: Callable[..., str | None]) -> Any:
@@ -159,7 +197,17 @@ def _post(folder: Path, request: Any) -> str:
     with suppress(FileNotFoundError):
         if (folder / "kill-for").read_bytes() in request.body:
             os.kill(os.getpid(), signal.SIGKILL)
+    with suppress(FileNotFoundError):
+        if (folder / "hoard-for").read_bytes() in request.body:
+            _take_all_memory()
     return "POST of a delivery" if "hooksaga-event-type" in request.headers else "POST of a challenge"
+
+
+def _take_all_memory() -> None:
+    """Ends with MemoryError, or with the process."""
+    hoard: list[bytes] = []
+    while True:
+        hoard.append(os.urandom(1 << 20))
 
 
 def _shift_clock() -> None:

@@ -4,18 +4,14 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from infra.local.tls import ensure_certificates
 from tests.api.running_system import new_name, wait_until
-from tests.e2e.recorder import Recorder
-from tests.e2e.up_process import UpProcess
 from tests.e2e.world import assert_signed, findings
-from tests.faults.crash_points import CLOCK_VARIABLE, FaultFolder
+from tests.faults.crash_points import CLOCK_VARIABLE
+from tests.faults.machines import Machines
 from tests.faults.promises import IN_FULL, Promise
 from tests.faults.stubborn import Stubborn
 
@@ -26,37 +22,6 @@ pytestmark = [
     # The receiver's own event loop warns of handshakes that the killed process left half done.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-class Machines:
-    """Processes on one database. The first one that is made is the one whose API is spoken to."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.faults = FaultFolder(folder / "faults")
-        self.certificates = ensure_certificates(folder)
-        self.recorder = Recorder(self.certificates)
-        self._all: list[UpProcess] = []
-
-    def make(self, **variables: str) -> UpProcess:
-        settings = {"HOOKSAGA_LEASE_SECONDS": "35", **self.faults.environment, **variables}
-        self._all.append(UpProcess(self.folder, self.certificates, **settings))
-        return self._all[-1]
-
-    def close(self) -> None:
-        for process in self._all:
-            if process.is_alive:
-                os.kill(process.pid, signal.SIGCONT)
-                process.kill()
-        self._all[0].server.stop()
-        self.recorder.close()
-
-
-@pytest.fixture
-def machines(folder: Path) -> Iterator[Machines]:
-    machines = Machines(folder)
-    yield machines
-    machines.close()
 
 
 JOBS = "SELECT status::text, claim_count, worker_id, response_status, error_code FROM webhook_delivery_jobs"
