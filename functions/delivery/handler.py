@@ -33,12 +33,30 @@ async def run(function: Function, invocation: Invocation) -> Any:
         return failures([])
     check_times(function.settings, invocation)
     messages = read_messages(invocation.event, DeliveryMessage)
-    job_ids = {message.body.job_id for message in messages}
-    jobs, unknown = await _claim(function, job_ids)
-    idle = job_ids - unknown - {job.id for job in jobs}
+    idle, unwritten = await _claim_and_deliver(
+        function, invocation, {message.body.job_id for message in messages}
+    )
     note_idle(message for message in messages if message.body.job_id in idle)
-    unwritten = unknown | await _deliver(function, invocation, jobs)
     return failures(message for message in messages if message.body.job_id in unwritten)
+
+
+async def _claim_and_deliver(
+    function: Function, invocation: Invocation, job_ids: set[int]
+) -> tuple[set[int], set[int]]:
+    """The ids of the jobs that were not ours, and of those whose message must come back.
+
+    Jobs whose workers died again and again are sent one after the other: the rest while there is time, and else later.
+    """
+    alone_from = deliver.alone_from_claims(function.settings.max_claims)
+    left, unwritten = job_ids, set[int]()
+    while True:
+        jobs, unknown = await _claim(function, left, alone_from)
+        left = left - unknown - {job.id for job in jobs}
+        unwritten |= unknown | await _deliver(function, invocation, jobs)
+        if not left or not any(job.alone for job in jobs):
+            return left, unwritten
+        if invocation.seconds_left() < function.settings.http_timeout_seconds:
+            return set(), unwritten | left
 
 
 async def _deliver(function: Function, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
@@ -48,7 +66,9 @@ async def _deliver(function: Function, invocation: Invocation, jobs: Sequence[Cl
     return await _hand_back(function, late) | await _attempt_all(function, in_time)
 
 
-async def _claim(function: Function, job_ids: Iterable[int]) -> tuple[list[ClaimedJob], set[int]]:
+async def _claim(
+    function: Function, job_ids: Iterable[int], alone_from: int
+) -> tuple[list[ClaimedJob], set[int]]:
     """The jobs that are ours now, and the ids of those that could not be asked for.
 
     A claim skips what another transaction has locked. That may be a worker, who keeps it; but it may be the
@@ -59,7 +79,13 @@ async def _claim(function: Function, job_ids: Iterable[int]) -> tuple[list[Claim
     missing = set(job_ids)
     for pause in CLAIM_PAUSES_SECONDS:
         await asyncio.sleep(pause)
-        claim = partial(deliver.claim_jobs, job_ids=sorted(missing), worker_id=WORKER_ID)
+        claim = partial(
+            deliver.claim_jobs,
+            job_ids=sorted(missing),
+            worker_id=WORKER_ID,
+            alone_from=alone_from,
+            one_alone=not any(job.alone for job in jobs),
+        )
         try:
             claimed = await function.session.run(
                 partial(claim, lease_seconds=function.settings.lease_seconds)

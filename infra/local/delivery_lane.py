@@ -1,7 +1,8 @@
 """The delivery loop of polling mode: claims jobs, POSTs them side by side, and writes results in batches meanwhile.
 
 Fairness: a subscription may have at most as many places as stay free after it got them. One endpoint that hangs
-has half of a lane at the most, two have a third each, and there is always room for the next one.
+has half of a lane at the most, two have a third each, and there is always room for the next one. Jobs whose workers
+died again and again are sent one at a time: one of them may be what they die of.
 
 Pace: a statement of a hundred rows costs little more than one of ten. So a lane with a backlog claims ahead, of each
 subscription as many as have just ended quickly, and looks again a moment later: one that hangs or is slow has none,
@@ -145,6 +146,8 @@ class DeliveryLane:
         self._in_flight: dict[asyncio.Task[None], ClaimedJob] = {}
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
+        self._alone_from = deliver.alone_from_claims(settings.max_claims)
+        self._alone: int | None = None
         self._quick: Counter[int] = Counter()
         self._place_free = asyncio.Event()
         self._ran_dry = asyncio.Event()
@@ -165,7 +168,12 @@ class DeliveryLane:
         claimed_at = time.monotonic()
         jobs = await self._session.run(
             lambda connection: deliver.claim_jobs(
-                connection, job_ids, worker_id=self._worker_id, lease_seconds=self._settings.lease_seconds
+                connection,
+                job_ids,
+                worker_id=self._worker_id,
+                lease_seconds=self._settings.lease_seconds,
+                alone_from=self._alone_from,
+                one_alone=self._alone is None,
             )
         )
         telemetry.note_claimed(jobs)
@@ -174,9 +182,11 @@ class DeliveryLane:
             return False
         for job in jobs:
             self._held.put(Claim(job, claimed_at))
+            self._alone = job.id if job.alone else self._alone
         while self._begin_next(tries=len(self._held)):
             pass
-        return True
+        # Nothing, beside a job that is sent alone: what was found may wait for its end.
+        return bool(jobs) or self._alone is None
 
     async def _wait_for_place(self) -> None:
         """With a backlog for some time, or until a place stays free because nothing is held any more."""
@@ -265,15 +275,18 @@ class DeliveryLane:
         task.add_done_callback(self._end)
 
     def _end(self, task: "asyncio.Task[None]") -> None:
-        subscription_id = self._in_flight.pop(task).subscription_id
+        job = self._in_flight.pop(task)
+        subscription_id = job.subscription_id
         self._per_subscription[subscription_id] -= 1
         if not self._per_subscription[subscription_id]:
             del self._per_subscription[subscription_id]
         if self._stopping or not self._begin_next(tries=2):
             self._ran_dry.set()
         self._place_free.set()
-        if self._somebody_had_no_room:
+        if self._somebody_had_no_room or job.id == self._alone:
             self._wake.set()
+        if job.id == self._alone:
+            self._alone = None
         if not task.cancelled() and task.exception() is not None:
             telemetry.logger.error("delivery task failed", exc_info=task.exception())
 

@@ -49,6 +49,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that this worker holds until lease_until, with the configuration of this moment.
 
     payload is JSON text to the byte; headers is a JSON object; secrets are sealed, the current one first.
+    alone: its workers died again and again, and no other such job may be claimed beside it.
     """
 
     id: int
@@ -69,6 +70,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     timeout_seconds: float | None
     deliverable: bool
     secrets: list[str] | None
+    alone: bool = False
 
     @property
     def correlation_id(self) -> str:
@@ -122,11 +124,36 @@ async def find_waiting_jobs(
     return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
 
 
+ALONE_FROM_CLAIMS = 2
+"""So many workers have claimed a job and died of something, it may be of this job."""
+
+
+def alone_from_claims(max_claims: int) -> int:
+    """From how many claims on a job is claimed alone, so that the last of max_claims is one of those."""
+    return max(1, min(ALONE_FROM_CLAIMS, max_claims - 1))
+
+
 async def claim_jobs(
-    connection: Connection, job_ids: Sequence[int], *, worker_id: str, lease_seconds: float
+    connection: Connection,
+    job_ids: Sequence[int],
+    *,
+    worker_id: str,
+    lease_seconds: float,
+    alone_from: int = ALONE_FROM_CLAIMS,
+    one_alone: bool = True,
 ) -> list[ClaimedJob]:
-    """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's."""
-    params = {"job_ids": list(job_ids), "worker_id": worker_id, "lease_seconds": lease_seconds}
+    """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's.
+
+    Of those with alone_from claims or more the oldest only, or none without one_alone: one of them may have killed
+    its workers, and would go on to take the others with it until their claims are used up too.
+    """
+    params = {
+        "job_ids": list(job_ids),
+        "worker_id": worker_id,
+        "lease_seconds": lease_seconds,
+        "alone_from": alone_from,
+        "one_alone": one_alone,
+    }
     return await fetch_rows(connection, load_queries("deliver")["claim_jobs"], params, ClaimedJob)
 
 

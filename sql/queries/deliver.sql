@@ -57,17 +57,23 @@ SELECT room.subscription_id, oldest.ids
 -- else's (r02 §2.3). The status is compared as text wherever rows are named by id: a planner with statistics
 -- from before a backlog takes the index of all waiting rows for the shortest way, and reads them all each
 -- time; as text only the primary key can serve. Configuration is read here, so a change of address, secret or timeout counts from the
--- next attempt on.
-WITH picked AS MATERIALIZED (
-    SELECT id FROM webhook_delivery_jobs
+-- next attempt on. Of jobs that were claimed again and again and never finished at most one is taken: what kills its
+-- worker would take the others with it.
+WITH waiting AS MATERIALIZED (
+    SELECT id, claim_count >= %(alone_from)s AND worker_id IS NOT NULL AS is_suspect FROM webhook_delivery_jobs
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
      ORDER BY id FOR UPDATE SKIP LOCKED
+), picked AS MATERIALIZED (
+    SELECT id, false AS alone FROM waiting WHERE NOT is_suspect
+    UNION ALL
+    SELECT min(id), true FROM waiting WHERE is_suspect AND %(one_alone)s
 ), claimed AS (
     UPDATE webhook_delivery_jobs j
        SET status = 'Leased', worker_id = %(worker_id)s, claim_count = claim_count + 1,
            leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
       FROM picked WHERE j.id = picked.id
-    RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.leased_at, j.lease_until
+    RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.leased_at, j.lease_until,
+              picked.alone
 )
 SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.leased_at, c.lease_until,
        e.id AS event_id, e.webhook_id, e.traceparent, e.event_type, e.created_at AS event_created_at,
@@ -76,7 +82,8 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
        s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,
        (SELECT array_agg(k.secret ORDER BY k.id DESC) FROM subscription_secrets k
          WHERE k.subscription_id = c.subscription_id
-           AND (k.expires_at IS NULL OR k.expires_at > now())) AS secrets
+           AND (k.expires_at IS NULL OR k.expires_at > now())) AS secrets,
+       c.alone
   FROM claimed c
   JOIN webhook_delivery_sagas g ON g.id = c.saga_id
   JOIN events e ON e.id = g.event_id
@@ -108,12 +115,13 @@ UPDATE webhook_delivery_jobs j
 RETURNING j.id, j.saga_id;
 
 -- name: hand_back_jobs
--- Gives claims back that were never begun, at shutdown: the job waits again at once, not after its lease.
+-- Gives claims back that were never begun: the job waits again at once, not after its lease. Its worker is
+-- forgotten, so that nobody takes it for one that its worker did not survive.
 WITH held AS MATERIALIZED (
     SELECT j.id FROM webhook_delivery_jobs j
       JOIN unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count) ON t.job_id = j.id
      WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
      ORDER BY j.id FOR UPDATE OF j
 )
-UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL FROM held WHERE j.id = held.id
+UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL, worker_id = NULL FROM held WHERE j.id = held.id
 RETURNING j.id;

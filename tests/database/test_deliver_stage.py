@@ -72,6 +72,41 @@ async def test_a_claim_names_its_worker_and_ends(worker: Connection, seed: Seed)
     assert job.lease_until == row["lease_until"]
 
 
+async def test_of_jobs_that_their_workers_did_not_survive_one_is_claimed(
+    worker: Connection, seed: Seed
+) -> None:
+    """One of them may be what the workers died of, and must not take its neighbours with it again."""
+    fresh, first, second, other = await seed.jobs(await seed.subscription(), 4)
+    await seed.rewrite(
+        "UPDATE webhook_delivery_jobs SET claim_count = 2, worker_id = 'dead' WHERE id = ANY (%s)",
+        [[first, second]],
+    )
+    claimed = await deliver.claim_jobs(
+        worker, [fresh, first, second, other], worker_id="w1", lease_seconds=60, one_alone=False
+    )
+    assert [job.id for job in claimed] == [fresh, other]
+    (alone,) = await claim(worker, first, second)
+    assert (alone.id, alone.claim_count, alone.alone) == (first, 3, True)
+    assert (await job_row(seed, second))["state"] == "Pending"
+    assert [job.id for job in await claim(worker, first, second)] == [second]
+
+
+async def test_a_job_that_was_handed_back_again_and_again_is_no_suspect(
+    worker: Connection, seed: Seed
+) -> None:
+    jobs = await seed.jobs(await seed.subscription(), 2)
+    for _ in range(3):
+        held = await claim(worker, *jobs)
+        await deliver.hand_back_jobs(worker, held, worker_id="w1")
+    again = await claim(worker, *jobs)
+    assert [(job.id, job.claim_count, job.alone) for job in again] == [(job_id, 4, False) for job_id in jobs]
+
+
+@pytest.mark.parametrize(("max_claims", "alone_from"), [(1, 1), (2, 1), (3, 2), (5, 2), (100, 2)])
+def test_the_last_claim_of_a_job_is_one_alone(max_claims: int, alone_from: int) -> None:
+    assert deliver.alone_from_claims(max_claims) == alone_from
+
+
 async def test_a_job_that_is_not_waiting_is_not_claimed(worker: Connection, seed: Seed) -> None:
     leased, ended, waiting = await seed.job(), await seed.job(), await seed.job()
     await seed.claim(leased)

@@ -286,7 +286,13 @@ HOT = [
     deliver("find_retries", waiting(rows.CROWD, {rows.CROWD: 1}), answers=10),
     deliver(
         "claim_jobs",
-        {"job_ids": list(rows.CROWD_JOBS[500_000:500_050]), "worker_id": "w", "lease_seconds": 60},
+        {
+            "job_ids": list(rows.CROWD_JOBS[500_000:500_050]),
+            "worker_id": "w",
+            "lease_seconds": 60,
+            "alone_from": 2,
+            "one_alone": True,
+        },
         answers=50,
         rows=500,
         buffers=4_000,

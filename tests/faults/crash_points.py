@@ -27,6 +27,7 @@ from tests.faults.sabotage import MARK, from_environment
 
 FOLDER_VARIABLE = "HOOKSAGA_FAULT_FOLDER"
 CLOCK_VARIABLE = "HOOKSAGA_FAULT_CLOCK"
+CGROUP_VARIABLE = "HOOKSAGA_FAULT_CGROUP"
 ROOT = Path(__file__).resolve().parents[2]
 
 _WRITES = re.compile(
@@ -103,6 +104,7 @@ def install() -> None:
     """Put the points into the adapters of this process. Called before anything of the product is imported."""
     folder = Path(os.environ[FOLDER_VARIABLE])
     _shift_clock()
+    _join_control_group()
     from_environment()
     _point_writes(folder)
     _point_commits(folder)
@@ -215,3 +217,9 @@ def _shift_clock() -> None:
     offset = float(os.environ.get(CLOCK_VARIABLE, 0))
     right_time = time.time
     time.time = lambda: right_time() + offset
+
+
+def _join_control_group() -> None:
+    """Every process from its start, those that are started again too."""
+    if group := os.environ.get(CGROUP_VARIABLE):
+        (Path(group) / "cgroup.procs").write_text(str(os.getpid()))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.local.tls import ensure_certificates
+from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
@@ -29,6 +30,7 @@ pytestmark = [
 
 SHORT_FORM = (
     "before commit accept_events.insert_events",
+    "after write route_events.route_outbox",
     "before commit orchestrate.start_attempts",
     "after write deliver.claim_jobs",
     "after POST of a delivery",
@@ -77,7 +79,7 @@ def test_a_kill_at_any_point_loses_nothing(
         if not faults.has_struck:
             user.up.kill()
             user.revive()
-        assert faults.has_struck, point
+        wait_until(lambda: faults.has_struck, f"a process has died {point}")
         extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
         assert all(0 <= more <= 1 for more in extra), (point, arrived)
         tried(record_property, Promise.ARRIVES, f"killed {point}", arrivals(arrived, undisturbed))

@@ -154,6 +154,20 @@ async def test_a_batch_that_fails_whole_reports_all_and_leaves_nothing_behind(
     assert (last.cold, last.pid) == (False, outcomes[0].pid)
 
 
+async def test_jobs_that_their_workers_did_not_survive_are_sent_one_after_the_other(stage: Stage) -> None:
+    """If one of them is what they died of, it takes no other job with it."""
+    await stage.set_up("delivery/sqs.two_jobs")
+    await stage.seed.rewrite("UPDATE webhook_delivery_jobs SET claim_count = 2, worker_id = 'dead'")
+    event = json.loads((SAMPLES / "delivery/sqs.two_jobs.json").read_text())
+    assert (await stage.functions["delivery"].invoke(event)).payload == ALL_GOOD
+    first, second = await stage.seed.rows(
+        "SELECT status::text, claim_count, leased_at, finished_at FROM webhook_delivery_jobs ORDER BY id"
+    )
+    assert [job["status"] for job in (first, second)] == ["Completed", "Completed"]
+    assert [job["claim_count"] for job in (first, second)] == [3, 3]
+    assert second["leased_at"] >= first["finished_at"]
+
+
 async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(
     stage: Stage, module_database: str
 ) -> None:
