@@ -13,6 +13,17 @@ from uuid import UUID
 VARIABLE = "FAULTS_SABOTAGE"
 
 
+class Kind(StrEnum):
+    """The kinds of faults that the suite tries. Each has to have found a mistake."""
+
+    CRASH = "crashes"
+    QUEUE = "queues"
+    DATABASE = "the database"
+    WORKER = "workers that misbehave"
+    NETWORK = "the network"
+    ORDER = "the order of statements"
+
+
 class Sabotage(StrEnum):
     """The mistakes; the values are what the page calls them."""
 
@@ -25,6 +36,26 @@ class Sabotage(StrEnum):
     NEW_ID = "each attempt has a webhook-id of its own"
     STICKY = "a connection is kept though its server can only be read any more"
     TRUSTED_COMMIT = "a connection that breaks at its COMMIT is taken for a success"
+    TRUSTED_QUEUE = "nobody looks for jobs that no message tells of"
+    TOGETHER = "a job that its workers did not survive is claimed with others again"
+    SILENCE = "an attempt that got no answer is taken for delivered"
+
+
+KINDS = {
+    Sabotage.UNFENCED: Kind.WORKER,
+    Sabotage.OUTBOX_FIRST: Kind.CRASH,
+    Sabotage.NO_CLEANER: Kind.CRASH,
+    Sabotage.HASTY_CLEANER: Kind.ORDER,
+    Sabotage.TAKEN_AGAIN: Kind.ORDER,
+    Sabotage.FALSE_COMMIT: Kind.CRASH,
+    Sabotage.NEW_ID: Kind.CRASH,
+    Sabotage.STICKY: Kind.DATABASE,
+    Sabotage.TRUSTED_COMMIT: Kind.DATABASE,
+    Sabotage.TRUSTED_QUEUE: Kind.QUEUE,
+    Sabotage.TOGETHER: Kind.WORKER,
+    Sabotage.SILENCE: Kind.NETWORK,
+}
+"""By which kind of fault each is found."""
 
 
 def commit_sabotage(name: str) -> None:
@@ -35,6 +66,11 @@ def commit_sabotage(name: str) -> None:
 def environment(sabotage: Sabotage) -> dict[str, str]:
     """For the process that is to make the mistake."""
     return {VARIABLE: sabotage.name}
+
+
+def passed_on() -> dict[str, str]:
+    """For processes that do not inherit the environment of the tests."""
+    return {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
 
 
 def from_environment() -> None:
@@ -142,6 +178,28 @@ def _trusted_commit() -> None:
     AsyncTransaction.__aexit__ = cast(Any, leave_in_good_faith)
 
 
+def _trusted_queue() -> None:
+    _rewrite("orchestrate", "find_undispatched_jobs", "status = 'Pending'", "status = 'Pending' AND false")
+
+
+def _together() -> None:
+    _rewrite("deliver", "claim_jobs", "WHERE claim_count < %(alone_from)s", "WHERE true")
+
+
+def _silence() -> None:
+    from dataclasses import replace
+
+    from shared.adapters.http_sender import HttpSender
+
+    send = HttpSender.send
+
+    async def send_in_good_faith(sender: Any, request: Any) -> Any:
+        outcome = await send(sender, request)
+        return outcome if outcome.response_status else replace(outcome, error_code=None, response_status=200)
+
+    HttpSender.send = cast(Any, send_in_good_faith)
+
+
 _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.UNFENCED: _unfenced,
     Sabotage.OUTBOX_FIRST: _outbox_first,
@@ -152,6 +210,9 @@ _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.NEW_ID: _new_id,
     Sabotage.STICKY: _sticky,
     Sabotage.TRUSTED_COMMIT: _trusted_commit,
+    Sabotage.TRUSTED_QUEUE: _trusted_queue,
+    Sabotage.TOGETHER: _together,
+    Sabotage.SILENCE: _silence,
 }
 
 

@@ -17,6 +17,7 @@ from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.crash_points import CGROUP_VARIABLE
 from tests.faults.machines import Machines
+from tests.faults.poison import post_together
 from tests.faults.promises import Promise
 from tests.faults.stubborn import Stubborn
 
@@ -29,22 +30,9 @@ pytestmark = [
 ]
 
 MIB = 2**20
-NEIGHBOURS = 20
 PROCESS_MAY_HAVE = 320 * MIB
 MORE_MAY_BE_MAPPED = 64 * MIB
 POISON = "takes all memory"
-
-
-def post_together(user: Stubborn, kind: str) -> tuple[str, list[str]]:
-    """The poisoned event, and its neighbours before and behind it in one batch."""
-    middle = NEIGHBOURS // 2
-    payloads: list[object] = [*range(middle), POISON, *range(middle, NEIGHBOURS)]
-    items = [
-        {"event_type": kind, "payload": payload, "idempotency_key": new_name("key")} for payload in payloads
-    ]
-    answers = user.call("POST", "/v1/events/batch", {"items": items})["items"]
-    ids = [answer["id"] for answer in answers]
-    return ids[middle], ids[:middle] + ids[middle + 1 :]
 
 
 def check_that_one_died_alone(
@@ -76,7 +64,7 @@ def test_a_payload_for_which_there_is_no_memory_dies_alone(machines: Machines) -
     subscription, path = user.subscribe(kind := new_name("memory"), "/ok", max_retry_limit=1)
     limit_memory_of(up)
     machines.faults.hoard(POISON)
-    poisoned, others = post_together(user, kind)
+    poisoned, others = post_together(user, kind, POISON)
     check_that_one_died_alone(user, subscription, poisoned, others, path)
     assert "MemoryError" in up.log.read_text()
     assert user.restarts == 0
@@ -113,6 +101,6 @@ def test_a_payload_that_the_kernel_kills_for_dies_alone(cgroup: Path, machines: 
     up.start()
     subscription, path = user.subscribe(kind := new_name("memory"), "/ok", max_retry_limit=1)
     machines.faults.hoard(POISON)
-    poisoned, others = post_together(user, kind)
+    poisoned, others = post_together(user, kind, POISON)
     check_that_one_died_alone(user, subscription, poisoned, others, path)
     assert user.restarts == 5

@@ -12,6 +12,7 @@ from tests.api.running_system import new_name, wait_until
 from tests.e2e.world import assert_signed, findings
 from tests.faults.crash_points import CLOCK_VARIABLE
 from tests.faults.machines import Machines
+from tests.faults.poison import post_together
 from tests.faults.promises import IN_FULL, Promise
 from tests.faults.stubborn import Stubborn
 
@@ -68,8 +69,8 @@ def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machin
 
 @pytest.mark.guarantee(
     Promise.ALONE,
-    "a payload that kills every process that sends it",
-    "a dead letter after three claims; twenty others arrived",
+    "a payload that kills every process that sends it, in the middle of a batch",
+    "a dead letter after three claims; twenty neighbours arrived",
 )
 def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
     up = machines.make(HOOKSAGA_MAX_CLAIMS="3")
@@ -77,8 +78,7 @@ def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
     up.start()
     subscription, path = user.subscribe(kind := new_name("poison"), "/ok", max_retry_limit=1)
     machines.faults.poison("kills every worker")
-    poisoned = user.post(kind, new_name("key"), b'"kills every worker"')
-    others = [user.post(kind, new_name("key"), b"%d" % number) for number in range(20)]
+    poisoned, others = post_together(user, kind, "kills every worker")
     dead = user.saga_in("DeadLettered", poisoned, subscription)
     assert (dead["final_error_code"], dead["attempt_count"]) == ("lease_expired", 1)
     for event in others:

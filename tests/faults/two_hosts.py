@@ -24,6 +24,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.bad_link import RECEIVER, BadLink, Weather, enter_network
+from tests.faults.crash_points import FaultFolder
 from tests.faults.story import open_work
 from tests.faults.stubborn import Stubborn
 
@@ -58,6 +59,7 @@ def two_hosts(folder: Path) -> Iterator[tuple[Stubborn, BadLink]]:
         HOOKSAGA_MAX_DELAY_SECONDS="0.5",
         HOOKSAGA_LEASE_SECONDS="35",
         HOOKSAGA_LOG_LEVEL="WARNING",
+        **FaultFolder(folder / "faults").environment,
     )
     try:
         up.start()
