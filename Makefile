@@ -33,7 +33,7 @@ up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
 
 faults: install-dev ## kill, cut, stop and break everything that can be, and write docs/guarantees.md
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.faults.guarantees_page \
-	    -m "faults or guarantee" --guarantees-page docs/guarantees.md $(ARGS)
+	    -m "faults or guarantee or guarantees" --guarantees-page docs/guarantees.md $(ARGS)
 
 soak: install-dev ## half an hour of load, failing receivers and kills, e.g. make soak ARGS="--minutes 5 --rate 50"
 	$(BIN)/python -m tests.faults.soak $(ARGS)

@@ -54,6 +54,11 @@ def crew(database_address: DatabaseAddress) -> Iterator[tuple[Crew, asyncio.Abst
         loop.run_until_complete(owner.close())
 
 
+@pytest.mark.guarantees(
+    Promise.INTERLEAVED,
+    "steps of * connections in * random orders",
+    *(f"of them: {what}" for what in MUST_HAPPEN),
+)
 def test_no_order_of_statements_breaks_a_promise(
     crew: tuple[Crew, asyncio.AbstractEventLoop], record_property: RecordProperty
 ) -> None:

@@ -63,6 +63,7 @@ def user(folder: Path, faults: FaultFolder) -> Iterator[Stubborn]:
     recorder.close()
 
 
+@pytest.mark.guarantees(Promise.ARRIVES, "killed before *", "killed after *")
 def test_a_kill_at_any_point_loses_nothing(
     user: Stubborn, faults: FaultFolder, record_property: RecordProperty
 ) -> None:

@@ -120,6 +120,7 @@ def _stop(folder: Path) -> None:
         DatabaseServer(folder).stop("immediate")
 
 
+@pytest.mark.guarantees(Promise.DATABASE, *(f"under load: {fault.name}" for fault in FAULTS.values()))
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.is_quick or IN_FULL])
 def test_a_database_that_fails_under_load_loses_nothing(
     loaded: Loaded, name: str, record_property: RecordProperty

@@ -55,6 +55,7 @@ def user(folder: Path, wire: Wire) -> Iterator[Stubborn]:
     recorder.close()
 
 
+@pytest.mark.guarantees(Promise.DATABASE, *(f"`*` {loss}" for loss in Loss))
 def test_a_connection_that_breaks_at_any_write_loses_nothing(
     user: Stubborn, wire: Wire, record_property: RecordProperty
 ) -> None:

@@ -53,6 +53,9 @@ def up() -> Iterator[UpProcess]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.guarantees(
+    Promise.DATABASE, f"a REPEATABLE READ transaction elsewhere, open while {JOBS} jobs passed"
+)
 def test_a_transaction_held_open_slows_no_claim(up: UpProcess, record_property: RecordProperty) -> None:
     with child(receive, up.folder) as receiver:
         url = f"{receiver.recv()}/ok"

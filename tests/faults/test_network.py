@@ -31,6 +31,7 @@ def own_network() -> list[str]:
     return prefix
 
 
+@pytest.mark.guarantees(Promise.NETWORK, *WEATHERS, CUT)
 def test_a_bad_network_costs_attempts_and_nothing_else(
     own_network: list[str], record_property: RecordProperty
 ) -> None:

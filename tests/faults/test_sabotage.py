@@ -43,6 +43,7 @@ def test_every_kind_of_fault_has_to_find_a_mistake() -> None:
     assert set(KINDS.values()) == set(Kind)
 
 
+@pytest.mark.guarantees(Promise.CAUGHT, *(sabotage.value for sabotage in Sabotage))
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(not IN_FULL, reason="long: make faults")

@@ -116,6 +116,7 @@ async def requeue(pipeline: Pipeline, saga: dict[str, Any]) -> None:
     await call(pipeline, "POST", f"/v1/dead-letters/{letter['id']}/requeue")
 
 
+@pytest.mark.guarantees(Promise.QUEUES, "a function killed before *", "a function killed after *")
 async def test_a_kill_at_any_point_of_any_function_loses_nothing(
     pipeline: Pipeline, faults: FaultFolder, record_property: RecordProperty
 ) -> None:

@@ -103,6 +103,7 @@ LIES: dict[str, tuple[str, dict[str, Any], bool]] = {
 }
 """By the names that pytest calls them: the lie that is counted, the settings, and whether `make test` tries it."""
 
+PURGED = "a queue purged at a random moment under load"
 WORDS = {
     "delayed": "half of all messages delayed by 1 to 5 s more",
     "failed": "SendMessageBatch answers 200, and two entries in five failed",
@@ -113,6 +114,7 @@ WORDS = {
 }
 
 
+@pytest.mark.guarantees(Promise.QUEUES, *WORDS.values())
 @pytest.mark.parametrize("name", [name for name, (_, _, is_quick) in LIES.items() if is_quick or IN_FULL])
 async def test_everything_arrives_though_the_queue_lies(
     pipeline: Pipeline, liar: LyingQueue, name: str, record_property: RecordProperty
@@ -132,6 +134,7 @@ def set_lies(lies: Lies, settings: dict[str, Any]) -> None:
         setattr(lies, setting, value)
 
 
+@pytest.mark.guarantees(Promise.QUEUES, PURGED)
 async def test_queues_purged_at_random_under_load(
     pipeline: Pipeline, record_property: RecordProperty
 ) -> None:
@@ -148,7 +151,7 @@ async def test_queues_purged_at_random_under_load(
     tried(
         record_property,
         Promise.QUEUES,
-        "a queue purged at a random moment under load",
+        PURGED,
         "arrived, one POST per attempt",
         times=purged,
     )
