@@ -27,6 +27,11 @@ AWAY_SECONDS = 2.0 if IN_FULL else 1.0
 FUNCTION_ROLES = [role for role in Role if role is not Role.OWNER]
 
 
+END_CONNECTIONS: LiteralString = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(application_name, 'hooksaga ')"
+)
+
+
 class Site:
     """Where faults strike: a server behind a wire. After a failover `server` is another one."""
 
@@ -38,9 +43,7 @@ class Site:
 
     def end_connections(self) -> None:
         """Of all functions, so that the next ones log in with the settings of now."""
-        self.server.run(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(application_name, 'hooksaga ')"
-        )
+        self.server.run(END_CONNECTIONS)
 
 
 @dataclass(frozen=True)
@@ -220,14 +223,15 @@ def _take_all_connections(site: Site) -> int:
     taken: list[psycopg.Connection] = []
     end = time.monotonic() + HOLDING_SECONDS + 3
     user = Role.ADMIN.value
+    superuser = site.server.connect()  # before there is no place for it either
     try:
         while time.monotonic() < end:
             try:
                 taken.append(psycopg.connect(site.server.url, user=user, application_name="rival"))
             except psycopg.OperationalError:
-                site.end_connections()
+                superuser.execute(END_CONNECTIONS)
     finally:
-        for connection in taken:
+        for connection in [superuser, *taken]:
             connection.close()
     return 0
 
