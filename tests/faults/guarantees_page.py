@@ -5,18 +5,13 @@ With `--collect-only --guarantees-named FILE` nothing is run, and the rows that 
 """
 
 import json
-import os
-import platform
-import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
 import pytest
 
-from infra.local import postgres_build
-from shared.core.product import VERSION
+from tests.faults.machine import made_of
 from tests.faults.page import Run, page
 from tests.faults.promises import USUAL_OUTCOME, Tried
 
@@ -79,7 +74,7 @@ class _Writer:
             return
         minutes = (time.monotonic() - self._started) / 60
         today = datetime.now(UTC).date().isoformat()
-        run = Run(_made_of(), today, minutes, self._passed, sorted(set(self._skipped)))
+        run = Run(made_of(), today, minutes, self._passed, sorted(set(self._skipped)))
         self._path.write_text(page(self._rows, run), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -91,17 +86,3 @@ def _reason(report: pytest.TestReport) -> str:
     """Of a skip, with the test that says it."""
     why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return f"`{report.nodeid.split('::')[-1]}`: {why.removeprefix('Skipped: ')}"
-
-
-def _made_of() -> str:
-    """Versions and machine, in words."""
-    said = subprocess.run(
-        [str(postgres_build.binaries() / "postgres"), "--version"], capture_output=True, text=True, check=True
-    )
-    database = said.stdout.replace("(PostgreSQL) ", "").replace("postgres", "PostgreSQL").strip()
-    kernel = ".".join(platform.release().split(".")[:2])
-    gibibytes = psutil.virtual_memory().total / 2**30
-    return (
-        f"hooksaga {VERSION}, Python {platform.python_version()}, {database}, {platform.system()} {kernel}, "
-        f"{os.cpu_count()} {platform.machine()} cores and {gibibytes:.0f} GiB of memory"
-    )

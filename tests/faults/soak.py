@@ -16,6 +16,7 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,10 @@ from infra.local.bench_processes import Arrivals, child, receive
 from infra.local.tls import ensure_certificates
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
+from tests.faults.machine import made_of
 from tests.faults.soak_figures import FAN_OUT, MIB, Counts, Sample, Verdict, judge
 from tests.faults.soak_load import Posters, subscribe
+from tests.faults.soak_page import soak_page
 
 DEFAULT_OUTPUT = Path("build/soak.json")
 SAMPLES_WANTED = 360
@@ -197,6 +200,7 @@ def main() -> int:
         "--rate", type=float, help="events a second; else half of what `hooksaga bench` measures"
     )
     parser.add_argument("--kill-every", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--page", type=Path, help="write the figures for people, when all holds")
     parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
     options = parser.parse_args()
     rate = options.rate or measured_rate()
@@ -213,7 +217,13 @@ def main() -> int:
     }
     options.output.write_text(json.dumps(figures, indent=1) + "\n")
     sys.stdout.write(f"written to {options.output}\n")
-    return 0 if all(one.holds for one in verdicts) else 1
+    if not all(one.holds for one in verdicts):
+        return 1
+    if options.page:
+        today = datetime.now(UTC).date().isoformat()
+        head = f"{today}: {options.minutes:g} minutes at {rate:.0f} events a second. {made_of()}."
+        options.page.write_text(soak_page(head, counts, verdicts, run.samples), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

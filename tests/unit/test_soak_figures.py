@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.faults.soak_figures import Counts, Sample, judge, slope_per_hour
+from tests.faults.soak_page import soak_page
 
 GOOD = Counts(
     accepted=1000,
@@ -75,3 +76,13 @@ def test_what_grows_is_seen() -> None:
     assert failed(grown(connections=1)) == ["connections are flat"]
     assert failed(grown(table_mib=0.4)) == ["tables are as large as their rows"]
     assert failed(grown(dead_rows=1000)) == ["dead rows are vacuumed"]
+
+
+def test_the_page_of_a_soak_tells_what_was_measured() -> None:
+    written = soak_page("30 minutes", GOOD, judge(SAMPLES, GOOD, []), SAMPLES)
+    assert (
+        "| accepted x fan-out = completed + dead | 1000 accepted x 2 = 1900 completed + 100 dead |" in written
+    )
+    assert "a process was killed 5 times" in written
+    assert "| 0 s | 100 MiB |" in written
+    assert f"| {SAMPLES[-1].seconds:.0f} s | 100 MiB |" in written
