@@ -147,7 +147,7 @@ class DeliveryLane:
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
         self._alone_from = deliver.alone_from_claims(settings.max_claims)
-        self._alone: int | None = None
+        self._alone: Claim | None = None
         self._quick: Counter[int] = Counter()
         self._place_free = asyncio.Event()
         self._ran_dry = asyncio.Event()
@@ -173,7 +173,7 @@ class DeliveryLane:
                 worker_id=self._worker_id,
                 lease_seconds=self._settings.lease_seconds,
                 alone_from=self._alone_from,
-                one_alone=self._alone is None,
+                one_alone=not self._sends_alone(),
             )
         )
         telemetry.note_claimed(jobs)
@@ -181,12 +181,20 @@ class DeliveryLane:
             await self._hand_back(jobs)
             return False
         for job in jobs:
-            self._held.put(Claim(job, claimed_at))
-            self._alone = job.id if job.alone else self._alone
+            claim = Claim(job, claimed_at)
+            self._held.put(claim)
+            self._alone = claim if job.alone else self._alone
         while self._begin_next(tries=len(self._held)):
             pass
         # Nothing, beside a job that is sent alone: what was found may wait for its end.
-        return bool(jobs) or self._alone is None
+        return bool(jobs) or not self._sends_alone()
+
+    def _sends_alone(self) -> bool:
+        """Whether a job is under way that has to be alone among its like; never longer than its lease."""
+        return (
+            self._alone is not None
+            and time.monotonic() < self._alone.claimed_at + self._settings.lease_seconds
+        )
 
     async def _wait_for_place(self) -> None:
         """With a backlog for some time, or until a place stays free because nothing is held any more."""
@@ -283,9 +291,9 @@ class DeliveryLane:
         if self._stopping or not self._begin_next(tries=2):
             self._ran_dry.set()
         self._place_free.set()
-        if self._somebody_had_no_room or job.id == self._alone:
+        if self._somebody_had_no_room or job.alone:
             self._wake.set()
-        if job.id == self._alone:
+        if self._alone is not None and job is self._alone.job:
             self._alone = None
         if not task.cancelled() and task.exception() is not None:
             telemetry.logger.error("delivery task failed", exc_info=task.exception())

@@ -183,7 +183,12 @@ def _trusted_queue() -> None:
 
 
 def _together() -> None:
-    _rewrite("deliver", "claim_jobs", "WHERE claim_count < %(alone_from)s", "WHERE true")
+    _rewrite(
+        "deliver",
+        "claim_jobs",
+        "claim_count >= %(alone_from)s AND worker_id IS NOT NULL AS is_suspect",
+        "false AS is_suspect",
+    )
 
 
 def _silence() -> None:
