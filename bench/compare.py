@@ -42,7 +42,7 @@ class Tuning:
     concurrency: int = 48
     connections: int = 48
     local_queue: int = 500
-    complete_delay_ms: int = 0
+    complete_delay_ms: int = 50
     pool_size: int = 10
     batch: int = 500
     client: str = "undici"
@@ -245,7 +245,7 @@ def _show_tunings(peer: Peer, jobs: int) -> None:
         start,
         *(replace(start, concurrency=number, connections=number) for number in (8, 16, 24, 96, 200)),
         *(replace(start, local_queue=size) for size in (49, 200, 1000, 2000)),
-        *(replace(start, complete_delay_ms=delay) for delay in (-1, 10, 50, 250)),
+        *(replace(start, complete_delay_ms=delay) for delay in (-1, 0, 10, 250)),
         replace(start, pool_size=4),
         replace(start, client="https"),
     ]
