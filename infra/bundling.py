@@ -22,8 +22,12 @@ import uv
 from aws_cdk import AssetHashType, BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
+from infra.elf import strip
+
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME = lambda_.Runtime.PYTHON_3_13
+
+BUILT_BY = (Path(__file__), ROOT / "infra" / "elf.py")
 
 OWN_PACKAGES = ("functions", "shared")
 OF_THE_RUNTIME = frozenset({"boto3", "botocore"})
@@ -43,6 +47,14 @@ DATA = {
     "shared.runtime.reference": "shared/runtime/reference.html",
 }
 """Files that a module reads at run time."""
+
+NEVER_RUNS = (
+    *("bin", "cffi", "pycparser", "aws_lambda_powertools/event_handler"),
+    *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.c", "**/*.h", "**/_testcapi*", "**/sboms"),
+    *("**/RECORD", "**/INSTALLER", "**/REQUESTED", "**/uv_cache.json", "**/.lock"),
+)
+"""Folders and files of packages that no handler reaches, and what differs from one build to the next, so that the
+same sources give the same bytes. A test starts every handler from nothing but its bundle."""
 
 CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
 """The authorities that sign for RDS and for RDS Proxy: Lambda's own list lacks the former."""
@@ -108,7 +120,7 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _imports_in(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from _reached(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -116,6 +128,19 @@ def _imports_in(path: Path) -> Iterator[str]:
             # `from package import module` names a module, not a thing inside of one
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from _reached(name for name in names if _is_own_module(name))
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """All but what only a type checker reads."""
+    for child in ast.iter_child_nodes(tree):
+        if (
+            isinstance(child, ast.If)
+            and isinstance(child.test, ast.Name)
+            and child.test.id == "TYPE_CHECKING"
+        ):
+            continue
+        yield child
+        yield from _nodes(child)
 
 
 def _reached(names: Iterable[str]) -> Iterator[str]:
@@ -187,11 +212,14 @@ def _install(requirements: Iterable[str], machine: Machine, folder: Path) -> Non
 
 
 def _remove_what_never_runs(folder: Path) -> None:
-    """And what differs from one build to the next, so that the same sources give the same bytes."""
-    shutil.rmtree(folder / "bin", ignore_errors=True)
-    for pattern in ("*.pyi", "*.pyx", "*.c", "RECORD", "INSTALLER", "REQUESTED", "uv_cache.json", ".lock"):
-        for path in folder.rglob(pattern):
-            path.unlink()
+    for pattern in NEVER_RUNS:
+        for path in list(folder.glob(pattern)):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    for path in folder.rglob("*.so*"):
+        strip(path)
 
 
 def _size_of(folder: Path) -> int:
@@ -202,7 +230,7 @@ def digest_of(function: str, machine: Machine) -> str:
     """Changes when anything changes that the bundle is made from; names the asset."""
     contents = contents_of(function)
     digest = hashlib.sha256(f"{machine.python} {machine.wheels} {contents.requirements}".encode())
-    for path in (ROOT / "constraints.txt", Path(__file__), CERTIFICATES, *contents.files):
+    for path in (ROOT / "constraints.txt", *BUILT_BY, CERTIFICATES, *contents.files):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -11,7 +11,8 @@ from shared.adapters.database import Role
 from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import DeliveryMessage
 from shared.runtime.dispatch import tell_orchestrator_of_results
-from shared.runtime.function import Event, Function, Invocation, check_times
+from shared.runtime.function import Event, Invocation, check_times
+from shared.runtime.sending_function import SendingFunction
 from shared.runtime.sqs_events import failures, is_sqs_batch, note_idle, read_messages
 from shared.runtime.telemetry import logger, note_attempts, note_claimed
 from shared.stages import deliver
@@ -19,7 +20,7 @@ from shared.stages.deliver import AttemptResult, ClaimedJob
 
 CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)
 
-function = Function(Role.DELIVERY)
+function = SendingFunction(Role.DELIVERY)
 WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{secrets.token_hex(4)}"
 
 
@@ -28,7 +29,7 @@ def handler(event: Event, context: Any) -> Any:
     return function.run(run, event, context)
 
 
-async def run(function: Function, invocation: Invocation) -> Any:
+async def run(function: SendingFunction, invocation: Invocation) -> Any:
     if not is_sqs_batch(invocation.event):
         return failures([])
     check_times(function.settings, invocation)
@@ -41,7 +42,7 @@ async def run(function: Function, invocation: Invocation) -> Any:
 
 
 async def _claim_and_deliver(
-    function: Function, invocation: Invocation, job_ids: set[int]
+    function: SendingFunction, invocation: Invocation, job_ids: set[int]
 ) -> tuple[set[int], set[int]]:
     """The ids of the jobs that were not ours, and of those whose message must come back.
 
@@ -59,7 +60,7 @@ async def _claim_and_deliver(
             return set(), unwritten | left
 
 
-async def _deliver(function: Function, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
+async def _deliver(function: SendingFunction, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
     """The ids of the jobs whose message must come back."""
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
@@ -67,7 +68,7 @@ async def _deliver(function: Function, invocation: Invocation, jobs: Sequence[Cl
 
 
 async def _claim(
-    function: Function, job_ids: Iterable[int], alone_from: int
+    function: SendingFunction, job_ids: Iterable[int], alone_from: int
 ) -> tuple[list[ClaimedJob], set[int]]:
     """The jobs that are ours now, and the ids of those that could not be asked for.
 
@@ -101,12 +102,12 @@ async def _claim(
     return jobs, set()
 
 
-def _could_finish(function: Function, invocation: Invocation, job: ClaimedJob) -> bool:
+def _could_finish(function: SendingFunction, invocation: Invocation, job: ClaimedJob) -> bool:
     """A POST that could outlive the function is not begun: its result could not be written."""
     return (job.timeout_seconds or function.settings.http_timeout_seconds) < invocation.seconds_left()
 
 
-async def _hand_back(function: Function, jobs: Sequence[ClaimedJob]) -> set[int]:
+async def _hand_back(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> set[int]:
     try:
         if jobs:
             await function.session.run(partial(deliver.hand_back_jobs, jobs=jobs, worker_id=WORKER_ID))
@@ -115,7 +116,7 @@ async def _hand_back(function: Function, jobs: Sequence[ClaimedJob]) -> set[int]
     return {job.id for job in jobs}
 
 
-async def _attempt_all(function: Function, jobs: Sequence[ClaimedJob]) -> set[int]:
+async def _attempt_all(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> set[int]:
     """POST side by side; write whatever has ended while the others go on."""
     timeout = function.settings.http_timeout_seconds
     pending = {
@@ -132,7 +133,7 @@ async def _attempt_all(function: Function, jobs: Sequence[ClaimedJob]) -> set[in
     return unwritten
 
 
-async def _record(function: Function, results: Sequence[AttemptResult]) -> set[int]:
+async def _record(function: SendingFunction, results: Sequence[AttemptResult]) -> set[int]:
     try:
         written = await function.session.run(
             partial(deliver.record_results, results=results, worker_id=WORKER_ID)

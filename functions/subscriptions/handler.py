@@ -1,6 +1,7 @@
 """Subscriptions: their routes behind API Gateway, the verification handshake (spec §5, §8), and by direct invocation
 the rotation of the key that seals signing secrets."""
 
+import functools
 from typing import Any
 
 from shared.adapters.database import Role
@@ -8,8 +9,19 @@ from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Event
 from shared.runtime.routes import subscriptions
 from shared.runtime.secret_actions import run_secret_action
+from shared.runtime.sending_function import SendingFunction
+from shared.runtime.services import Services
 
-function = ApiFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
+
+class SubscriptionsFunction(SendingFunction, ApiFunction):
+    """Its routes call receivers."""
+
+    @functools.cached_property
+    def services(self) -> Services:
+        return self.services_with(self.sender, self.box)
+
+
+function = SubscriptionsFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:

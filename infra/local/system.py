@@ -19,10 +19,12 @@ from shared.adapters.database import Connection, DatabaseAddress, Role, Session,
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.migrations import migrate
 from shared.adapters.queries import load_queries
-from shared.adapters.secret_box import SecretBox, generate_key, split_keys
+from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.errors import DatabaseUnavailable
+from shared.core.secrets_keys import split_keys
 from shared.core.trace import Traced
-from shared.runtime.app import ALL_ROUTES, build_app
+from shared.runtime.app import ALL_ROUTES
+from shared.runtime.asgi import build_app
 from shared.runtime.services import Services, build_services
 from shared.runtime.settings import Settings
 from shared.runtime.telemetry import measure_with

@@ -1,9 +1,9 @@
-"""What AWS keeps or makes for us: secrets from Secrets Manager, and tokens that log in to RDS (through boto3)."""
+"""What AWS keeps or makes for us: secrets from Secrets Manager, and tokens that log in to RDS (through botocore)."""
 
 import json
 from typing import Any, cast
 
-import boto3
+import botocore.session
 
 
 def read_secret(arn: str) -> str:
@@ -37,4 +37,4 @@ def rds_login_token(host: str, port: int, user: str) -> str:
 
 
 def _client(service: str) -> Any:
-    return cast(Any, boto3).client(service)
+    return cast(Any, botocore.session).get_session().create_client(service)

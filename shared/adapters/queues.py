@@ -1,4 +1,4 @@
-"""SQS through boto3: batches of ids, sent after the commit that made them true.
+"""SQS through botocore: batches of ids, sent after the commit that made them true.
 
 A send may fail: SendMessageBatch can answer 200 and still name entries that it did not take. Those are sent once more,
 and what fails then is left to the sweeps, which find the same work by SQL. So nothing here waits long for SQS either.
@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import boto3
+import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import BaseModel
@@ -71,7 +71,7 @@ def sqs_client() -> Any:
         retries={"max_attempts": 2, "mode": "standard"},
         max_pool_connections=16,
     )
-    return boto3.client("sqs", endpoint_url=endpoint, config=config)  # pyright: ignore[reportUnknownMemberType]
+    return botocore.session.get_session().create_client("sqs", endpoint_url=endpoint, config=config)
 
 
 class Queues:

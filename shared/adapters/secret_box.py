@@ -54,8 +54,3 @@ class SecretBox:
 def generate_key() -> str:
     """A new random key for a SecretBox."""
     return Fernet.generate_key().decode("ascii")
-
-
-def split_keys(text: str) -> list[str]:
-    """Keys as they are configured: separated by commas, the one that seals first."""
-    return [part.strip() for part in text.split(",") if part.strip()]

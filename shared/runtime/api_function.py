@@ -2,20 +2,23 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
 from shared.adapters.database import Role
 from shared.adapters.queues import Queues
-from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.trace import Traced
-from shared.runtime.app import build_app
+from shared.runtime.asgi import build_app
 from shared.runtime.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
-from shared.runtime.function import Event, Function, Invocation, function_secret_box
+from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.gateway import answer_gateway
 from shared.runtime.services import Services, build_services
+
+if TYPE_CHECKING:  # only the functions that call receivers load them
+    from shared.adapters.http_sender import HttpSender
+    from shared.adapters.secret_box import SecretBox
 
 
 class QueueWakes:
@@ -42,19 +45,16 @@ class ApiFunction(Function):
         self.routes = routes
 
     @functools.cached_property
-    def box(self) -> SecretBox:
-        """Only `subscriptions` may read the keys. The others get a box that nothing was ever sealed in."""
-        if self.role is Role.SUBSCRIPTIONS:
-            return function_secret_box(self.settings)
-        return SecretBox([generate_key()])
-
-    @functools.cached_property
     def services(self) -> Services:
+        return self.services_with(None, None)
+
+    def services_with(self, sender: "HttpSender | None", box: "SecretBox | None") -> Services:
+        """What the routes work with; with neither where no route calls receivers."""
         return build_services(
             self.settings,
             self.address,
-            self.sender,
-            self.box,
+            sender,
+            box,
             QueueWakes(self.queues),
             sessions=1,
             keys_role=self.role,

@@ -1,14 +1,9 @@
-"""The HTTP API as one ASGI application: behind uvicorn on one machine, behind API Gateway on AWS."""
+"""All routes of the HTTP API, as one machine serves them."""
 
-from collections.abc import Iterable
-
-from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
 from shared.runtime import openapi, reference
-from shared.runtime.http_api import EXCEPTION_HANDLERS
 from shared.runtime.routes import attempts, bulk_operations, events, operations, subscriptions
-from shared.runtime.services import Services
 
 ALL_ROUTES: tuple[BaseRoute, ...] = (
     *events.INGEST_ROUTES,
@@ -20,11 +15,3 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *openapi.ROUTES,
     *reference.ROUTES,
 )
-
-
-def build_app(services: Services, routes: Iterable[BaseRoute] = ALL_ROUTES) -> Starlette:
-    """An application with these routes. A function on AWS takes only the routes that are its own."""
-    app = Starlette(routes=list(routes), exception_handlers=EXCEPTION_HANDLERS)
-    app.router.redirect_slashes = False
-    app.state.services = services
-    return app

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from shared.adapters.database import Session
 from shared.adapters.queues import MAX_DELAY_SECONDS, Outgoing, Queue, Queues, Sent
 from shared.core.errors import QueueUnavailable
+from shared.core.event_ids import event_id_text
 from shared.core.messages import (
     CancelMessage,
     DeadTaskEvent,
@@ -21,7 +22,6 @@ from shared.core.saga import SagaStatus
 from shared.core.trace import Traced
 from shared.runtime.telemetry import logger, note_unpublished
 from shared.stages.bulk_operations import BulkStep
-from shared.stages.deliver import event_id_text
 from shared.stages.orchestrate import SagaMoved
 from shared.stages.undispatched import WaitingJob, mark_dispatched
 

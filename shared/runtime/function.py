@@ -7,13 +7,11 @@ sign of life before its first use in an invocation, because the process may have
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
-from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
+from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token
 from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.adapters.http_sender import HttpSender
 from shared.adapters.queues import Queue, Queues
-from shared.adapters.secret_box import SecretBox, split_keys
 from shared.runtime.emf import EmfMetrics
 from shared.runtime.settings import (
     MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
@@ -56,9 +54,7 @@ class Function:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._metrics = EmfMetrics()
 
-    def run(
-        self, handle: Callable[["Function", Invocation], Awaitable[Any]], event: Event, context: Any
-    ) -> Any:
+    def run(self, handle: Callable[[Self, Invocation], Awaitable[Any]], event: Event, context: Any) -> Any:
         """Run the coroutine on the loop that this process keeps, and give its answer.
 
         The loop stands still between invocations, so nothing runs while the process is frozen. After an error no
@@ -92,19 +88,6 @@ class Function:
     @functools.cached_property
     def queues(self) -> Queues:
         return Queues({Queue(name): url for name, url in self.settings.queue_urls.items()})
-
-    @functools.cached_property
-    def box(self) -> SecretBox:
-        return function_secret_box(self.settings)
-
-    @functools.cached_property
-    def sender(self) -> HttpSender:
-        ca_file = self.settings.ca_file
-        return HttpSender(
-            self.settings.address_policy,
-            connect_timeout_seconds=self.settings.http_connect_timeout_seconds,
-            ca_file=str(ca_file) if ca_file else None,
-        )
 
 
 async def _as_coroutine(answer: Awaitable[Any]) -> Any:
@@ -163,17 +146,3 @@ def _tls_options(settings: Settings) -> str:
     """The server's certificate and name are always verified, against the given bundle or the system's."""
     root = settings.database_ca_file or "system"
     return f" sslmode=verify-full sslrootcert={root}"
-
-
-def function_secret_box(settings: Settings) -> SecretBox:
-    """The keys that open signing secrets. Raises InvalidSettings when neither keys nor an ARN is set."""
-    if settings.secrets_keys:
-        return SecretBox(settings.secrets_keys)
-    if settings.secrets_key_arn is None:
-        raise InvalidSettings("HOOKSAGA_SECRETS_KEY or HOOKSAGA_SECRETS_KEY_ARN must be set")
-    return SecretBox([_padded(key) for key in split_keys(read_secret(settings.secrets_key_arn))])
-
-
-def _padded(key: str) -> str:
-    """A key that Secrets Manager made is random letters and digits: base64 without the padding at its end."""
-    return key + "=" * (-len(key) % 4)

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shared.core.errors import InvalidInput
+from shared.core.event_ids import event_id_text
 from shared.core.models import rfc3339
 from shared.core.routing import Facts
 from shared.core.saga import SagaStatus
-from shared.stages.deliver import event_id_text
 from shared.stages.explain import Decision, Place, Rank, Routing, SagaStanding
 
 Json = dict[str, Any]

@@ -9,8 +9,9 @@ from pydantic import Field, ValidationError
 
 from shared.core.errors import HooksagaError, InvalidInput
 from shared.core.models import StrictModel
-from shared.runtime.function import Function, Invocation
+from shared.runtime.function import Invocation
 from shared.runtime.http_api import problem_content
+from shared.runtime.sending_function import SendingFunction
 from shared.stages.reseal_secrets import Resealed, reseal_batch, together
 
 SECONDS_FOR_ONE_BATCH = 8.0
@@ -24,7 +25,7 @@ class ResealSecrets(StrictModel):
     dry_run: bool = False
 
 
-async def run_secret_action(function: Function, invocation: Invocation) -> dict[str, Any]:
+async def run_secret_action(function: SendingFunction, invocation: Invocation) -> dict[str, Any]:
     """The action's answer, or `{"error": problem}` for what the caller did wrong."""
     try:
         return _content(await _reseal(function, invocation, _read(invocation.event)))
@@ -41,7 +42,7 @@ def _read(event: dict[str, Any]) -> ResealSecrets:
         raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
 
 
-async def _reseal(function: Function, invocation: Invocation, action: ResealSecrets) -> Resealed:
+async def _reseal(function: SendingFunction, invocation: Invocation, action: ResealSecrets) -> Resealed:
     run = partial(reseal_batch, box=function.box, dry_run=action.dry_run)
     done = await function.session.run(partial(run, after_id=action.after))
     while done.last_id is not None and invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:

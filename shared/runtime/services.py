@@ -2,11 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from shared.adapters.database import DatabaseAddress, Role, Sessions
-from shared.adapters.http_sender import HttpSender
-from shared.adapters.secret_box import SecretBox
 from shared.core.event_input import EventDraft
 from shared.core.trace import Traced
 from shared.runtime.coalescing import Coalescer
@@ -14,6 +12,10 @@ from shared.runtime.settings import Settings
 from shared.runtime.telemetry import note_accepted
 from shared.stages.accept_events import AcceptedEvent, Answer, accept_events
 from shared.stages.api_keys import ApiKey, check_api_keys
+
+if TYPE_CHECKING:  # a function whose routes call no receiver need not load what calls one
+    from shared.adapters.http_sender import HttpSender
+    from shared.adapters.secret_box import SecretBox
 
 
 class Wakes(Protocol):
@@ -30,15 +32,18 @@ class Wakes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Belongs to one event loop. Connections are opened on first use."""
+    """Belongs to one event loop. Connections are opened on first use.
+
+    sender and box are None where no route calls receivers: those of subscriptions do.
+    """
 
     settings: Settings
     keys: Sessions
     events: Sessions
     subscriptions: Sessions
     admin: Sessions
-    sender: HttpSender
-    box: SecretBox
+    sender: "HttpSender | None"
+    box: "SecretBox | None"
     wakes: Wakes
     accept: Coalescer[EventDraft, Answer]
     accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
@@ -62,8 +67,8 @@ class Services:
 def build_services(
     settings: Settings,
     address: DatabaseAddress,
-    sender: HttpSender,
-    box: SecretBox,
+    sender: "HttpSender | None",
+    box: "SecretBox | None",
     wakes: Wakes,
     *,
     sessions: int = 2,

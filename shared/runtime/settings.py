@@ -4,15 +4,14 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
 
-from cryptography.fernet import Fernet
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from shared.adapters.database import is_conninfo
-from shared.adapters.secret_box import split_keys
 from shared.core.address_policy import AddressPolicy
 from shared.core.endpoint_health import HealthPolicy
 from shared.core.saga import RetryPolicy
+from shared.core.secrets_keys import is_key, split_keys
 
 PREFIX = "HOOKSAGA_"
 
@@ -90,12 +89,8 @@ class Settings(BaseSettings):
     @classmethod
     def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
         for key in _split(value):
-            try:
-                Fernet(key)
-            except ValueError:
-                raise ValueError(
-                    "each key is 32 bytes of URL-safe base64, several are separated by commas"
-                ) from None
+            if not is_key(key):
+                raise ValueError("each key is 32 bytes of URL-safe base64, several are separated by commas")
         return value
 
     @model_validator(mode="after")

@@ -9,11 +9,13 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 
 from shared.core.bulk import BulkStatus
 from shared.core.endpoint_health import DisabledReason, EarlyWarning
+from shared.core.event_ids import event_id_text
 from shared.core.outcomes import error_class_of
 from shared.core.saga import JobStatus, SagaStatus
 from shared.core.trace import span_id_of
@@ -30,11 +32,13 @@ from shared.runtime.metrics import Metric, Metrics, NotMeasured
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.bulk_operations import BulkStep
 from shared.stages.clean_leases import LeaseReset
-from shared.stages.deliver import AttemptResult, ClaimedJob, event_id_text
 from shared.stages.orchestrate import SagaMoved
 from shared.stages.requeue import Requeued
 from shared.stages.route_events import Routed, RoutedEvent
 from shared.stages.watch_endpoints import Watched
+
+if TYPE_CHECKING:  # who delivers nothing need not load what delivers
+    from shared.stages.deliver import AttemptResult, ClaimedJob
 
 logger = Logger(
     service="hooksaga",
@@ -75,12 +79,12 @@ def note_outbox_age(seconds: float) -> None:
     _metrics.observe(Metric.OUTBOX_AGE, [seconds])
 
 
-def note_claimed(jobs: Sequence[ClaimedJob]) -> None:
+def note_claimed(jobs: "Sequence[ClaimedJob]") -> None:
     """Jobs that this worker has now."""
     _metrics.count(Metric.JOBS_CLAIMED, len(jobs))
 
 
-def note_attempts(results: Sequence[AttemptResult], written: set[int], worker_id: str) -> None:
+def note_attempts(results: "Sequence[AttemptResult]", written: set[int], worker_id: str) -> None:
     """One line per attempt. A result that came too late says `lease_lost`, and is not counted as a delivery."""
     recorded = [result for result in results if result.job.id in written]
     failures = Counter(
@@ -95,7 +99,7 @@ def note_attempts(results: Sequence[AttemptResult], written: set[int], worker_id
     write_lines(logger, (_attempt_entry(result, result.job.id in written, worker_id) for result in results))
 
 
-def _attempt_entry(result: AttemptResult, recorded: bool, worker_id: str) -> Entry:
+def _attempt_entry(result: "AttemptResult", recorded: bool, worker_id: str) -> Entry:
     job, outcome = result.job, result.outcome
     good = recorded and result.status is JobStatus.COMPLETED
     line = AttemptLine(

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from shared.adapters.database import Connection, fetch_rows, transaction
 from shared.adapters.queries import load_queries
+from shared.core.event_ids import event_id_text
 from shared.core.operational_events import DeadDelivery, OperationalEvent, delivery_dead_lettered
 from shared.core.trace import Traced, correlation_id_of
-from shared.stages.deliver import event_id_text
 
 BATCH = 500
 

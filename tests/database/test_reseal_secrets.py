@@ -6,7 +6,8 @@ import secrets as randomness
 import pytest
 
 from shared.adapters.database import Connection, Role
-from shared.adapters.secret_box import SecretBox, UnreadableSecret, generate_key, split_keys
+from shared.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
+from shared.core.secrets_keys import split_keys
 from shared.stages import reseal_secrets
 from shared.stages.reseal_secrets import Resealed, reseal_batch, together
 from shared.stages.subscriptions import rotate_secret

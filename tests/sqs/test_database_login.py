@@ -14,7 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 from shared.adapters.aws_secrets import database_url_from_secret, read_secret
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
 from shared.core.errors import DatabaseUnavailable
-from shared.runtime.function import function_address, function_secret_box
+from shared.runtime.function import function_address
+from shared.runtime.sending_function import function_secret_box
 from shared.runtime.settings import InvalidSettings, read_settings
 from tests.sqs.conftest import new_name
 from tests.sqs.postgres_login import LoginServer

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from shared.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
 from shared.core.errors import InvalidInput, NotFound
+from shared.core.event_ids import event_id_text
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
 from shared.runtime.cursors import moment_at, read_cursor, write_cursor
@@ -29,7 +30,6 @@ from shared.runtime.http_api import (
 )
 from shared.stages import attempt_log
 from shared.stages.attempt_log import AttemptFilter, LoggedAttempt, Position, WholeAttempt
-from shared.stages.deliver import event_id_text
 from shared.stages.follow_attempts import FollowCursor, follow_attempts
 from shared.stages.subscription_stats import SubscriptionStats, subscription_stats
 

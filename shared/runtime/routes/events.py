@@ -13,6 +13,7 @@ from shared.adapters.database import Connection
 from shared.core import cloud_events
 from shared.core.attempts import masked_headers, trigger_of
 from shared.core.errors import HooksagaError, InvalidInput, NotFound
+from shared.core.event_ids import event_id_text
 from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
@@ -33,7 +34,6 @@ from shared.runtime.routing_answer import event_routing_content, read_place, rou
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.attempt_log import sent_headers
-from shared.stages.deliver import event_id_text
 from shared.stages.explain import Routing, explain_event
 from shared.stages.inspect import EventView, SagaView
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shared.core.errors import Conflict, InvalidInput, NotFound
+from shared.core.event_ids import event_id_text
 from shared.core.models import RequeueFilter, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
@@ -28,7 +29,6 @@ from shared.runtime.http_api import (
 )
 from shared.runtime.telemetry import note_requeued
 from shared.stages import inspect, requeue
-from shared.stages.deliver import event_id_text
 from shared.stages.inspect import DeadLetterView
 from shared.stages.requeue import DeadLetterFilter
 

@@ -8,6 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from shared.adapters.http_sender import HttpSender
+from shared.adapters.secret_box import SecretBox
 from shared.core.errors import NotFound
 from shared.core.event_input import check_tenant
 from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
@@ -24,6 +26,7 @@ from shared.runtime.http_api import (
     services_of,
 )
 from shared.runtime.routes import subscription_health
+from shared.runtime.services import Services
 from shared.stages import subscriptions, verify_subscription
 from shared.stages.subscriptions import Subscription
 
@@ -44,7 +47,7 @@ async def create(request: Request) -> Response:
             new,
             tenant_id=tenant_id,
             callback_url=callback_url,
-            sealed_secret=services.box.seal(secret),
+            sealed_secret=_box(services).seal(secret),
         )
     )
     return json_response({**_shown(created), "secret": secret}, 201)
@@ -116,7 +119,7 @@ async def rotate_secret(request: Request) -> Response:
             connection,
             subscription_id,
             tenant_id=caller.tenant_id,
-            sealed_secret=services.box.seal(secret),
+            sealed_secret=_box(services).seal(secret),
             overlap_seconds=asked.overlap_seconds,
         )
     )
@@ -133,11 +136,21 @@ async def verify(request: Request) -> Response:
     sealed = await services.subscriptions.run(
         lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
     )
-    url = await verify_subscription.challenge(services.sender, services.box, subscription, sealed)
+    url = await verify_subscription.challenge(_sender(services), _box(services), subscription, sealed)
     verified = await services.subscriptions.run(
         lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
     )
     return json_response(_shown(verified))
+
+
+def _box(services: Services) -> SecretBox:
+    assert services.box is not None, "who has these routes has the keys"
+    return services.box
+
+
+def _sender(services: Services) -> HttpSender:
+    assert services.sender is not None, "who has these routes calls receivers"
+    return services.sender
 
 
 async def _caller(request: Request) -> Caller:

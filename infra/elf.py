@@ -1,0 +1,46 @@
+"""Shared libraries without what only debuggers read, whatever machine they are for."""
+
+import shutil
+import struct
+from pathlib import Path
+
+MAGIC = b"\x7fELF\x02\x01"
+"""A 64-bit, little-endian ELF file: x86-64 and AArch64."""
+
+_PROGRAM_TABLE_OFFSET, _SECTION_TABLE_OFFSET = 0x20, 0x28
+_PROGRAM_ENTRIES = struct.Struct("<HH")
+_PROGRAM_ENTRIES_OFFSET, _SECTION_ENTRIES_OFFSET = 0x36, 0x3C
+_NUMBER = struct.Struct("<Q")
+
+
+def strip(path: Path) -> int:
+    """Cut off what no segment holds (sections of debuggers and linkers) and return how many bytes that were.
+
+    A loader maps segments and reads no sections. They are written at the end of a file, after all segments, by
+    every linker in use; where they are not, less is cut off. Another kind of file is left as it is.
+    """
+    content = bytearray(path.read_bytes())
+    if not content.startswith(MAGIC):
+        return 0
+    end = max(_segment_ends(content))
+    _NUMBER.pack_into(content, _SECTION_TABLE_OFFSET, 0)
+    content[_SECTION_ENTRIES_OFFSET : _SECTION_ENTRIES_OFFSET + 4] = bytes(
+        4
+    )  # how many, and which has the names
+    _replace(path, content[:end])
+    return len(content) - end
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """By a file of its own: an installer may have hard-linked this one to its cache and to other installations."""
+    draft = path.with_name(f"{path.name}.stripped")
+    draft.write_bytes(content)
+    shutil.copymode(path, draft)
+    draft.replace(path)
+
+
+def _segment_ends(content: bytearray) -> list[int]:
+    (table,) = _NUMBER.unpack_from(content, _PROGRAM_TABLE_OFFSET)
+    size, count = _PROGRAM_ENTRIES.unpack_from(content, _PROGRAM_ENTRIES_OFFSET)
+    starts = (table + number * size for number in range(count))
+    return [table + size * count, *(sum(struct.unpack_from("<Q16xQ", content, at + 8)) for at in starts)]

@@ -1,0 +1,19 @@
+"""The keys that seal subscription secrets, as text: what is one, and how several are written. Nothing is opened here,
+so that settings can be checked where no secret is ever opened."""
+
+from base64 import urlsafe_b64decode
+
+KEY_BYTES = 32
+
+
+def split_keys(text: str) -> list[str]:
+    """Keys as they are configured: separated by commas, the one that seals first."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def is_key(text: str) -> bool:
+    """Whether Fernet takes it: 32 bytes of URL-safe base64."""
+    try:
+        return len(urlsafe_b64decode(text)) == KEY_BYTES
+    except ValueError:
+        return False
