@@ -88,6 +88,7 @@ class Spent:
 class Pipeline:
     """Functions that were imported, and the messages between them."""
 
+    folder: Path
     database_url: str
     api_key: str
     kept: KeptMessages
@@ -154,7 +155,7 @@ def running_pipeline(fan_out: int = 1) -> Generator[Pipeline]:
             }
             migrate(DatabaseAddress(url))
             api_key = _prepare(url, key, f"{receiver.recv()}/ok", fan_out)
-            with closing(Pipeline(url, api_key, KeptMessages())) as pipeline:
+            with closing(Pipeline(folder, url, api_key, KeptMessages())) as pipeline:
                 yield pipeline
         finally:
             server.stop()

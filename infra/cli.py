@@ -8,6 +8,7 @@ from infra.commands import (
     attempts,
     bench,
     bulk,
+    cost,
     database,
     dead_letters,
     doctor,
@@ -57,6 +58,7 @@ app.command(rich_help_panel=OPERATE)(prune.prune)
 app.add_typer(keys.app, name="keys", rich_help_panel=OPERATE)
 app.add_typer(secrets.app, name="secrets", rich_help_panel=OPERATE)
 app.command(rich_help_panel=OPERATE)(doctor.doctor)
+app.command(rich_help_panel=OPERATE)(cost.cost)
 
 
 def _show_version(wanted: bool) -> None:

@@ -31,7 +31,7 @@ def strip(path: Path) -> int:
     return len(content) - end
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: Path, content: bytearray) -> None:
     """By a file of its own: an installer may have hard-linked this one to its cache and to other installations."""
     draft = path.with_name(f"{path.name}.stripped")
     draft.write_bytes(content)

@@ -1,0 +1,31 @@
+"""`hooksaga cost`, which asks nobody."""
+
+import json
+
+from tests.cli.conftest import runner_with
+
+
+def test_each_load_is_a_column() -> None:
+    done = runner_with({})("cost", "--events-per-month", "0", "--events-per-month", "1e6", "--fan-out", "3")
+    assert done.exit_code == 0
+    head, _, *rows = done.stdout.splitlines()
+    assert [cell.strip() for cell in head.strip("|").split("|")][1:] == ["idle", "1 M x 3, 2% fail"]
+    assert {row.count("|") for row in rows} == {4}
+    assert "check before you rely on them" in done.stderr
+
+
+def test_a_machine_gets_every_line_and_the_total() -> None:
+    done = runner_with({})(
+        "cost", "--env", "prod", "--events-per-month", "1e6", "--failure-rate", "0.5", "--json"
+    )
+    (answer,) = json.loads(done.stdout)
+    dollars = answer["dollars_per_month"]
+    assert (answer["events"], answer["failure_rate"]) == (1e6, 0.5)
+    total = dollars.pop("total")
+    assert abs(sum(dollars.values()) - total) < 0.1
+
+
+def test_an_unknown_environment_is_a_wrong_use() -> None:
+    done = runner_with({})("cost", "--env", "nowhere")
+    assert done.exit_code == 2
+    assert "nowhere" in done.stderr
