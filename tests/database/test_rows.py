@@ -1,6 +1,7 @@
 """Rows of an answer as objects: each value in the field that has its column's name, in whatever order they come."""
 
 from dataclasses import dataclass
+from typing import LiteralString
 
 import msgspec
 import pytest
@@ -35,7 +36,7 @@ def connection(seed: Seed) -> Connection:
     ],
 )
 async def test_a_value_goes_where_its_column_is_named(
-    connection: Connection, row: type[Pair], query: str, left: int, right: str
+    connection: Connection, row: type[Pair], query: LiteralString, left: int, right: str
 ) -> None:
     assert await fetch_rows(connection, query, {}, row) == [row(left, right)]
     assert await fetch_row(connection, query, {}, row) == row(left, right)
@@ -47,7 +48,7 @@ async def test_a_value_goes_where_its_column_is_named(
     ["SELECT 1 AS left, 2 AS other", "SELECT 'a' AS right", "SELECT 1 AS left, 'a' AS right, 2 AS more"],
 )
 async def test_a_column_without_a_field_or_a_field_without_its_column_is_an_error(
-    connection: Connection, row: type[Pair], query: str
+    connection: Connection, row: type[Pair], query: LiteralString
 ) -> None:
     with pytest.raises(TypeError):
         await fetch_rows(connection, query, {}, row)
