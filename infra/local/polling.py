@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from infra.local.delivery_lane import GATHER_SECONDS, MANY, DeliveryLane, ResultWriter
+from infra.local.delivery_lane import DeliveryLane
+from infra.local.result_writer import GATHER_SECONDS, MANY, ResultWriter
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
