@@ -29,10 +29,10 @@ from infra.local.bench_place import own_folder, running_system
 from infra.local.bench_processes import Arrivals, Posted, Posting, child, post, receive
 from infra.local.system import LocalSystem
 from shared.adapters.database import Role, Session
+from shared.core.event_ids import event_id_text
 from shared.core.event_input import EventDraft
 from shared.stages import inspect
 from shared.stages.accept_events import AcceptedEvent, accept_events
-from shared.stages.deliver import event_id_text
 from shared.stages.inspect import Stats
 from shared.stages.verify_subscription import mark_verified
 

@@ -20,6 +20,7 @@ from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
 from shared.core.errors import RowRefused
+from shared.core.event_ids import event_id_text
 from shared.core.outcomes import ErrorCode
 from shared.core.product import USER_AGENT
 from shared.core.saga import JobStatus
@@ -207,11 +208,6 @@ def build_request(
 
 
 _signing_key = lru_cache(10_000)(decode_secret)
-
-
-def event_id_text(webhook_id: UUID) -> str:
-    """`evt_` and 32 hex digits: the only form of an event's id outside the database."""
-    return f"evt_{webhook_id.hex}"
 
 
 def _own_headers(stored: str) -> dict[str, str]:

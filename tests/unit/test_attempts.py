@@ -7,8 +7,9 @@ import pytest
 
 from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
+from shared.core.event_ids import event_id_text
 from shared.core.signing import encode_secret
-from shared.stages.deliver import ClaimedJob, build_request, event_id_text
+from shared.stages.deliver import ClaimedJob, build_request
 
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
