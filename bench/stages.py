@@ -1,0 +1,191 @@
+"""Where the time of one delivery goes: processor time of each stage, of this process and of PostgreSQL, without HTTP.
+
+    .venv/bin/python -m bench.stages [--deliveries 20000] [--batch 100] [--without guards|foreign-keys]
+
+Each stage runs alone over all deliveries, in batches as polling mode makes them behind a backlog, on an empty database
+with the settings of `hooksaga up`. Processor time hardly depends on what else the machine does. `--without` switches
+the guards of sagas and jobs off, or the checks of their foreign keys, to see what they cost.
+"""
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+
+from infra.local import event_loop
+from infra.local.bench import EVENT_TYPE, make_payload
+from infra.local.bench_place import own_folder
+from infra.local.postgres import EmbeddedPostgres
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.adapters.http_sender import SendOutcome
+from shared.adapters.migrations import migrate
+from shared.core.event_input import EventDraft
+from shared.core.saga import RetryPolicy
+from shared.runtime import telemetry
+from shared.runtime.settings import read_settings
+from shared.stages import deliver, orchestrate, route_events
+from shared.stages.accept_events import accept_events
+from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
+
+WORKER = "bench"
+PAYLOAD_BYTES = 600
+ACCEPTED_AT_ONCE = 500
+ANSWER = SendOutcome(200, None, "ok", False, None, "127.0.0.1", 5)
+SUBSCRIBE = """
+INSERT INTO subscriptions (event_type, callback_url, active, verified)
+VALUES (%s, 'https://bench.example/', true, true)"""
+KEY = "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions"
+OPEN_WORK = ("webhook_delivery_sagas", "webhook_delivery_jobs")
+WITHOUT = {"guards": "USER", "foreign-keys": "ALL"}
+
+Stage = Callable[[], Awaitable[int]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--deliveries", type=int, default=20_000)
+    parser.add_argument("--batch", type=int, default=100, help="jobs that a claim or a result statement has")
+    parser.add_argument("--without", choices=sorted(WITHOUT), help="what to switch off")
+    options = parser.parse_args()
+    telemetry.logger.setLevel("CRITICAL")
+    event_loop.run(_measure(options.deliveries, options.batch, options.without))
+
+
+async def _measure(deliveries: int, batch: int, without: str | None) -> None:
+    async with own_folder(read_settings().data_dir) as folder:
+        server = EmbeddedPostgres(folder)
+        address = DatabaseAddress(await asyncio.to_thread(server.start), prepare=True)
+        await asyncio.to_thread(migrate, address)
+        chain = _Chain(address, deliveries, batch)
+        await chain.prepare(without)
+        print(f"{'stage':8} {'Python':>10} {'PostgreSQL':>12}   microseconds of a processor per delivery")
+        totals = [0.0, 0.0]
+        for name, stage in chain.stages().items():
+            before = (time.process_time(), _postgres_seconds(folder))
+            await stage()
+            python, postgres = time.process_time() - before[0], _postgres_seconds(folder) - before[1]
+            totals = [totals[0] + python, totals[1] + postgres]
+            _show(name, python, postgres, deliveries)
+        _show("all", totals[0], totals[1], deliveries)
+        await chain.close()
+
+
+def _show(name: str, python: float, postgres: float, deliveries: int) -> None:
+    print(f"{name:8} {1e6 * python / deliveries:10.1f} {1e6 * postgres / deliveries:12.1f}", flush=True)
+
+
+def _postgres_seconds(folder: Path) -> float:
+    """Of all server processes that work in the folder; those of a Session live as long as the measurement."""
+    seconds = 0.0
+    for process in psutil.process_iter(["name"]):
+        try:
+            if process.info["name"] == "postgres" and process.cwd() == os.fspath(folder.resolve() / "postgres"):
+                times = process.cpu_times()
+                seconds += times.user + times.system
+        except psutil.Error:
+            continue
+    return seconds
+
+
+class _Chain:
+    """The stages of `deliveries` events that go to one subscription, one stage after the other."""
+
+    def __init__(self, address: DatabaseAddress, deliveries: int, batch: int) -> None:
+        roles = (Role.OWNER, Role.INGEST, Role.ROUTER, Role.ORCHESTRATOR, Role.DELIVERY)
+        self._sessions = {role: Session(address, role) for role in roles}
+        self._batch = batch
+        self._jobs: list[ClaimedJob] = []
+        self._drafts = [
+            EventDraft(EVENT_TYPE, make_payload(number, PAYLOAD_BYTES)) for number in range(deliveries)
+        ]
+
+    async def prepare(self, without: str | None) -> None:
+        owner = self._sessions[Role.OWNER]
+        await owner.run(lambda connection: connection.execute(SUBSCRIBE, [EVENT_TYPE]))
+        await owner.run(lambda connection: connection.execute(KEY))
+        for table in OPEN_WORK if without else ():
+            switch_off = f"ALTER TABLE {table} DISABLE TRIGGER {WITHOUT[without or '']}".encode()
+            await owner.run(lambda connection, sql=switch_off: connection.execute(sql))
+        for session in self._sessions.values():  # connected before it counts
+            await session.run(lambda connection: connection.execute("SELECT 1"))
+
+    def stages(self) -> dict[str, Stage]:
+        return {
+            "accept": self._accept,
+            "route": self._route,
+            "start": self._start,
+            "claim": self._claim,
+            "record": self._record,
+            "apply": self._apply,
+        }
+
+    async def _accept(self) -> int:
+        for first in range(0, len(self._drafts), ACCEPTED_AT_ONCE):
+            batch = self._drafts[first : first + ACCEPTED_AT_ONCE]
+            await self._sessions[Role.INGEST].run(
+                lambda connection, batch=batch: accept_events(connection, batch)
+            )
+        return len(self._drafts)
+
+    async def _route(self) -> int:
+        routed = 0
+        while (done := await self._sessions[Role.ROUTER].run(route_events.route_events)).events:
+            telemetry.note_routed(done)
+            routed += len(done.events)
+        return routed
+
+    async def _start(self) -> int:
+        started, policy = 0, RetryPolicy()
+        while moves := await self._sessions[Role.ORCHESTRATOR].run(
+            lambda connection: orchestrate.start_first_attempts(connection, policy)
+        ):
+            telemetry.note_moves(moves)
+            started += len(moves)
+        return started
+
+    async def _claim(self) -> int:
+        session = self._sessions[Role.DELIVERY]
+        while waiting := await session.run(
+            lambda connection: deliver.find_waiting_jobs(
+                connection, Lane.FIRST, default_room=self._batch, busy={}
+            )
+        ):
+            ids = [job_id for row in waiting for job_id in row.ids or []]
+            self._jobs += await session.run(
+                lambda connection, ids=ids: deliver.claim_jobs(
+                    connection, ids, worker_id=WORKER, lease_seconds=900
+                )
+            )
+        return len(self._jobs)
+
+    async def _record(self) -> int:
+        for first in range(0, len(self._jobs), self._batch):
+            results = [AttemptResult(job, ANSWER, "") for job in self._jobs[first : first + self._batch]]
+            written = await self._sessions[Role.DELIVERY].run(
+                lambda connection, results=results: deliver.record_results(
+                    connection, results, worker_id=WORKER
+                )
+            )
+            telemetry.note_attempts(results, written, WORKER)
+        return len(self._jobs)
+
+    async def _apply(self) -> int:
+        applied, policy = 0, RetryPolicy()
+        while moves := await self._sessions[Role.ORCHESTRATOR].run(
+            lambda connection: orchestrate.apply_results(connection, policy, limit=self._batch)
+        ):
+            telemetry.note_moves(moves)
+            applied += len(moves)
+        return applied
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+
+
+if __name__ == "__main__":
+    main()
