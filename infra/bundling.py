@@ -44,6 +44,8 @@ REQUIREMENTS = {
 DATA = {
     "shared.adapters.migrations": "sql/migrations/*.sql",
     "shared.adapters.queries": "sql/queries/*.sql",
+    "shared.runtime.console.assets": "shared/runtime/console/assets/*",
+    "shared.runtime.console.pages": "shared/runtime/console/templates/*.html",
     "shared.runtime.reference": "shared/runtime/reference.html",
 }
 """Files that a module reads at run time."""

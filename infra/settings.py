@@ -89,6 +89,7 @@ class Environment:
     ingest: FunctionLimits = FunctionLimits(timeout_seconds=15, concurrency=10, connections=2)
     subscriptions: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=2)
     admin: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=3)
+    console: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=2, connections=4)
     router: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     orchestrator: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     delivery: FunctionLimits = DELIVERY_LIMITS
@@ -144,6 +145,7 @@ class Environment:
             "ingest",
             "subscriptions",
             "admin",
+            "console",
             "router",
             "orchestrator",
             "delivery",
@@ -180,7 +182,7 @@ def _times_out_of_order(env: Environment) -> Iterator[str]:
     yield from _unless_below(
         "visibility timeout of delivery", visibility, "redispatch_seconds", env.redispatch_seconds
     )
-    for name in ("ingest", "subscriptions", "admin"):
+    for name in ("ingest", "subscriptions", "admin", "console"):
         timeout = env.functions[name].timeout_seconds
         yield from _unless_below(
             f"{name}'s timeout", timeout, "the gateway's timeout", GATEWAY_TIMEOUT_SECONDS

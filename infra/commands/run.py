@@ -76,7 +76,7 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
         url = await system.start()
     except OSError as error:
         raise _port_error(error, port) from error
-    _greet(settings, system, url)
+    _greet(settings, system, url, await system.console_link(url))
     ended = asyncio.create_task(system.wait())
     told = asyncio.create_task(stop.wait())
     await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
@@ -94,8 +94,10 @@ def _port_error(error: OSError, port: int) -> Exception:
     return WrongUse(f"port {port} on 127.0.0.1 {reason}; choose another with --port (0 takes a free one)")
 
 
-def _greet(settings: "Settings", system: "LocalSystem", url: str) -> None:
+def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) -> None:
     say(f"hooksaga is ready at {url}")
+    say(f"  console   {console}")
+    say("            (this link works once, within an hour; later, sign in there with the API key)")
     say(f"  API key   {_where_the_key_is(settings, system)}")
     say("  to stop   Ctrl-C, or SIGTERM")
     say("next, in another terminal:")
@@ -152,8 +154,12 @@ def _demo_console() -> Any:
     return Console(highlight=False, emoji=False)
 
 
-async def _keep_running(url: str, key: str) -> None:
-    say("Everything goes on running until Ctrl-C. To look around, in another terminal:")
+async def _keep_running(url: str, key: str, console: str) -> None:
+    say(
+        "Everything goes on running until Ctrl-C. To see these deliveries in a browser (the link works once):"
+    )
+    say(f"  {console}")
+    say("To look around in another terminal:")
     say(f"  export HOOKSAGA_API_URL={url}")
     say(f"  export HOOKSAGA_API_KEY={key}")
     say("  hooksaga dead-letters list")

@@ -47,9 +47,10 @@ class FunctionSet(Construct):
             limits=self._env.functions[name],
             place=places.of(calls_receivers=design.calls_receivers) if places else None,
             environment=self._environment(design),
-            reserve=bool(design.routes) and self._env.reserve_api_concurrency,
+            reserve=design.answers_http and self._env.reserve_api_concurrency,
         )
-        self._database.allow_login(function.role, design.role)
+        for role in design.roles:
+            self._database.allow_login(function.role, role)
         if design.opens_secrets:
             self._secrets_key.allow_reading(function.role)
         for queue in design.sends:

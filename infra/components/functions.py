@@ -23,6 +23,20 @@ class FunctionDesign:
     ticks: bool = False
     opens_secrets: bool = False
     calls_receivers: bool = False
+    also: Sequence[Role] = ()
+    """Roles that it logs in as beside its own."""
+    pages: Sequence[str] = ()
+    """Paths that it answers with everything below them, whatever the method."""
+
+    @property
+    def answers_http(self) -> bool:
+        """Whether the gateway sends it anything."""
+        return bool(self.routes or self.pages)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """All that it logs in as."""
+        return (self.role, *self.also)
 
 
 DESIGNS = {
@@ -51,6 +65,15 @@ DESIGNS = {
         sends=(Queue.ORCHESTRATION,),
         routes=admin.routes,
         ticks=True,
+    ),
+    # What a page does is what the API does, so it needs what the API's three functions need, but no more.
+    "console": FunctionDesign(
+        Role.ADMIN,
+        sends=(Queue.ROUTING, Queue.ORCHESTRATION),
+        opens_secrets=True,
+        calls_receivers=True,
+        also=(Role.SUBSCRIPTIONS, Role.INGEST),
+        pages=("/console", "/portal"),
     ),
 }
 """All but migrate, which is no part of the flow: see components.migration."""

@@ -22,6 +22,8 @@ from infra.settings import Environment
 STAGE = "api"
 """In the URL before every path, unless there is a domain of your own."""
 
+PAGE_METHODS = ("GET", "POST")
+
 TLS_POLICY = "SecurityPolicy_TLS13_1_2_PQ_2025_09"
 
 
@@ -39,6 +41,8 @@ class RestApi(Construct):
             for route in design.routes:
                 assert isinstance(route, Route)
                 self._add(route, functions[function_name])
+            for path in design.pages:
+                self._add_pages(path, functions[function_name])
         for kind in CODES:
             self._answer(kind)
 
@@ -110,6 +114,14 @@ class RestApi(Construct):
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
         for method in sorted((route.methods or set()) - {"HEAD"}):
             resource.add_method(method, integration)
+
+    def _add_pages(self, path: str, function: LeastFunction) -> None:
+        """The path and all below it: pages tell each other apart by themselves."""
+        integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
+        for below in (path, f"{path}/{{proxy+}}"):
+            resource = self.api.root.resource_for_path(below)
+            for method in PAGE_METHODS:
+                resource.add_method(method, integration)
 
     def _answer(self, kind: str) -> None:
         """$context.requestId is the one that the functions log."""

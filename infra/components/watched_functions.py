@@ -14,7 +14,7 @@ def watch_functions(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> l
     for name, function in functions.items():
         errors = function.function.metric_errors(period=FIVE_MINUTES)
         alarms.add("function-errors", name, errors, Limit(3))
-        if DESIGNS[name].routes:
+        if DESIGNS[name].answers_http:
             throttles = function.function.metric_throttles(period=FIVE_MINUTES)
             alarms.add("function-throttled", name, throttles, Limit(1, periods=2))
         if DESIGNS[name].ticks:

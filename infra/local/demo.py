@@ -83,12 +83,13 @@ async def run_demo(
     data_dir: Path,
     console: Console,
     *,
-    keep: Callable[[str, str], Awaitable[None]] | None = None,
+    keep: Callable[[str, str, str], Awaitable[None]] | None = None,
     make_system: SystemFactory = LocalSystem,
 ) -> bool:
     """Run the whole story in a data folder of its own, which is emptied first. True when all ended as it should.
 
-    keep, when given, is awaited with the API's URL and key at the end, and the system stays up until it is done.
+    keep, when given, is awaited with the API's URL and key, and a link into the console, at the end, and the system
+    stays up until it is done.
     """
     folder = data_dir / "demo"
     await asyncio.to_thread(_start_fresh, folder)
@@ -106,7 +107,7 @@ async def run_demo(
         story = _Story(system, ApiClient(url, system.api_key), receiver, subscribers, console)
         verdict = await story.tell()
         if keep:
-            await keep(url, system.api_key)
+            await keep(url, system.api_key, await system.console_link(url))
         return verdict
 
 

@@ -25,10 +25,12 @@ from shared.core.secrets_keys import split_keys
 from shared.core.trace import Traced
 from shared.runtime.app import ALL_ROUTES
 from shared.runtime.asgi import build_app
+from shared.runtime.console.routes import ROUTES as CONSOLE_ROUTES
 from shared.runtime.services import Services, build_services
 from shared.runtime.settings import Settings
 from shared.runtime.telemetry import measure_with
-from shared.stages.api_keys import create_api_key, generate_api_key
+from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
+from shared.stages.console_sign_ins import create_sign_in
 
 HOST = "127.0.0.1"
 LOCAL_KEY_NAME = "local"
@@ -162,6 +164,17 @@ class LocalSystem:
         if self._embedded and not await is_in_use(self.address):
             await asyncio.to_thread(self._embedded.stop)
 
+    async def console_link(self, url: str) -> str:
+        """The address of the console, which signs the first browser in that opens it."""
+        session = Session(self.address, Role.ADMIN)
+        try:
+            token = await session.run(
+                lambda connection: create_sign_in(connection, hash_api_key(self.api_key))
+            )
+        finally:
+            await session.close()
+        return f"{url}/console/sign-in?token={token}"
+
     async def _ensure_api_key(self) -> None:
         given = self._settings.api_key
         path = self._settings.data_dir / "api_key"
@@ -220,7 +233,7 @@ def _listen(port: int) -> socket.socket:
 
 def _uvicorn_config(services: Services, metrics: MetricsPage) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(services, [*ALL_ROUTES, metrics.route]),
+        build_app(services, [*ALL_ROUTES, *CONSOLE_ROUTES, metrics.route]),
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -3,10 +3,13 @@
 Several keys make a rotation: the first encrypts, all of them decrypt.
 """
 
+import base64
 from collections.abc import Sequence
 from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
 class UnreadableSecret(Exception):
@@ -19,9 +22,14 @@ class SecretBox:
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
             raise ValueError("at least one key is needed")
+        self._keys = tuple(keys)
         self._fernet = MultiFernet([Fernet(key) for key in keys])
         self._first = Fernet(keys[0])
         self._open_cached = lru_cache(maxsize=10_000)(self._open)
+
+    def for_purpose(self, purpose: str) -> "SecretBox":
+        """A box for something else, whose keys are derived from these (HKDF): neither opens what the other sealed."""
+        return SecretBox([_derived(key, purpose) for key in self._keys])
 
     def seal(self, secret: str) -> str:
         """Ciphertext under the first key, as ASCII text."""
@@ -54,3 +62,8 @@ class SecretBox:
 def generate_key() -> str:
     """A new random key for a SecretBox."""
     return Fernet.generate_key().decode("ascii")
+
+
+def _derived(key: str, purpose: str) -> str:
+    kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=f"hooksaga:{purpose}".encode())
+    return base64.urlsafe_b64encode(kdf.derive(base64.urlsafe_b64decode(key))).decode("ascii")

@@ -69,15 +69,20 @@ def services_of(request: Request) -> Services:
 
 async def authorize(request: Request, *scopes: str) -> Caller:
     """The caller behind the bearer key, which must have one of the scopes. Raises Unauthorized or Forbidden."""
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not key.strip():
-        raise Unauthorized("a key is needed: Authorization: Bearer hs_…")
-    found = await services_of(request).check_key.submit(hash_api_key(key.strip()))
+    found = await services_of(request).check_key.submit(hash_api_key(bearer_of(request)))
     if found is None:
         raise Unauthorized("this key is not valid")
     if not set(scopes) & set(found.scopes):
         raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
     return Caller(found.tenant_id, found.id)
+
+
+def bearer_of(request: Request) -> str:
+    """The key as it was sent. Raises Unauthorized without one."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise Unauthorized("a key is needed: Authorization: Bearer hs_…")
+    return key.strip()
 
 
 def media_type_of(request: Request) -> str:
@@ -128,10 +133,11 @@ async def read_model(request: Request, model: type[Model], *, empty: bytes | Non
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        raise _invalid_field(error) from None
+        raise invalid_field(error) from None
 
 
-def _invalid_field(error: ValidationError) -> InvalidInput:
+def invalid_field(error: ValidationError) -> InvalidInput:
+    """The first rule that the input breaks."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")

@@ -22,6 +22,7 @@ from shared.core.models import (
     SecretRotation,
     SubscriptionChange,
 )
+from shared.core.portal_links import NewPortalLink
 from shared.core.product import VERSION
 from shared.runtime import openapi_attempts
 from shared.runtime import openapi_schemas as schemas
@@ -168,6 +169,16 @@ _OPERATIONS = (
         {"200": "EndpointHealth"},
         "404",
         parameters=("id",),
+    ),
+    _Operation(
+        "post",
+        "/v1/portal-links",
+        "Make a link to one tenant's own pages",
+        ("subscriptions:write",),
+        {"201": "PortalLink"},
+        _BODY,
+        "NewPortalLink",
+        body_is_optional=True,
     ),
     _Operation(
         "get",
@@ -410,6 +421,7 @@ def _model_schemas() -> Json:
         NewSubscription,
         SubscriptionChange,
         SecretRotation,
+        NewPortalLink,
         RequeueFilter,
         NewBulkOperation,
         BulkChange,

@@ -177,6 +177,18 @@ EXAMPLES: Json = {
     "SubscriptionWithSecret": {**_SUBSCRIPTION, "secret": _SECRET},
     "ChangedSubscription": {**_SUBSCRIPTION, "missed": _MISSED},
     "Missed": _MISSED,
+    "NewPortalLink": {
+        "tenant_id": "acme",
+        "minutes": 10,
+        "name": "Acme webhooks",
+        "colour": "#0b5cad",
+        "embed_origin": "https://app.acme.example",
+    },
+    "PortalLink": {
+        "url": "https://hooks.example.com/portal/enter?token=gAAAAA",
+        "tenant_id": "acme",
+        "expires_at": "2026-03-14T09:36:53.000000Z",
+    },
     "EndpointHealth": {
         "subscription_id": 7,
         "consecutive_failures": 31,

@@ -212,6 +212,9 @@ SCHEMAS: Json = {
     "Missed": record(_MISSED),
     "EndpointHealth": record(_ENDPOINT_HEALTH),
     "SubscriptionList": listed("Subscription"),
+    "PortalLink": record(
+        {"url": {"type": "string", "pattern": "^https?://"}, "tenant_id": NAME, "expires_at": TIME}
+    ),
     "DeadLetter": record(_DEAD_LETTER),
     "DeadLetterWithPayload": record({**_DEAD_LETTER, "payload_snapshot": ANY_JSON}),
     "DeadLetterList": listed("DeadLetter"),

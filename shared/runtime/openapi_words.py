@@ -15,6 +15,7 @@ GROUPS = {
     "attempts": "The log of every POST: when it was made, why, and what came of it.",
     "bulk-operations": "Requeues of many dead letters, and backfills of older events, which go on by themselves at a "
     "steady rate, through crashes and restarts, and never flood an endpoint.",
+    "portal-links": "A signed link opens one tenant's own subscriptions and deliveries as pages, for your own users.",
     "sagas": "A saga is one event on its way to one subscription.",
     "service": "How the system does, and what describes it.",
 }
@@ -41,6 +42,8 @@ OPERATIONS = {
     "address that is verified already is not asked again.",
     "get /v1/subscriptions/{id}/health": "The failures since the last success, as far as they are counted, a minute "
     "behind. An endpoint that answers 410, or only fails for days, has its subscription switched off.",
+    "post /v1/portal-links": "For your own signed-in users: make a new one each time. Its pages can do what this key "
+    "can, for this tenant only, and end when the key is revoked.",
     "post /v1/dead-letters/requeue": "The oldest first. Every field that is given must match; `dry_run` only counts.",
     "post /v1/dead-letters/{id}/requeue": "Repeating the call answers the same saga: nothing is sent twice for it.",
     "post /v1/bulk-operations": "Each match gets one new saga, `rate_per_second` of them, until all have one. An equal "
@@ -87,6 +90,7 @@ FIELDS = {
     "bulk_operation_id": "The bulk operation that started the saga; `null` for all others.",
     "callback_url": "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters.",
     "claim_count": "How often a worker took it.",
+    "colour": "Of the pages' head, as `#rrggbb`.",
     "completed": "Attempts that ended well.",
     "code": "The error's stable word. Programs compare this.",
     "created": "Whether this call started it; if not, an equal one did before.",
@@ -109,9 +113,11 @@ FIELDS = {
     "duplicate": "Whether the idempotency key was used before: then this is the first answer.",
     "duration_ms": "How long the request took.",
     "eligible_since": "Events accepted since then are delivered to it; `null` while it is inactive or not verified.",
+    "embed_origin": "The one origin whose pages may show these in a frame, such as `https://app.example.com`.",
     "error_code": "The word for how the attempt failed; `null` when it did not.",
     "event_id": "The event that was to be delivered.",
     "event_type": "Matched exactly: 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.",
+    "expires_at": "When it opens nothing any more. Pages that were opened before go on for an hour.",
     "failed": "Attempts that failed.",
     "failed_after": "Not before this time.",
     "failed_at": "When the last attempt failed.",
@@ -139,10 +145,13 @@ FIELDS = {
     "leased_at": "When a worker took it.",
     "limit": "Requeue at most so many, the oldest first.",
     "matched": "Dead letters that match and were not requeued before.",
+    "logo_url": "A picture for the pages' head, `https://`.",
     "max_attempts": "The limit when the attempt began. `null`: made by an older version.",
     "max_retry_limit": "Attempts in all, before a delivery becomes a dead letter. `null`: the system's default.",
     "more": "Whether there are others to be had at once.",
     "missed": "What it missed while it was switched off; only in the answer that switches it on again.",
+    "minutes": "How long the link opens the pages.",
+    "name": "What the pages call themselves.",
     "next": "To be passed as `cursor` for the next page; `null` on the last.",
     "next_attempt_at": "When the next attempt is due.",
     "next_retry_at": "When the next retry is due; `null` when none waits.",
@@ -187,6 +196,7 @@ FIELDS = {
     "title": "The code in words.",
     "trigger": "Why it was made. A retry is a `retry`, however its saga began.",
     "type": "Leads to the explanation of the error on this page.",
+    "url": "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in.",
     "updated_at": "When it was last changed.",
     "verified": "Whether `callback_url` has answered the challenge.",
     "window_hours": "How far back was looked.",

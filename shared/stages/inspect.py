@@ -107,14 +107,16 @@ class Stats:
     delivered_last_minute: int
 
 
-async def show_event(connection: Connection, webhook_id: UUID, *, tenant_id: str | None) -> EventView:
+async def show_event(
+    connection: Connection, webhook_id: UUID, *, tenant_id: str | None, most_sagas: int = MAX_SAGAS_SHOWN
+) -> EventView:
     """Raises NotFound `event_not_found`, also for another tenant's."""
     queries = load_queries("inspect")
     params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
     event = await fetch_row(connection, queries["show_event"], params, EventView)
     if event is None:
         raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
-    wanted = {"event_id": event.id, "limit": MAX_SAGAS_SHOWN}
+    wanted = {"event_id": event.id, "limit": most_sagas}
     event.sagas.extend(await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView))
     by_id = {saga.id: saga for saga in event.sagas}
     found = {"saga_ids": list(by_id)}

@@ -34,6 +34,7 @@ _PROMISED = (
     Route("POST", "/v1/subscriptions/{id}/verify", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/rotate-secret", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/subscriptions/{id}/health", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/portal-links", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),
     Route("POST", "/v1/dead-letters/requeue", (ADMIN,)),
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),

@@ -76,6 +76,11 @@ class RunningSystem:
         if self._fault is not None:
             raise self._fault
 
+    def sign_in_link(self) -> str:
+        """Path and query of a new link into the console."""
+        made = asyncio.run_coroutine_threadsafe(self.system.console_link(""), self._loop)
+        return made.result(30)
+
     def rows(self, query: LiteralString, *params: Any) -> list[dict[str, Any]]:
         """The answer to a superuser's query."""
         with self.database.cursor(row_factory=dict_row) as cursor:

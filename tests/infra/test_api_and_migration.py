@@ -16,6 +16,7 @@ from infra import settings
 from infra.components.rest_api import STAGE
 from infra.gateway_answers import CODES
 from shared.runtime.app import ALL_ROUTES
+from shared.runtime.console.routes import ROUTES as CONSOLE_ROUTES
 from shared.runtime.openapi import openapi_document
 from tests.infra.conftest import synthesise
 from tests.infra.deployment import Deployment
@@ -48,7 +49,17 @@ def test_every_route_of_the_application_is_in_the_gateway(anywhere: Deployment) 
         if isinstance(route, Route)
         for method in (route.methods or set()) - {"HEAD"}
     }
-    assert paths_of(anywhere) == routes
+    pages = {
+        (method, path + below)
+        for path in ("/console", "/portal")
+        for below in ("", "/{proxy+}")
+        for method in ("GET", "POST")
+    }
+    assert paths_of(anywhere) == routes | pages
+
+
+def test_every_page_is_below_a_path_that_the_gateway_knows() -> None:
+    assert {route.path.split("/")[1] for route in CONSOLE_ROUTES} == {"console", "portal"}
 
 
 def test_bodies_reach_the_functions_to_the_byte(anywhere: Deployment) -> None:

@@ -108,12 +108,12 @@ BROKEN: list[tuple[str, Break, Callable[[Deployment], None]]] = [
     (
         "delivery logs in as the orchestrator",
         lambda one: allow("delivery", "rds-db:connect", rights.user_arn(one, rights.Role.ORCHESTRATOR))(one),
-        lambda one: rights.test_each_function_logs_in_as_its_own_user_only(one, rights.Role.ORCHESTRATOR),
+        lambda one: rights.test_each_function_logs_in_as_its_own_users_only(one, rights.Role.ORCHESTRATOR),
     ),
     (
         "nobody can log in",
         forget("rds-db:connect"),
-        lambda one: rights.test_each_function_logs_in_as_its_own_user_only(one, rights.Role.INGEST),
+        lambda one: rights.test_each_function_logs_in_as_its_own_users_only(one, rights.Role.INGEST),
     ),
     (
         "admin reads the owner's password",

@@ -10,6 +10,8 @@ pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra
 
 from infra.bundling import ARM, ROOT, build, contents_of, digest_of, this_machine
 from infra.settings import LOCAL
+from shared.runtime.console.assets import served
+from shared.runtime.console.pages import TEMPLATES
 from shared.runtime.reference import PAGE_FILE
 
 LARGEST_BYTES = 27e6
@@ -50,7 +52,18 @@ def test_only_migrate_carries_migrations(function: str) -> None:
 def test_who_answers_with_the_reference_carries_it_and_nobody_what_it_is_made_with(function: str) -> None:
     contents = contents_of(function)
     assert (PAGE_FILE in contents.files) == (function == "ingest")
-    assert not {"jinja2", "markupsafe"} & set(contents.requirements)
+    pages_need = {"jinja2", "markupsafe"} if function == "console" else set[str]()
+    assert {"jinja2", "markupsafe"} & set(contents.requirements) == pages_need
+
+
+@pytest.mark.parametrize("function", LOCAL.functions)
+def test_only_the_console_carries_its_templates_and_assets(function: str) -> None:
+    carried = {path for path in contents_of(function).files if path.suffix in (".css", ".js", ".svg")}
+    templates = {path for path in contents_of(function).files if path.parent == TEMPLATES}
+    assert bool(carried) == bool(templates) == (function == "console")
+    if function == "console":
+        assert templates == set(TEMPLATES.iterdir())
+        assert set(served().values()) <= set(contents_of(function).files)
 
 
 def test_a_worker_carries_no_web_framework() -> None:

@@ -7,7 +7,7 @@ pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra
 from tests.infra.deployment import Deployment
 from tests.infra.network_view import INTERNET, egress, group, ingress, routes_out
 
-CALLERS = {"delivery", "subscriptions"}
+CALLERS = {"delivery", "subscriptions", "console"}
 
 
 def test_only_callers_of_receivers_reach_the_internet_and_on_443(on_aws: Deployment) -> None:

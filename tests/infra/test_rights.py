@@ -22,21 +22,21 @@ READERS = {
     "delivery-retry-redrive": set(),
 }
 SENDERS = {
-    "routing": {"ingest", "health_monitor"},
-    "orchestration": {"router", "orchestrator", "delivery", "admin"},
+    "routing": {"ingest", "health_monitor", "console"},
+    "orchestration": {"router", "orchestrator", "delivery", "admin", "console"},
     "delivery": {"orchestrator"},
     "delivery-retry": {"orchestrator"},
     "dead-tasks": {"orchestrator"},
 }
 LOGINS = {
-    Role.INGEST: {"ingest"},
+    Role.INGEST: {"ingest", "console"},
     Role.ROUTER: {"router"},
     Role.ORCHESTRATOR: {"orchestrator"},
     Role.DELIVERY: {"delivery"},
     Role.LEASE_CLEANER: {"lease_cleaner"},
     Role.HEALTH_MONITOR: {"health_monitor"},
-    Role.SUBSCRIPTIONS: {"subscriptions"},
-    Role.ADMIN: {"admin"},
+    Role.SUBSCRIPTIONS: {"subscriptions", "console"},
+    Role.ADMIN: {"admin", "console"},
     Role.OWNER: set(),
 }
 EVERYWHERE = {
@@ -85,7 +85,7 @@ def test_only_its_senders_may_send_to_a_queue(anywhere: Deployment, queue: str) 
 
 
 @pytest.mark.parametrize("role", LOGINS)
-def test_each_function_logs_in_as_its_own_user_only(dev: Deployment, role: Role) -> None:
+def test_each_function_logs_in_as_its_own_users_only(dev: Deployment, role: Role) -> None:
     assert dev.who_may("rds-db:connect", user_arn(dev, role)) == LOGINS[role]
 
 
@@ -110,7 +110,7 @@ def test_only_migrate_may_read_the_owners_password(on_aws: Deployment) -> None:
 
 def test_only_who_signs_or_seals_may_read_the_secrets_key(anywhere: Deployment) -> None:
     may = anywhere.who_may("secretsmanager:GetSecretValue", key_secret(anywhere))
-    assert may == {"delivery", "subscriptions"}
+    assert may == {"delivery", "subscriptions", "console"}
 
 
 def test_nobody_may_do_everything(anywhere: Deployment) -> None:
@@ -137,7 +137,8 @@ def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> N
 
 
 @pytest.mark.parametrize(
-    "function", ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "admin"]
+    "function",
+    ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "admin", "console"],
 )
 def test_a_function_knows_the_addresses_of_the_queues_it_sends_to(
     anywhere: Deployment, function: str
@@ -170,7 +171,7 @@ def test_only_the_api_and_the_clock_may_start_functions(anywhere: Deployment) ->
     clock, gateway = {"events.amazonaws.com"}, {"apigateway.amazonaws.com"}
     assert callers == {
         **dict.fromkeys(("router", "orchestrator", "lease_cleaner", "health_monitor"), clock),
-        **dict.fromkeys(("ingest", "subscriptions"), gateway),
+        **dict.fromkeys(("ingest", "subscriptions", "console"), gateway),
         "admin": clock | gateway,
     }
 

@@ -46,7 +46,7 @@ class _MeasuredSystem(SqsSystem):
 
 
 async def run_sqs_demo(
-    data_dir: Path, console: Console, *, keep: Callable[[str, str], Awaitable[None]] | None = None
+    data_dir: Path, console: Console, *, keep: Callable[[str, str, str], Awaitable[None]] | None = None
 ) -> bool:
     """As run_demo, in SQS mode. Raises NoSqsEndpoint without an SQS API."""
 

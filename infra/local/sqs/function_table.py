@@ -39,6 +39,7 @@ FUNCTIONS = {
     "ingest": _kind("ingest"),
     "subscriptions": _kind("subscriptions"),
     "admin": _kind("admin", scheduled=True),
+    "console": _kind("console"),
     "router": _kind("router", "routing", scheduled=True),
     "orchestrator": _kind("orchestrator", "orchestration", scheduled=True),
     "delivery": _kind("delivery", "delivery", "delivery-retry"),
@@ -46,7 +47,7 @@ FUNCTIONS = {
     "health_monitor": _kind("health_monitor", scheduled=True),
     "migrate": _kind("migrate"),
 }
-API_FUNCTIONS = ("ingest", "subscriptions", "admin")
+API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
 
 
 def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str]) -> FunctionSpec:

@@ -27,10 +27,11 @@ from shared.runtime.http_api import (
     read_model,
     services_of,
 )
+from shared.runtime.services import Services
 from shared.runtime.telemetry import note_requeued
 from shared.stages import inspect, requeue
 from shared.stages.inspect import DeadLetterView
-from shared.stages.requeue import DeadLetterFilter
+from shared.stages.requeue import DeadLetterFilter, Requeued
 
 _FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
@@ -66,14 +67,19 @@ async def show_dead_letter(request: Request) -> Response:
 async def requeue_dead_letter(request: Request) -> Response:
     """201 with the new saga; repeated: 200 with the same one."""
     caller = await _operator(request)
-    services = services_of(request)
     row = await _read(request, caller)
-    answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, row.id))
+    answer = await requeue_for(services_of(request), row.id)
+    content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
+    return json_response(content, 201 if answer.created else 200)
+
+
+async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
+    """Its new saga, or the one that it has. Raises as the stage does; whose it is must be known by now."""
+    answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
     if answer.created and answer.saga_id is not None:
         note_requeued([answer])
         await services.wakes.sagas_started(answer.traced_sagas)
-    content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
-    return json_response(content, 201 if answer.created else 200)
+    return answer
 
 
 async def requeue_matching(request: Request) -> Response:

@@ -25,7 +25,7 @@ from shared.runtime.http_api import (
     read_model,
     services_of,
 )
-from shared.runtime.routes import subscription_health
+from shared.runtime.routes import portal_links, subscription_health
 from shared.runtime.services import Services
 from shared.stages import subscriptions, verify_subscription
 from shared.stages.subscriptions import Subscription
@@ -36,8 +36,13 @@ SECRET_BYTES = 32
 async def create(request: Request) -> Response:
     """201 with the subscription, not verified yet, and its secret: the only time that it is shown."""
     caller = await _caller(request)
-    services = services_of(request)
     new = await read_model(request, NewSubscription)
+    created, secret = await create_for(services_of(request), caller, new)
+    return json_response({**_shown(created), "secret": secret}, 201)
+
+
+async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
+    """The new subscription and its secret. Raises InvalidInput for a tenant or an address that is not allowed."""
     tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
     callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
     secret = encode_secret(os.urandom(SECRET_BYTES))
@@ -50,7 +55,7 @@ async def create(request: Request) -> Response:
             sealed_secret=_box(services).seal(secret),
         )
     )
-    return json_response({**_shown(created), "secret": secret}, 201)
+    return created, secret
 
 
 async def list_all(request: Request) -> Response:
@@ -110,9 +115,16 @@ async def delete(request: Request) -> Response:
 async def rotate_secret(request: Request) -> Response:
     """200 with the subscription and its new secret; both secrets sign until the old one expires."""
     caller = await _caller(request)
-    services = services_of(request)
     subscription_id = _id(request)
     asked = await read_model(request, SecretRotation, empty=b"{}")
+    rotated, secret = await rotate_for(services_of(request), caller, subscription_id, asked)
+    return json_response({**_shown(rotated), "secret": secret})
+
+
+async def rotate_for(
+    services: Services, caller: Caller, subscription_id: int, asked: SecretRotation
+) -> tuple[Subscription, str]:
+    """The subscription and its new secret. Raises NotFound `subscription_not_found`."""
     secret = encode_secret(os.urandom(SECRET_BYTES))
     rotated = await services.subscriptions.run(
         lambda connection: subscriptions.rotate_secret(
@@ -123,24 +135,26 @@ async def rotate_secret(request: Request) -> Response:
             overlap_seconds=asked.overlap_seconds,
         )
     )
-    return json_response({**_shown(rotated), "secret": secret})
+    return rotated, secret
 
 
 async def verify(request: Request) -> Response:
     """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
     caller = await _caller(request)
-    services = services_of(request)
-    subscription = await _read(request, caller)
+    return json_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
+
+
+async def verify_for(services: Services, subscription: Subscription) -> Subscription:
+    """The subscription once its address has answered the challenge. Raises InvalidInput with the reason."""
     if subscription.verified and subscription.pending_callback_url is None:
-        return json_response(_shown(subscription))
+        return subscription
     sealed = await services.subscriptions.run(
         lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
     )
     url = await verify_subscription.challenge(_sender(services), _box(services), subscription, sealed)
-    verified = await services.subscriptions.run(
+    return await services.subscriptions.run(
         lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
     )
-    return json_response(_shown(verified))
 
 
 def _box(services: Services) -> SecretBox:
@@ -187,4 +201,5 @@ ROUTES = [
     Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
     Route("/v1/subscriptions/{id}/rotate-secret", rotate_secret, methods=["POST"]),
     *subscription_health.ROUTES,
+    *portal_links.ROUTES,
 ]

@@ -1,0 +1,1 @@
+WORDS: dict[str, str] = {}

@@ -1,0 +1,43 @@
+"""Links that sign one browser in to the console, once: only the SHA-256 of a link's token is stored."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from shared.adapters.database import Connection, fetch_row
+from shared.adapters.queries import load_queries
+from shared.core.errors import NotFound
+
+SIGN_IN_SECONDS = 3600
+"""A link that nobody used for so long is no use any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CreatedRow:
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _UsedRow:
+    key_hash: bytes | None
+
+
+async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
+    """The token of a new link for this key. Raises NotFound `api_key_not_found`."""
+    token = secrets.token_urlsafe(32)
+    params = {"token_hash": _hash(token), "key_hash": key_hash, "valid_seconds": SIGN_IN_SECONDS}
+    row = await fetch_row(connection, load_queries("console")["create_sign_in"], params, _CreatedRow)
+    if row is None or not row.created:
+        raise NotFound("api_key_not_found", "there is no such key, or it was revoked")
+    return token
+
+
+async def use_sign_in(connection: Connection, token: str) -> bytes | None:
+    """The hash of the link's key, at its first use in time; None for any other token, and at any other use."""
+    params = {"token_hash": _hash(token)}
+    row = await fetch_row(connection, load_queries("console")["use_sign_in"], params, _UsedRow)
+    return None if row is None else row.key_hash
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -1,0 +1,156 @@
+-- What the console's pages ask beyond what the API's stages do. Every block reads a bounded number of rows, however
+-- large the tables are: what could be more is counted to `most`, or looked at in samples.
+
+-- name: create_sign_in
+SELECT create_console_sign_in(%(token_hash)s, %(key_hash)s, %(valid_seconds)s) AS created;
+
+-- name: use_sign_in
+SELECT use_console_sign_in(%(token_hash)s) AS key_hash;
+
+-- name: minutes
+-- Attempts that ended, by minute: of each minute the last `sample` of them, and when the first of these ended.
+SELECT m.minute, count(j.finished_at) AS seen, count(*) FILTER (WHERE j.status = 'Completed') AS completed,
+       count(*) FILTER (WHERE j.status = 'Failed') AS failed, min(j.finished_at) AS oldest,
+       max(j.finished_at) AS newest
+  FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1),
+                       date_trunc('minute', now()), interval '1 minute') AS m (minute)
+  LEFT JOIN LATERAL (
+    SELECT w.status, w.finished_at FROM webhook_delivery_jobs w
+     WHERE w.finished_at IS NOT NULL AND w.finished_at >= m.minute
+       AND w.finished_at < m.minute + interval '1 minute'
+     ORDER BY w.finished_at DESC LIMIT %(sample)s) AS j ON true
+ GROUP BY m.minute ORDER BY m.minute;
+
+-- name: latencies
+-- From an event's acceptance to the end of its delivery, retries included, requeues and backfills not: of the last
+-- `sample` attempts of each minute.
+SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.milliseconds) AS percentiles
+  FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1),
+                       date_trunc('minute', now()), interval '1 minute') AS m (minute)
+ CROSS JOIN LATERAL (
+    SELECT (extract(epoch FROM greatest(j.finished_at - e.created_at, interval '0')) * 1000)::bigint AS milliseconds
+      FROM (SELECT w.saga_id, w.status, w.finished_at FROM webhook_delivery_jobs w
+             WHERE w.finished_at IS NOT NULL AND w.finished_at >= m.minute
+               AND w.finished_at < m.minute + interval '1 minute'
+             ORDER BY w.finished_at DESC LIMIT %(sample)s) AS j
+      JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+      JOIN events e ON e.id = g.event_id
+     WHERE j.status = 'Completed' AND g.requeued_from IS NULL AND g.bulk_operation_id IS NULL) AS l
+ GROUP BY m.minute ORDER BY m.minute;
+
+-- name: backlog
+-- Open work, each kind counted to `most` on the partial index that holds nothing else.
+SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox LIMIT %(most)s) AS counted) AS unrouted,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
+                               WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()
+                               LIMIT %(most)s) AS counted) AS due,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
+                               WHERE status = 'PendingRetry' AND next_attempt_at > now()
+                               LIMIT %(most)s) AS counted) AS retrying,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE status = 'Pending' LIMIT %(most)s) AS counted
+       ) AS ready,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE status = 'Leased' LIMIT %(most)s) AS counted
+       ) AS in_flight,
+       (SELECT count(*) FROM (SELECT FROM dead_letters WHERE failed_at > now() - interval '24 hours'
+                               LIMIT %(most)s) AS counted) AS dead_letters_24h,
+       (SELECT CASE WHEN min(oldest) IS NOT NULL
+                    THEN extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8 END
+          FROM (SELECT min(next_attempt_at) AS oldest FROM webhook_delivery_sagas WHERE status = 'Pending'
+                UNION ALL
+                SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS ages
+       ) AS oldest_due_seconds,
+       now() AS at;
+
+-- name: oldest_due
+-- What waits the longest: sagas that are due, oldest first.
+SELECT due.id, due.subscription_id, due.status::text AS status, due.attempt_count, due.next_attempt_at,
+       e.webhook_id, e.event_type
+  FROM (
+    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at FROM webhook_delivery_sagas
+      WHERE status = 'Pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT %(limit)s)
+    UNION ALL
+    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at FROM webhook_delivery_sagas
+      WHERE status = 'PendingRetry' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT %(limit)s)
+  ) AS due
+  JOIN events e ON e.id = due.event_id
+ ORDER BY due.next_attempt_at LIMIT %(limit)s;
+
+-- name: newest_failures
+-- The error words of the last `sample` failures of the last hour.
+SELECT newest.error_code, count(*) AS attempts, max(newest.finished_at) AS last_at
+  FROM (
+    SELECT f.error_code, f.finished_at
+      FROM generate_series(0, 9) AS wanted (class)
+     CROSS JOIN LATERAL (
+        SELECT j.error_code, j.finished_at FROM webhook_delivery_jobs j
+         WHERE coalesce(j.response_status / 100, 0) = wanted.class AND j.status = 'Failed'
+           AND j.finished_at > now() - interval '1 hour'
+         ORDER BY j.finished_at DESC, j.id DESC LIMIT %(sample)s) AS f
+     ORDER BY f.finished_at DESC LIMIT %(sample)s) AS newest
+ GROUP BY newest.error_code ORDER BY attempts DESC, newest.error_code LIMIT %(limit)s;
+
+-- name: failing_endpoints
+-- Those that have only failed for the longest time and are still tried.
+SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.consecutive_failures, h.first_failure_at,
+       h.last_error_code, h.disabled_at, h.disabled_reason
+  FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
+ WHERE h.first_failure_at IS NOT NULL AND h.disabled_at IS NULL AND s.active AND s.deleted_at IS NULL
+ ORDER BY h.first_failure_at LIMIT %(limit)s;
+
+-- name: disabled_endpoints
+SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.consecutive_failures, h.first_failure_at,
+       h.last_error_code, h.disabled_at, h.disabled_reason
+  FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
+ WHERE h.disabled_at IS NOT NULL AND NOT s.active AND s.deleted_at IS NULL
+ ORDER BY h.disabled_at DESC LIMIT %(limit)s;
+
+-- name: health_of_subscriptions
+SELECT h.subscription_id, h.consecutive_failures, h.first_failure_at, h.last_success_at, h.last_error_code,
+       h.disabled_at
+  FROM subscription_health h WHERE h.subscription_id = ANY (%(ids)s::bigint[]);
+
+-- name: scan_events
+-- Positions of events, newest first, as the attempt log's (see attempt_log.sql).
+SELECT id, created_at FROM events
+ WHERE (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND created_at >= %(after)s::timestamptz
+ ORDER BY created_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_events_of_type
+SELECT id, created_at FROM events
+ WHERE event_type = %(event_type)s AND (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND created_at >= %(after)s::timestamptz
+ ORDER BY created_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: events_by_id
+-- Those of the named events that the tenant may see, each with its first hundred deliveries by state.
+SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.created_at, g.deliveries, g.completed, g.dead, g.open
+  FROM events e
+ CROSS JOIN LATERAL (
+    SELECT count(*) AS deliveries, count(*) FILTER (WHERE f.status = 'Completed') AS completed,
+           count(*) FILTER (WHERE f.status = 'DeadLettered') AS dead,
+           count(*) FILTER (WHERE f.status IN ('Pending', 'InProgress', 'PendingRetry')) AS open
+      FROM (SELECT w.status FROM webhook_delivery_sagas w WHERE w.event_id = e.id LIMIT 100) AS f) AS g
+ WHERE e.id = ANY (%(ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
+
+-- name: event_ids
+SELECT id, webhook_id FROM events WHERE webhook_id = ANY (%(webhook_ids)s::uuid[]);
+
+-- name: scan_subscriptions
+-- As attempt_log.sql's scan_subscription, of several at once.
+SELECT newest.id, newest.finished_at
+  FROM unnest(%(subscription_ids)s::bigint[]) AS wanted (id)
+ CROSS JOIN LATERAL (
+    SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
+     WHERE j.subscription_id = wanted.id AND j.finished_at IS NOT NULL
+       AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+       AND j.finished_at >= %(after)s::timestamptz
+     ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
+ ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
+
+-- name: end_of_dead_letters
+-- An id above those of the dead letters that failed before a moment, as far as ids follow time: the highest among the
+-- last thousand of them. So a list by id begins there instead of passing everything that is newer.
+SELECT coalesce(max(last.id), 0) + 1 AS id
+  FROM (SELECT id FROM dead_letters WHERE failed_at < %(failed_before)s::timestamptz
+         ORDER BY failed_at DESC LIMIT 1000) AS last;
