@@ -8,7 +8,9 @@ import pytest
 
 HIDDEN = """
 import sys
-for name in ("boto3", "botocore", "aws_cdk", "constructs", "cdk_nag", "awslambdaric", "ministack", "playwright", "dnslib"):
+for name in (
+    *("boto3", "botocore", "aws_cdk", "constructs", "cdk_nag", "awslambdaric", "ministack", "playwright", "dnslib"),
+):
     sys.modules[name] = None
 from infra.cli import main
 sys.argv = ["hooksaga", *sys.argv[1:]]

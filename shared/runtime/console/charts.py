@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from shared.stages.overview import Minute
 
-WIDTH, HEIGHT = 720, 200
+WIDTH, HEIGHT = 560, 190
 LEFT, RIGHT, TOP, BOTTOM = 56, 8, 12, 24
 _STEPS = (1, 2, 5)
 

@@ -19,7 +19,19 @@ class Language(StrEnum):
 
 
 NAMES = {Language.ENGLISH: "English", Language.CHINESE: "繁體中文"}
-_CATALOGUES: dict[Language, Mapping[str, str]] = {Language.ENGLISH: {}, Language.CHINESE: CHINESE_WORDS}
+ENGLISH_WORDS = {
+    "created_later": "created later",
+    "other_event_type": "took another event type",
+    "eligible_later": "active only later",
+    "unverified": "not verified",
+    "gone": "the endpoint is gone (410)",
+}
+"""What the database says, where people say it otherwise."""
+
+_CATALOGUES: dict[Language, Mapping[str, str]] = {
+    Language.ENGLISH: ENGLISH_WORDS,
+    Language.CHINESE: CHINESE_WORDS,
+}
 
 
 class Translator:

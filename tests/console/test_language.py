@@ -1,0 +1,88 @@
+"""Both languages say everything: what a page can say is in the catalogue, and nothing else is."""
+
+import re
+
+import pytest
+
+from shared.core.attempts import AttemptTrigger, Outcome, StatusClass
+from shared.core.bulk import BulkKind, BulkStatus
+from shared.core.endpoint_health import DisabledReason
+from shared.core.routing import Reason
+from shared.core.saga import JobStatus, SagaStatus
+from shared.runtime.console.pages import TEMPLATES
+from shared.runtime.console.words_zh_hant import WORDS
+from tests.api.running_system import RunningSystem
+from tests.console.pages import Pages
+
+SAID = re.compile(r"""_\((?:"([^"]+)"|'([^']+)')""")
+VALUES = re.compile(r"{(\w+)}")
+SHOWN_WORDS = (
+    AttemptTrigger,
+    Outcome,
+    StatusClass,
+    BulkKind,
+    BulkStatus,
+    DisabledReason,
+    Reason,
+    JobStatus,
+    SagaStatus,
+)
+"""What the database says, and a page shows in words."""
+
+
+def said() -> set[str]:
+    found = [match for path in TEMPLATES.glob("*.html") for match in SAID.findall(path.read_text("utf-8"))]
+    return {double or single for double, single in found} | {str(one) for kind in SHOWN_WORDS for one in kind}
+
+
+def test_the_catalogue_says_what_pages_say_and_no_more() -> None:
+    assert set(WORDS) == said()
+
+
+@pytest.mark.parametrize("sentence", WORDS)
+def test_a_translation_names_the_same_values(sentence: str) -> None:
+    assert set(VALUES.findall(WORDS[sentence])) == set(VALUES.findall(sentence))
+
+
+def test_no_sentence_stands_outside_of_the_catalogue() -> None:
+    """What is between tags is a value, or comes from the catalogue; names that have no translation aside."""
+    names = {"p50", "p95", "retry-after", "UTC", "HTTP", "hooksaga", "s"}
+    for path in TEMPLATES.glob("*.html"):
+        text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "\n", path.read_text("utf-8"), flags=re.DOTALL)
+        words = set(re.findall(r"[A-Za-z][\w-]+", re.sub(r"<[^>]*>", "\n", text)))
+        assert words <= names, (path.name, words - names)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("zh-TW,zh;q=0.9,en;q=0.5", "zh-Hant"),
+        ("fr, zh-Hant", "zh-Hant"),
+        ("en-GB,zh-TW", "en"),
+        ("fr", "en"),
+        ("", "en"),
+    ],
+)
+def test_the_browsers_language_is_spoken(running: RunningSystem, accepted: str, language: str) -> None:
+    shown = Pages(running.port).get("/console/sign-in", accept_language=accepted)
+    assert f'<html lang="{language}">' in shown.body
+    assert (WORDS["Sign in"] in shown.text) == (language == "zh-Hant")
+
+
+def test_a_language_is_chosen_and_kept(running: RunningSystem) -> None:
+    pages = Pages(running.port).signed_in(running.key)
+    link = next(href for href in pages.page("/console/events?type=a.b").links() if "/language" in href)
+    answer = pages.get(link)
+    assert (answer.status, answer.headers["location"]) == (303, "/console/events?type=a.b")
+    assert WORDS["Events"] in pages.page("/console/events").text
+    away = pages.get("/console/language?to=zh-Hant&back=https://evil.example")
+    assert away.headers["location"] == "/console"
+
+
+def test_every_page_is_there_in_chinese(running: RunningSystem) -> None:
+    pages = Pages(running.port).signed_in(running.key)
+    pages.headers["accept-language"] = "zh-TW"
+    for name in ("", "/events", "/deliveries", "/subscriptions", "/subscriptions/new", "/dead-letters"):
+        assert WORDS["Sign out"] in pages.page(f"/console{name}").text
+    for name in ("/bulk-operations", "/bulk-operations/new", "/keys", "/portal-links"):
+        assert WORDS["Sign out"] in pages.page(f"/console{name}").text
