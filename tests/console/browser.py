@@ -5,8 +5,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WORDS = "no browser: install Debian's package `chromium`, or name one in HOOKSAGA_BROWSER"
@@ -23,7 +27,7 @@ needs_a_browser = pytest.mark.skipif(browser_path() is None, reason=WORDS)
 
 
 @contextmanager
-def launched() -> Iterator["object"]:
+def launched() -> Iterator["Browser"]:
     """A browser without a window. Started as root, as in CI, it cannot use its own sandbox."""
     from playwright.sync_api import sync_playwright
 

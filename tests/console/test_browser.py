@@ -1,0 +1,335 @@
+"""The pages in a real browser: a bad night mended, the portal and its limits, hurting content, and the axe rules.
+
+With HOOKSAGA_SCREENSHOTS=docs/console the pictures of the documentation are made anew (make screenshots).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.local.tls import ensure_certificates
+from tests.api.running_system import RunningSystem, new_name, wait_until
+from tests.api.seeding import post, subscribe
+from tests.console.browser import launched, needs_a_browser
+from tests.console.endpoint import HURTING, Application, Endpoint
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+pytestmark = [needs_a_browser, pytest.mark.slow, pytest.mark.timeout(180)]
+
+SCREENSHOTS = os.environ.get("HOOKSAGA_SCREENSHOTS")
+SERIOUS = ("serious", "critical")
+SECONDS = 15_000
+
+
+@pytest.fixture(scope="module")
+def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
+    ca_file = ensure_certificates(folder).ca
+    system = RunningSystem(
+        folder, database_url=own_database, max_retry_limit=2, base_delay_seconds=0.1, ca_file=ca_file
+    )
+    yield system
+    system.stop()
+
+
+@pytest.fixture(scope="module")
+def endpoint(folder: Path) -> Iterator[Endpoint]:
+    made = Endpoint(ensure_certificates(folder))
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    with launched() as made:
+        yield made
+
+
+class Visit:
+    """One browser window. Whatever a page logs as an error, or the policy refuses, fails the test."""
+
+    def __init__(self, browser: "Browser", running: RunningSystem, **options: Any) -> None:
+        self.origin = f"http://127.0.0.1:{running.port}"
+        self.context: BrowserContext = browser.new_context(base_url=self.origin, **options)
+        self.context.set_default_timeout(SECONDS)
+        self.page: Page = self.context.new_page()
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda said: self._note(said.type, said.text))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind == "error" and "status of 4" not in text:
+            self.faults.append(text)
+
+    def go(self, path: str) -> "Page":
+        answer = self.page.goto(path)
+        assert answer is not None
+        assert answer.status == 200, path
+        return self.page
+
+    def picture(self, name: str) -> None:
+        if SCREENSHOTS:
+            self.page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+
+@pytest.fixture
+def visit(browser: "Browser", running: RunningSystem) -> Iterator[Visit]:
+    """Signed in by the link that works once, as `hooksaga up` prints it."""
+    made = Visit(browser, running, viewport={"width": 1200, "height": 860})
+    made.go(running.sign_in_link())
+    yield made
+    made.context.close()
+    assert made.faults == []
+
+
+def test_signing_in_with_a_key_and_out(browser: "Browser", running: RunningSystem) -> None:
+    visit = Visit(browser, running, viewport={"width": 1200, "height": 860})
+    page = visit.go("/console/deliveries")
+    assert "/console/sign-in" in page.url
+    page.get_by_label("API key").fill("hs_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").wait_for()
+    visit.picture("sign-in")
+    page.get_by_label("API key").fill(running.key)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("API key").wait_for()
+    assert visit.context.cookies() == []
+    visit.context.close()
+
+
+def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, endpoint: Endpoint) -> None:
+    """Subscribed, verified, dead, found, mended and requeued: all from the pages."""
+    endpoint.mended.clear()
+    event_type = new_name("order.created") if not SCREENSHOTS else "order.created"
+    page = visit.go("/console/subscriptions/new")
+    page.get_by_label("Event type").fill(event_type)
+    page.get_by_label("Address").fill(endpoint.url)
+    page.get_by_label("Description").fill("orders of the web shop")
+    page.get_by_role("button", name="Create").click()
+    assert page.locator("code.secret").inner_text().startswith("whsec_")
+    page.get_by_role("button", name="Verify").click()
+    page.get_by_text("The address answered the challenge").wait_for()
+    subscription = int(page.url.split("/")[-1].partition("?")[0])
+    for number in range(12):
+        post(running.api, event_type, b'{"order": %d}' % number)
+    dead = "SELECT count(*) AS dead FROM dead_letters WHERE subscription_id = %s"
+    wait_until(lambda: running.rows(dead, subscription)[0]["dead"] == 12, "twelve dead letters")
+    visit.go("/console")
+    visit.picture("now")
+    visit.go(f"/console/subscriptions/{subscription}")
+    visit.picture("subscription")
+    page.get_by_role("link", name="Dead letters").last.click()
+    page.locator("tbody tr").nth(11).wait_for()
+    visit.picture("dead-letters")
+    endpoint.mended.set()
+    page.get_by_role("link", name="Requeue all of these").click()
+    page.get_by_role("button", name="Count").click()
+    page.get_by_text("12 dead letters of 1 subscriptions would be sent again.").wait_for()
+    visit.picture("bulk-requeue")
+    page.get_by_label("Rate per second").fill("1")
+    page.get_by_label("Reason").fill("the endpoint is mended")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Rate per second").fill("100")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("12 of 12").wait_for()
+    visit.picture("bulk-operation")
+    delivered = (
+        "SELECT count(*) AS ok FROM webhook_delivery_jobs WHERE subscription_id = %s AND status = 'Completed'"
+    )
+    wait_until(lambda: running.rows(delivered, subscription)[0]["ok"] == 12, "all are delivered")
+    visit.go("/console/deliveries")
+    visit.picture("deliveries")
+    visit.go(f"/console/events?type={event_type}")
+    visit.picture("events")
+    page.locator("tbody a.mono").first.click()
+    page.get_by_text("Delivered", exact=True).wait_for()
+    visit.picture("event")
+
+
+def test_hurting_content_is_only_text(visit: Visit, running: RunningSystem, endpoint: Endpoint) -> None:
+    """The answer's body, the address, the description, the headers' names and the payload, on every page that shows
+    them. Event types and tenants cannot hurt: the database takes letters only."""
+    endpoint.mended.clear()
+    event_type = new_name("plain")
+    more = {"description": HURTING, "headers": {"x-shop": "<script>document.title='hurt'</script>"}}
+    url = f"{endpoint.url}?q=<script>document.title='hurt'</script>"
+    subscription = subscribe(running, running.api, event_type, url, **more)["id"]
+    event = post(running.api, event_type, b'{"text": "</pre><script>document.title=\'hurt\'</script>"}')
+    query = "SELECT id, saga_id FROM dead_letters WHERE subscription_id = %s"
+    letter = wait_until(lambda: running.rows(query, subscription), "it is given up")[0]
+    job = running.rows("SELECT id FROM webhook_delivery_jobs WHERE saga_id = %s", letter["saga_id"])[0]["id"]
+    for path in (
+        f"/console/events/{event}",
+        f"/console/deliveries/{job}",
+        f"/console/dead-letters/{letter['id']}",
+        f"/console/subscriptions/{subscription}",
+        f"/console/subscriptions/{subscription}/edit",
+        "/console/subscriptions",
+        "/console",
+    ):
+        page = visit.go(path)
+        assert page.locator("img[src=x]").count() == 0
+        assert page.title() != "hurt"
+    page = visit.go(f"/console/deliveries/{job}")
+    assert page.locator("pre").last.inner_text() == HURTING
+    visit.picture("delivery")
+
+
+def test_the_now_page_renews_itself(visit: Visit, running: RunningSystem) -> None:
+    page = visit.go("/console")
+    before = page.locator("main p.soft").first.inner_text()
+    page.wait_for_function(
+        "before => document.querySelector('main p.soft').innerText !== before", arg=before, timeout=20_000
+    )
+
+
+def test_reading_works_without_javascript(browser: "Browser", running: RunningSystem) -> None:
+    visit = Visit(browser, running, java_script_enabled=False)
+    page = visit.go(running.sign_in_link())
+    for name in ("Events", "Subscriptions", "Deliveries", "Dead letters", "Bulk requeue", "Keys"):
+        page.get_by_role("link", name=name, exact=True).first.click()
+        assert page.get_by_role("heading", level=1).inner_text() == name
+    visit.context.close()
+
+
+def test_by_keyboard_alone(visit: Visit) -> None:
+    """The first stop leads past the navigation, and every stop can be seen."""
+    page = visit.go("/console/events")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "id"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    page.keyboard.type("evt_" + "0" * 32)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="There is no such page").wait_for()
+
+
+def test_tables_are_cards_on_a_phone(browser: "Browser", running: RunningSystem) -> None:
+    visit = Visit(browser, running, viewport={"width": 390, "height": 860}, color_scheme="dark")
+    visit.go(running.sign_in_link())
+    for path in (
+        "",
+        "/events",
+        "/deliveries",
+        "/subscriptions",
+        "/dead-letters",
+        "/keys",
+        "/bulk-operations",
+    ):
+        page = visit.go(f"/console{path}")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+    visit.go("/console")
+    if SCREENSHOTS:
+        visit.page.screenshot(path=Path(SCREENSHOTS) / "phone.png")
+    visit.context.close()
+
+
+PAGES = (
+    "",
+    "/events",
+    "/deliveries",
+    "/subscriptions",
+    "/subscriptions/new",
+    "/dead-letters",
+    "/bulk-operations/new",
+)
+MORE_PAGES = (
+    "/bulk-operations",
+    "/keys",
+    "/portal-links",
+    "/events/{event}",
+    "/deliveries/1",
+    "/subscriptions/1",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: "Browser", running: RunningSystem, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    visit = Visit(browser, running, color_scheme=scheme, viewport={"width": 1200, "height": 860})
+    visit.go(running.sign_in_link())
+    event = running.rows("SELECT webhook_id FROM events ORDER BY id LIMIT 1")[0]["webhook_id"].hex
+    for path in (*PAGES, *MORE_PAGES):
+        page = visit.go(f"/console{path}".replace("{event}", f"evt_{event}"))
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == [], path
+        if path in ("/keys", "/portal-links", "/subscriptions") and scheme == "light":
+            visit.picture(path.strip("/"))
+    visit.context.close()
+
+
+def portal_link(running: RunningSystem, tenant: str, **more: str) -> str:
+    wanted = {"tenant_id": tenant, "name": "Acme webhooks", "colour": "#0a6b4f", **more}
+    return str(running.api.good("POST", "/v1/portal-links", wanted)["url"])
+
+
+def test_a_subscribers_own_pages(browser: "Browser", running: RunningSystem, endpoint: Endpoint) -> None:
+    """From a link to a delivered event, without anybody else's help; and nothing of anybody else's."""
+    endpoint.mended.set()
+    visit = Visit(browser, running, viewport={"width": 1200, "height": 860})
+    page = visit.go(portal_link(running, "acme"))
+    assert page.get_by_role("banner").inner_text().startswith("Acme webhooks")
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
+        == "rgb(10, 107, 79)"
+    )
+    page.get_by_role("link", name="New subscription").click()
+    page.get_by_label("Event type").fill("invoice.paid")
+    page.get_by_label("Address").fill(endpoint.url)
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="Verify").click()
+    page.get_by_text("The address answered the challenge").wait_for()
+    visit.picture("portal")
+    page.get_by_role("button", name="Make a new secret").click()
+    assert page.locator("code.secret").inner_text().startswith("whsec_")
+    page.get_by_role("button", name="Send a test event").click()
+    page.get_by_text("Delivered", exact=True).wait_for()
+    page.get_by_role("link", name="Deliveries").first.click()
+    assert page.locator("tbody tr").count() == 1
+    mine = running.rows("SELECT id FROM subscriptions WHERE tenant_id <> 'acme' ORDER BY id LIMIT 1")[0]["id"]
+    for path in (
+        f"/portal/subscriptions/{mine}",
+        "/portal/deliveries/1",
+        "/portal/dead-letters/1",
+        "/portal/keys",
+    ):
+        answer = page.goto(path)
+        assert answer is not None
+        assert answer.status == 404, path
+    assert page.goto("/console") is not None
+    assert "/console/sign-in" in page.url
+    visit.context.close()
+    assert visit.faults == []
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_only_the_stated_origin_frames_the_portal(
+    browser: "Browser", running: RunningSystem, stated: bool
+) -> None:
+    """The application is another site, so the session's cookie is a third party's."""
+    application = Application()
+    visit = Visit(browser, running)
+    origin = application.origin if stated else "https://elsewhere.example"
+    application.framed = portal_link(running, "framed", embed_origin=origin)
+    visit.page.goto(application.origin)
+    frame = visit.page.frame_locator("iframe")
+    if stated:
+        frame.get_by_role("link", name="New subscription").click()
+        frame.get_by_role("button", name="Create").wait_for()
+    else:
+        refused = wait_until(lambda: visit.faults or visit.page.wait_for_timeout(50), "the browser says so")
+        assert "frame-ancestors" in refused[0]
+        assert frame.get_by_role("link", name="New subscription").count() == 0
+    visit.context.close()
+    application.stop()
