@@ -40,7 +40,7 @@ SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.mill
 
 -- name: backlog
 -- Open work, each kind counted to `most` on the partial index that holds nothing else.
-SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox LIMIT %(most)s) AS counted) AS unrouted,
+SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT %(most)s) AS counted) AS unrouted,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
                                WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()
                                LIMIT %(most)s) AS counted) AS due,

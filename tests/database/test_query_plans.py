@@ -421,6 +421,43 @@ HOT += [
     observe("gauges", answers=1, rows=1_200, buffers=10_000),
 ]
 
+
+def console(query: str, role: Role = Role.ADMIN, **limits: Any) -> Hot:
+    params = limits.pop("params", {})
+    return Hot(role, "console", query, params, **limits)
+
+
+FROM_NOW = {"before_at": "infinity", "before_id": 0, "after": "-infinity", "limit": 50}
+SEARCHED = {"ids": list(range(500_000, 500_050)), "tenant_id": "default"}
+
+# The console's pages: each reads a page or a sample, however much there is.
+HOT += [
+    console("minutes", params={"minutes": 60, "sample": 300}, answers=60, rows=2_000, buffers=8_000),
+    console("latencies", params={"minutes": 60, "sample": 30}, answers=0, rows=4_000, buffers=12_000),
+    console("backlog", params={"most": 10_000}, answers=1, rows=60_000, buffers=40_000),
+    console("oldest_due", params={"limit": 8}, answers=8, rows=100),
+    console("newest_failures", params={"sample": 1_000, "limit": 8}, answers=2, rows=300),
+    console(
+        "failing_endpoints", Role.SUBSCRIPTIONS, params={"limit": 8}, answers=8, rows=60_000, buffers=8_000
+    ),
+    console("disabled_endpoints", Role.SUBSCRIPTIONS, params={"limit": 8}, answers=1, rows=50),
+    console("health_of_subscriptions", Role.SUBSCRIPTIONS, params={"ids": list(range(1, 51))}, answers=50),
+    console("scan_events", params=FROM_NOW, answers=50),
+    console("scan_events", params={**FROM_NOW, "before_at": LONG_AGO}, answers=50),
+    console("scan_events_of_type", params={**FROM_NOW, "event_type": "type.7"}, answers=50),
+    console("scan_events_of_type", params={**FROM_NOW, "event_type": "none such"}, answers=0),
+    console("events_by_id", params=SEARCHED, answers=50, rows=500),
+    console(
+        "scan_subscriptions",
+        params={**FROM_NOW, "subscription_ids": [77, 78, rows.BUSY]},
+        answers=50,
+        rows=300,
+    ),
+    console("end_of_dead_letters", params={"failed_before": LONG_AGO}, answers=1, rows=1_100),
+    console("create_sign_in", params={"token_hash": b"x", "key_hash": b"y", "valid_seconds": 60}, answers=1),
+    console("use_sign_in", params={"token_hash": b"x"}, answers=1),
+]
+
 LAST_HOUR = observe("deliveries_per_minute", rows=5_000)
 """554 attempts of a month, 4,000 of the busy subscription."""
 
@@ -436,6 +473,7 @@ HOT_STAGES = (
     "prune",
     "watch_endpoints",
     "operational_events",
+    "console",
 )
 
 
@@ -537,5 +575,8 @@ def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
 
 
 def test_every_hot_query_is_measured() -> None:
-    measured = {(hot.stage, hot.query) for hot in [*HOT, LAST_HOUR]} | {("explain", "show_routing")}
+    measured = {(hot.stage, hot.query) for hot in [*HOT, LAST_HOUR]} | {
+        ("explain", "show_routing"),
+        ("console", "event_ids"),
+    }
     assert measured >= {(stage, query) for stage in HOT_STAGES for query in load_queries(stage)}
