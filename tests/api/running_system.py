@@ -6,7 +6,7 @@ import itertools
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, LiteralString, TypeVar
@@ -29,6 +29,8 @@ STORED = (
     "bulk_operations",
 )
 _numbers = itertools.count(1)
+
+T = TypeVar("T")
 
 
 class RunningSystem:
@@ -76,10 +78,13 @@ class RunningSystem:
         if self._fault is not None:
             raise self._fault
 
+    def answer(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What it answers, run on the system's own loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+
     def sign_in_link(self) -> str:
         """Path and query of a new link into the console."""
-        made = asyncio.run_coroutine_threadsafe(self.system.console_link(""), self._loop)
-        return made.result(30)
+        return self.answer(self.system.console_link(""))
 
     def rows(self, query: LiteralString, *params: Any) -> list[dict[str, Any]]:
         """The answer to a superuser's query."""
@@ -124,9 +129,6 @@ class RunningSystem:
 def new_name(stem: str) -> str:
     """An event type or tenant that no other test uses."""
     return f"{stem}.{next(_numbers)}.{secrets.token_hex(3)}"
-
-
-T = TypeVar("T")
 
 
 def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 20) -> T:

@@ -1,4 +1,4 @@
-"""The README in Traditional Chinese says what the README says: the same parts, commands and links, in the same order."""
+"""The README in Traditional Chinese says what the English one says: the same parts, commands and links, in order."""
 
 import re
 from pathlib import Path

@@ -1,0 +1,91 @@
+"""The pages behind API Gateway, whose stage stands before every path, as the function `console` answers them."""
+
+import base64
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from shared.runtime.app import build_app
+from shared.runtime.console.routes import ROUTES
+from shared.runtime.gateway import answer_gateway
+from tests.api.running_system import RunningSystem
+from tests.console.pages import tags
+
+HOST = "abc.execute-api.eu-central-1.amazonaws.com"
+
+
+def ask(running: RunningSystem, method: str, path: str, body: str = "", **headers: str) -> dict[str, Any]:
+    """The function's answer to a proxy event of the stage `api`."""
+    given = {"host": HOST, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    event = {
+        "httpMethod": method,
+        "path": path,
+        "headers": given,
+        "requestContext": {"path": f"/api{path}", "requestId": "r"},
+        "body": base64.b64encode(body.encode()).decode() or None,
+        "isBase64Encoded": bool(body),
+    }
+    return running.answer(answer_gateway(build_app(running.system.services, ROUTES), event))
+
+
+@pytest.fixture(scope="module")
+def cookie(running: RunningSystem) -> str:
+    form = urlencode({"key": running.key, "next": "/console/events"})
+    answer = ask(
+        running,
+        "POST",
+        "/console/sign-in",
+        form,
+        origin=f"https://{HOST}",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert answer["statusCode"] == 303
+    assert answer["multiValueHeaders"]["location"] == ["/api/console/events"]
+    (line,) = answer["multiValueHeaders"]["set-cookie"]
+    assert "; Path=/api/console;" in line
+    assert line.endswith("; Secure")
+    return str(line.partition(";")[0])
+
+
+@pytest.mark.parametrize(
+    "path", ["/console", "/console/events", "/console/subscriptions/new", "/console/keys"]
+)
+def test_every_link_has_the_stage_before_it(running: RunningSystem, cookie: str, path: str) -> None:
+    answer = ask(running, "GET", path, cookie=cookie)
+    assert answer["statusCode"] == 200
+    targets = [
+        str(attributes[name])
+        for _, attributes in tags(answer["body"])
+        for name in ("href", "src", "action", "hx-get")
+        if name in attributes
+    ]
+    assert targets
+    assert [target for target in targets if not target.startswith(("/api/console", "#"))] == []
+    assert 'aria-current="page"' in answer["body"]
+
+
+def test_without_a_session_it_leads_to_the_sign_in(running: RunningSystem) -> None:
+    answer = ask(running, "GET", "/console/deliveries")
+    assert answer["multiValueHeaders"]["location"] == ["/api/console/sign-in?next=%2Fconsole%2Fdeliveries"]
+
+
+def test_a_portals_link_names_the_stage(running: RunningSystem, cookie: str) -> None:
+    page = ask(running, "GET", "/console/portal-links", cookie=cookie)["body"]
+    token = next(str(one["value"]) for tag, one in tags(page) if tag == "input" and one.get("name") == "csrf")
+    form = urlencode({"csrf": token, "tenant_id": "acme"})
+    answer = ask(
+        running,
+        "POST",
+        "/console/portal-links",
+        form,
+        cookie=cookie,
+        origin=f"https://{HOST}",
+        content_type="application/x-www-form-urlencoded",
+    )
+    (href,) = [
+        str(one["href"]) for tag, one in tags(answer["body"]) if "/portal/enter" in str(one.get("href"))
+    ]
+    assert href.startswith(f"https://{HOST}/api/portal/enter?token=")
+    entered = ask(running, "GET", "/portal/enter")
+    assert entered["multiValueHeaders"]["location"] == ["/api/portal/ended"]
