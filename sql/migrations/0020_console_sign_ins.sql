@@ -1,13 +1,11 @@
 -- Links that sign one browser in to the console, once. Only the hash of a link's token is kept, no role reads the
--- table, and a link lets nobody in whose key was revoked: the two functions below are the only way in.
+-- table, and a link lets nobody in whose key is gone or revoked: the two functions below are the only way in.
 CREATE TABLE console_sign_ins (
     token_sha256 bytea PRIMARY KEY,
-    key_id bigint NOT NULL REFERENCES api_keys (id),
+    key_id bigint NOT NULL,
     expires_at timestamptz NOT NULL,
     CONSTRAINT token_is_a_sha256 CHECK (octet_length(token_sha256) = 32)
 );
-
-CREATE INDEX idx_signin_key ON console_sign_ins (key_id);
 
 -- Makes the link of a key valid, and forgets those that nobody used in time. False: there is no such key (any more).
 CREATE FUNCTION create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) RETURNS boolean
