@@ -83,7 +83,9 @@ def _postgres_seconds(folder: Path) -> float:
     seconds = 0.0
     for process in psutil.process_iter(["name"]):
         try:
-            if process.info["name"] == "postgres" and process.cwd() == os.fspath(folder.resolve() / "postgres"):
+            if process.info["name"] == "postgres" and process.cwd() == os.fspath(
+                folder.resolve() / "postgres"
+            ):
                 times = process.cpu_times()
                 seconds += times.user + times.system
         except psutil.Error:
