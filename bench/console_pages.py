@@ -23,7 +23,7 @@ from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.address_policy import AddressPolicy
 from shared.core.trace import Traced
-from shared.runtime.app import build_app
+from shared.runtime.asgi import build_app
 from shared.runtime.console.routes import ROUTES
 from shared.runtime.services import build_services
 from shared.runtime.settings import read_settings

@@ -48,7 +48,7 @@ class Services:
     accept: Coalescer[EventDraft, Answer]
     accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
     check_key: Coalescer[bytes, ApiKey | None]
-    derived_boxes: "dict[str, SecretBox]" = field(default_factory=dict)
+    derived_boxes: dict[str, "SecretBox"] = field(default_factory=lambda: dict[str, "SecretBox"]())
 
     @property
     def _all_sessions(self) -> tuple[Sessions, ...]:

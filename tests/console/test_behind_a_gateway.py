@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from shared.runtime.app import build_app
+from shared.runtime.asgi import build_app
 from shared.runtime.console.routes import ROUTES
 from shared.runtime.gateway import answer_gateway
 from tests.api.running_system import RunningSystem

@@ -64,6 +64,7 @@ def test_a_session_ends_when_its_key_is_revoked(running: RunningSystem) -> None:
 
 def test_a_session_ends_by_itself(running: RunningSystem) -> None:
     services = running.system.services
+    assert services.box is not None
     key_hash, box = b"x" * 32, services.box.for_purpose("console session")
     assert opened(services, "console session", box.seal(Session(key_hash, 9_999_999_999).text()))
     assert opened(services, "console session", box.seal(Session(key_hash, 1).text())) is None
@@ -72,6 +73,7 @@ def test_a_session_ends_by_itself(running: RunningSystem) -> None:
 
 def test_neither_secrets_nor_other_sessions_are_taken_for_one(running: RunningSystem) -> None:
     services = running.system.services
+    assert services.box is not None
     text = Session(b"x" * 32, 9_999_999_999).text()
     for sealed in (
         services.box.seal(text),

@@ -292,6 +292,7 @@ CASES: dict[str, Case] = {
     "ingest/api_gateway_refused.without_key": Case(nothing, http(401, code="unauthorized"), {EVENTS: 0}),
     "ingest/api_gateway_refused.two_idempotency_keys": Case(nothing, http(422), {EVENTS: 0}),
     "ingest/api_gateway_refused.compressed": Case(nothing, http(415, code="body_compressed"), {EVENTS: 0}),
+    "console/api_gateway.without_session": Case(nothing, http(303)),
     "subscriptions/api_gateway.create": Case(nothing, http(201, id=1, verified=False), {ACTIVE: 1}),
     "subscriptions/api_gateway.list": Case(a_subscription, http(200, items=[{"id": 1}], next=None)),
     "subscriptions/api_gateway.show": Case(a_subscription, http(200, id=1, event_type="order.created")),

@@ -31,6 +31,7 @@ RESOURCES = {
     "ingest": ("POST", "events"),
     "admin": ("GET", "stats"),
     "subscriptions": ("GET", "subscriptions"),
+    "console": ("GET", "console"),
 }
 
 
