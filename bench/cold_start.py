@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.lambda_place import shown
+from bench.figures import shown
 from infra.local.postgres import EmbeddedPostgres
 from infra.settings import LOCAL
 from shared.adapters.database import DatabaseAddress

@@ -24,9 +24,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import psutil
-
 from bench.peers.receiver import Nginx, running_nginx
+from bench.processor import cpu_of_tree
 from infra.local import postmaster
 from infra.local.postgres import EmbeddedPostgres
 
@@ -169,7 +168,7 @@ class _Processor(threading.Thread):
     def __init__(self, roots: dict[str, Callable[[], int | None]]) -> None:
         super().__init__(daemon=True)
         self._roots = roots
-        self._first = {kind: _cpu_of_tree(root()) for kind, root in roots.items()}
+        self._first = {kind: cpu_of_tree(root()) for kind, root in roots.items()}
         self._last = dict(self._first)
         self._ended = threading.Event()
 
@@ -184,7 +183,7 @@ class _Processor(threading.Thread):
     def run(self) -> None:
         while not self._ended.wait(SAMPLE_SECONDS):
             for kind, root in self._roots.items():
-                self._last[kind] = max(self._last[kind], _cpu_of_tree(root()))
+                self._last[kind] = max(self._last[kind], cpu_of_tree(root()))
 
     def seconds(self) -> dict[str, float]:
         return {kind: self._last[kind] - self._first[kind] for kind in self._roots}
@@ -195,29 +194,6 @@ def _server_in(data: Path) -> int | None:
         if (server := postmaster.running_on(folder)) is not None:
             return server.pid
     return None
-
-
-def _cpu_of_tree(pid: int | None) -> float:
-    """Seconds of a process and its children, those that ended included; 0 when there is none."""
-    if pid is None:
-        return 0.0
-    try:
-        root = psutil.Process(pid)
-        used = root.cpu_times()
-        ended = used.children_user + used.children_system
-        return (
-            used.user + used.system + ended + sum(_own_cpu(child) for child in root.children(recursive=True))
-        )
-    except psutil.NoSuchProcess:
-        return 0.0
-
-
-def _own_cpu(process: psutil.Process) -> float:
-    try:
-        used = process.cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return used.user + used.system
 
 
 def _compare(peer: Peer, ours: Hooksaga, jobs: int, rounds: int) -> None:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, as_json, log_into, running_pipeline
+from bench.figures import as_json
+from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
 from shared.adapters.queues import Queue
 
 TARGET = Path(__file__).resolve().parents[1] / "infra" / "cost" / "inputs.json"

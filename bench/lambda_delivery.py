@@ -11,7 +11,8 @@ import resource
 import tempfile
 from pathlib import Path
 
-from bench.lambda_place import EVENT_TYPE, PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline, shown
+from bench.figures import shown
+from bench.lambda_place import EVENT_TYPE, PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
 from infra.local.bench_figures import make_payload
 from shared.adapters.queues import Queue
 

@@ -6,7 +6,6 @@ make of it. So a time is that of the function and its database, without calls to
 
 import asyncio
 import importlib
-import json
 import os
 import tempfile
 import time
@@ -227,16 +226,3 @@ def log_into(path: Path) -> Generator[None]:
         for number, copy in kept.items():
             os.dup2(copy, number)
             os.close(copy)
-
-
-def shown(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of plain text, each column as wide as its widest cell."""
-    cells = [[str(cell) for cell in row] for row in (columns, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(columns))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells
-    )
-
-
-def as_json(value: object) -> str:
-    return json.dumps(value, indent=2) + "\n"

@@ -1,0 +1,283 @@
+"""Where a measurement happens: `hooksaga up` as users run it, and a receiver, each a process of its own.
+
+Everything is in a temporary folder, and gone at the end, also after Ctrl-C or SIGTERM. Settings of hooksaga in the
+environment count, but for the database and the key.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+from bench.figures import as_json
+from bench.load import Load, MeasurementFailed
+from bench.processor import cpu_of_tree
+from infra.commands.signals import interrupt_on_sigterm
+from infra.local import event_loop, postmaster
+from infra.local.bench_processes import child
+from infra.local.postgres import EmbeddedPostgres
+from infra.local.receiver import Receiver, serve
+from infra.local.receiver_journal import Journal, Signature
+from infra.local.tls import ensure_certificates
+from shared.adapters.secret_box import SecretBox
+from shared.core.secrets_keys import split_keys
+from shared.core.signing import encode_secret
+
+START_SECONDS = 60
+STOP_SECONDS = 60
+POLL_SECONDS = 0.02
+STALLED_SECONDS = 60
+TAKE = "take"
+NOT_OURS = ("HOOKSAGA_DATABASE_URL", "HOOKSAGA_API_KEY")
+
+Deliveries = Mapping[tuple[str, str], float]
+"""When each delivery came first, by path and webhook-id."""
+
+
+class RunningReceiver:
+    """The receiver of `hooksaga receiver`, which keeps of each delivery when it came first."""
+
+    def __init__(self, pipe: Pipe, pid: int, ca_file: Path) -> None:
+        self._pipe = pipe
+        self.pid = pid
+        self.ca_file = ca_file
+        self.url: str = pipe.recv()
+
+    def arrived(self, of: str = "/") -> int:
+        """How many deliveries came to paths that begin so since the last `take`, repeats left out."""
+        return self._ask(of)
+
+    def take(self) -> Deliveries:
+        """And forget them."""
+        return self._ask(TAKE)
+
+    def wait_for(
+        self, deliveries: int, *, of: str = "/", during: Callable[[], object] = lambda: None
+    ) -> None:
+        """Until so many have come; `during` is called again and again. Raises MeasurementFailed when none comes."""
+        seen, since = -1, time.monotonic()
+        while (arrived := self.arrived(of)) < deliveries:
+            if arrived > seen:
+                seen, since = arrived, time.monotonic()
+            if time.monotonic() > since + STALLED_SECONDS:
+                raise MeasurementFailed(f"only {arrived} of {deliveries} deliveries came")
+            during()
+            time.sleep(POLL_SECONDS)
+
+    def _ask(self, what: str) -> Any:
+        self._pipe.send(what)
+        return self._pipe.recv()
+
+
+@contextmanager
+def running_receiver(folder: Path) -> Generator[RunningReceiver]:
+    ca_file = ensure_certificates(folder).ca
+    with child(_receive, folder) as pipe:
+        yield RunningReceiver(pipe, pipe.recv(), ca_file)
+
+
+class _Arrivals(Journal):
+    def __init__(self) -> None:
+        super().__init__(keep=False)
+        self.first: dict[tuple[str, str], float] = {}
+
+    def write(self, path: str, headers: Mapping[str, str], body: bytes, signature: Signature) -> None:
+        self.first.setdefault((path, headers.get("webhook-id", "")), time.monotonic())
+
+    def answer(self, question: str) -> Any:
+        if question != TAKE:
+            return (
+                len(self.first)
+                if question == "/"
+                else sum(path.startswith(question) for path, _ in self.first)
+            )
+        taken, self.first = self.first, {}
+        return taken
+
+
+def _receive(pipe: Pipe, folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    event_loop.run(_serve(pipe, folder))
+
+
+async def _serve(pipe: Pipe, folder: Path) -> None:
+    receiver = Receiver(quiet=True)
+    receiver.journal = journal = _Arrivals()
+    running = await serve(certificates=ensure_certificates(folder), receiver=receiver)
+    pipe.send(os.getpid())
+    pipe.send(running.url)
+    while question := await asyncio.to_thread(_question, pipe):
+        pipe.send(journal.answer(question))
+    await running.stop()
+
+
+def _question(pipe: Pipe) -> str | None:
+    try:
+        return pipe.recv()
+    except (EOFError, OSError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A running `hooksaga up`. pid: of its process. database_url: of its owner."""
+
+    folder: Path
+    receiver: RunningReceiver
+    url: str
+    key: str
+    pid: int
+    database_url: str
+
+    def load(self, *event_types: str, count: int, **options: Any) -> Load:
+        return Load(self.url, self.key, event_types, count, **options)
+
+    def subscribe(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """A verified subscription for each event type and path of the receiver, in one statement; their ids."""
+        box = SecretBox(split_keys((self.folder / "secrets.key").read_text(encoding="ascii").strip()))
+        sealed = [box.seal(encode_secret(os.urandom(32))) for _ in pairs]
+        types, urls = [one for one, _ in pairs], [f"{self.receiver.url}{path}" for _, path in pairs]
+        rows = self.run(SUBSCRIBE, (types, urls, sealed))
+        return [row[0] for row in rows]
+
+    def run(self, statement: LiteralString, params: Sequence[Any] | None = None) -> list[Any]:
+        """The rows of the answer, as the database's owner."""
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            answer = connection.execute(statement, params)
+            return answer.fetchall() if answer.description else []
+
+    def wait_until_none(self, statement: LiteralString, params: Sequence[Any] | None = None) -> None:
+        """Until the statement counts 0. Raises MeasurementFailed after STALLED_SECONDS."""
+        give_up = time.monotonic() + STALLED_SECONDS
+        while left := self.run(statement, params)[0][0]:
+            if time.monotonic() > give_up:
+                raise MeasurementFailed(f"{left} left after {STALLED_SECONDS} s: {statement.strip()}")
+            time.sleep(POLL_SECONDS)
+
+    def wait_until_routed(self) -> None:
+        self.wait_until_none("SELECT count(*) FROM (SELECT FROM routing_outbox LIMIT 1) AS waiting")
+
+    def cpu(self) -> dict[str, float]:
+        """Processor seconds so far, by process."""
+        server = postmaster.running_on(self.folder / "postgres")
+        return {
+            "hooksaga": cpu_of_tree(self.pid),
+            "postgres": cpu_of_tree(server.pid if server else None),
+            "receiver": cpu_of_tree(self.receiver.pid),
+        }
+
+
+SUBSCRIBE: LiteralString = """
+    WITH wanted AS (
+        SELECT * FROM unnest(%s::text[], %s::text[], %s::text[])
+            WITH ORDINALITY AS t (event_type, callback_url, sealed, place)
+    ), made AS (
+        INSERT INTO subscriptions (event_type, callback_url, active, verified)
+        SELECT event_type, callback_url, true, true FROM wanted ORDER BY place RETURNING id, callback_url
+    ), secret AS (
+        INSERT INTO subscription_secrets (subscription_id, secret)
+        SELECT made.id, wanted.sealed FROM made JOIN wanted USING (callback_url)
+    )
+    SELECT id FROM made ORDER BY id"""
+"""The callback URLs have to differ."""
+
+
+@contextmanager
+def new_place() -> Generator[Place]:
+    """On an empty database."""
+    with (
+        temporary_folder() as folder,
+        running_receiver(folder) as receiver,
+        running_on(folder, receiver) as place,
+    ):
+        yield place
+
+
+@contextmanager
+def temporary_folder() -> Generator[Path]:
+    """Its server is stopped before it goes."""
+    with tempfile.TemporaryDirectory(prefix="hooksaga-bench-") as name:
+        folder = Path(name).resolve()
+        try:
+            yield folder
+        finally:
+            EmbeddedPostgres(folder).stop()
+
+
+@contextmanager
+def running_on(folder: Path, receiver: RunningReceiver) -> Generator[Place]:
+    """`hooksaga up` on a data folder, as a process; at the end it is stopped, and its database with it."""
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS} | {
+        "HOOKSAGA_DATA_DIR": str(folder),
+        "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
+        "HOOKSAGA_CA_FILE": str(receiver.ca_file),
+    }
+    output = folder / "output"
+    command = [sys.executable, "-m", "infra.cli", "up", "--port", "0"]
+    with output.open("wb") as stdout, (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=log
+        )
+    try:
+        url = _ready_at(process, output)
+        key = (folder / "api_key").read_text(encoding="ascii").strip()
+        database_url = EmbeddedPostgres(folder).start()  # it runs: this asks where
+        yield Place(folder, receiver, url, key, process.pid, database_url)
+    finally:
+        _stop(process)
+
+
+def _ready_at(process: subprocess.Popen[bytes], output: Path) -> str:
+    give_up = time.monotonic() + START_SECONDS
+    while not (ready := re.search(r"ready at (http://\S+)", output.read_text(encoding="utf-8"))):
+        if process.poll() is not None or time.monotonic() > give_up:
+            log = output.with_name("log").read_text(encoding="utf-8", errors="replace")
+            raise MeasurementFailed(f"hooksaga up did not start: {log[-2000:]}")
+        time.sleep(POLL_SECONDS)
+    return ready[1]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """With what all of these commands take."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser
+
+
+def report(what: str) -> None:
+    """What is going on, for whoever waits."""
+    print(what, file=sys.stderr, flush=True)
+
+
+def run_command(measure: Callable[[], Any], table: Callable[[Any], str], *, json: bool) -> None:
+    """Measure, and print what came of it. Exits with 1 and a message when nothing did."""
+    interrupt_on_sigterm()
+    try:
+        result = measure()
+    except MeasurementFailed as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(as_json(result) if json else table(result))
