@@ -12,7 +12,7 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak screenshots hostile-cases mutants check format bench lock clean
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ soak: install-dev ## half an hour of load, failing receivers and kills, e.g. mak
 
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)
+
+bench-all: install ## measure all of docs/performance.md, in half an hour, e.g. make bench-all ARGS="--only ingest depth"
+	$(BIN)/python -m bench.all $(ARGS)
 
 localstack: install-sqs ## the demo through LocalStack: in Docker, or at LOCALSTACK_HOST; else through ministack
 	@if [ -n "$$LOCALSTACK_HOST" ]; then \

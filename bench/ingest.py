@@ -61,7 +61,7 @@ def main() -> None:
 def measure(place: Place, *, events: int, batch_events: int, batch: int, deliver: bool) -> list[Ingested]:
     if deliver:
         place.subscribe([(EVENT_TYPE, "/ok/ingest")])
-    _run(place, "warm-up", WARM_UP_EVENTS, 1, None)
+    _run(place, "warm-up", min(WARM_UP_EVENTS, events), 1, None)
     runs: list[Ingested] = []
     for kind, count, size in (("single", events, 1), ("batch", batch_events, batch)):
         runs.append(full := _run(place, kind, count, size, None))

@@ -1,0 +1,126 @@
+"""The scripts in bench/ with tiny numbers, on one running system: each measures what it says, and finds it."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import all as everything
+from bench import depth, fan_out, history, ingest, memory, noisy_neighbour
+from bench.load import MeasurementFailed, run_load
+from bench.place import Place, new_place, run_command
+from infra.local.bench_figures import Percentiles
+from shared.adapters.database import DatabaseAddress, Role, Session
+from shared.stages.audit import Finding, audit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    with new_place() as running:
+        yield running
+    assert not running.folder.exists()
+
+
+def test_ingest_posts_everything_at_once_and_at_half_the_rate(place: Place) -> None:
+    runs = ingest.measure(place, events=60, batch_events=100, batch=50, deliver=True)
+    assert [(run.kind, run.events, run.rate is None) for run in runs] == [
+        ("single", 60, True),
+        ("single", 60, False),
+        ("batch", 100, True),
+        ("batch", 100, False),
+    ]
+    assert all(0 < (run.request_ms.p50 or 0) <= (run.request_ms.p99 or 0) for run in runs)
+    assert runs[1].rate == pytest.approx(runs[0].events_per_second / 2, abs=0.1)
+    assert {"hooksaga", "postgres", "client"} <= runs[0].cpu.keys()
+    place.receiver.wait_for(60 + 320)
+    place.receiver.take()
+
+
+def test_a_fan_out_is_seen_by_every_subscription(place: Place) -> None:
+    result = fan_out.measure(place, 30, rate=60, seconds=1.5, rounds=1)
+    assert (result.subscriptions, result.rounds[0].deliveries) == (30, 30)
+    assert result.rounds[0].seconds > 0
+    assert result.accept_times > 0
+    assert result.latency_times > 0
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_neighbours_of_a_black_hole_are_measured_without_it(place: Place, noisy: bool) -> None:
+    run = noisy_neighbour.measure(place, 100, seconds=0.6, settle=0.2, noisy=noisy)
+    assert 0 < run.deliveries < 60 * 19 / 20
+    assert run.latency_ms.p95 is not None
+
+
+async def audited(database_url: str) -> list[Finding]:
+    session = Session(DatabaseAddress(database_url), Role.OWNER)
+    try:
+        return await session.run(audit)
+    finally:
+        await session.close()
+
+
+def test_depth_finds_what_is_due_beside_a_history_that_holds_together(place: Place) -> None:
+    old = depth.subscribe(place)
+    history.fill(place.database_url, old, finished=1_000, waiting=150)
+    assert depth.throughput(place, 200) > 0
+    counted = "SELECT status::text, count(*) FROM webhook_delivery_sagas WHERE subscription_id = ANY (%s) GROUP BY 1"
+    assert dict(place.run(counted, [old])) == {"Completed": 850, "PendingRetry": 150}
+    findings = asyncio.run(audited(place.database_url))
+    assert [finding for finding in findings if finding.rows] == []
+    took = depth.query_times(place.database_url, old)
+    assert len(took) == 8
+    assert all(milliseconds > 0 for milliseconds in took.values())
+
+
+def test_memory_is_looked_at_in_rounds(place: Place) -> None:
+    result = memory.measure(place, 250, of_a_round=100)
+    assert [one.deliveries for one in result.rounds] == [100, 200, 250]
+    assert 20 < result.first_mb <= result.peak_mb
+
+
+def test_a_straight_line_through_what_grows() -> None:
+    rounds = [memory.Round(n * 1000, 90 + n * 0.5, 95) for n in range(1, 11)]
+    assert memory.slope(rounds) == pytest.approx(50)
+    assert memory.slope(rounds[:1]) == 0
+
+
+def test_refused_events_fail_a_measurement(place: Place) -> None:
+    with pytest.raises(MeasurementFailed, match="refused"):
+        run_load(place.load("not a type", count=4, batch=2))
+    with pytest.raises(MeasurementFailed, match="422"):
+        run_load(place.load("not a type", count=1))
+
+
+def test_a_failed_measurement_ends_with_its_reason() -> None:
+    def fail() -> Any:
+        raise MeasurementFailed("nothing came")
+
+    with pytest.raises(SystemExit, match="nothing came"):
+        run_command(fail, str, json=False)
+
+
+def test_every_table_shows_its_figures() -> None:
+    measured = Percentiles(1.25, 2.5, 4.0)
+    quiet, noisy = ([noisy_neighbour.Neighbours(10, Percentiles(1, p95, 9))] for p95 in (2.0, 3.0))
+    result = noisy_neighbour.compared(200, quiet, noisy)
+    assert (result.quiet_p95_ms, result.noisy_p95_ms, result.times) == (2.0, 3.0, 1.5)
+    assert "1.5 times" in noisy_neighbour.table(asdict(result))
+    run = ingest.Ingested("batch", 50, None, 100, 1.0, 100.0, measured, {"client": 0.02})
+    assert "2 %" in ingest.table([asdict(run)])
+
+
+def test_the_pages_table_is_replaced_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{everything.BEGIN}\nold\n{everything.END}\nafter\n", encoding="utf-8")
+    everything.write_page(page, everything.section([("a", "b", "c", "d")]))
+    text = page.read_text(encoding="utf-8")
+    assert "| a | b | c | d |" in text
+    assert "old" not in text
+    assert (text.startswith("before\n"), text.endswith("after\n")) == (True, True)
+    real = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert real.index(everything.BEGIN) < real.index(everything.END)
