@@ -223,7 +223,8 @@ class _Connection(asyncio.Protocol):
 
 class _Client:
     def __init__(self, load: Load) -> None:
-        self._host, self._port = urlsplit(load.url).hostname, urlsplit(load.url).port
+        place = urlsplit(load.url)
+        self._host, self._port = place.hostname or "", place.port or 80
         self._load = load
         self._most = load.connections
         self._opened = 0
