@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, cast
@@ -115,7 +115,8 @@ def _answer(pipe: Pipe) -> Any:
 
 def _post(pipe: Pipe, load: Load) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    event_loop.run(_send_all(pipe, load))
+    with suppress(BrokenPipeError):  # who asked was interrupted
+        event_loop.run(_send_all(pipe, load))
 
 
 async def _send_all(pipe: Pipe, load: Load) -> None:

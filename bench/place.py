@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -119,8 +119,9 @@ async def _serve(pipe: Pipe, folder: Path) -> None:
     running = await serve(certificates=ensure_certificates(folder), receiver=receiver)
     pipe.send(os.getpid())
     pipe.send(running.url)
-    while question := await asyncio.to_thread(_question, pipe):
-        pipe.send(journal.answer(question))
+    with suppress(BrokenPipeError):  # who asked was interrupted
+        while question := await asyncio.to_thread(_question, pipe):
+            pipe.send(journal.answer(question))
     await running.stop()
 
 
