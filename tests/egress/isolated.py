@@ -17,6 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shared.adapters.http_sender import HttpSender, OutgoingRequest
 from shared.core.address_policy import AddressPolicy
 from tests.delivery.hostile_receiver import Authority, Exchange, receiver
@@ -79,7 +81,7 @@ class Network:
         sender = self._sender(case)
         for _ in case.want:
             outcome = await sender.send(OutgoingRequest(case.url, {}, b"{}", case.deadline))
-            seen.outcomes.append(asdict(outcome))
+            seen.outcomes.append(msgspec.structs.asdict(outcome))
             if not case.cached:
                 await sender.close()
                 sender = self._sender(case)
