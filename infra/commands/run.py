@@ -156,7 +156,8 @@ def _demo_console() -> Any:
 
 async def _keep_running(url: str, key: str, console: str) -> None:
     say(
-        "Everything goes on running until Ctrl-C. To see these deliveries in a browser (the link works once):"
+        "Everything goes on running until Ctrl-C.\n"
+        "To see these deliveries in a browser (the link works once):"
     )
     say(f"  {console}")
     say("To look around in another terminal:")

@@ -20,7 +20,7 @@ MILLION, GB = 1e6, 1e9
 SECRETS = 2
 """The key that seals signing secrets, and the owner's password, which RDS keeps."""
 
-ALARMS, CUSTOM_METRICS, FIREWALL_RULES = 35, 25, 2
+ALARMS, CUSTOM_METRICS, FIREWALL_RULES = 37, 25, 2
 NAT_DISK_GB = 8
 TRACED_SHARE = 0.05
 """Of requests beyond one a second, which are all traced."""

@@ -59,7 +59,16 @@ def test_a_claim_reads_the_jobs_that_it_names(backlog: DatabaseAddress) -> None:
     query = load_queries("deliver")["claim_jobs"]
     ids = list(range(BACKLOG - NAMED, BACKLOG))
     assert (
-        thrown_away(backlog, Role.DELIVERY, query, job_ids=ids, worker_id="w", lease_seconds=60)
+        thrown_away(
+            backlog,
+            Role.DELIVERY,
+            query,
+            job_ids=ids,
+            worker_id="w",
+            lease_seconds=60,
+            alone_from=2,
+            one_alone=True,
+        )
         <= MOST_THROWN_AWAY
     )
 
