@@ -236,10 +236,12 @@ async def test_a_new_rate_holds_from_the_next_saga_on(operator: Connection, seed
     operation = await started(operator, requeue_of(0.1))
     await step_until_nothing_is_left(operator, horizon_seconds=15)
     await pace_bulk_operation(operator, operation.id, 10, tenant_id=None)
-    assert await step_until_nothing_is_left(operator, horizon_seconds=12) == pytest.approx(19, abs=1)
+    await step_until_nothing_is_left(operator, horizon_seconds=12)
     times = [saga["next_attempt_at"] for saga in await requeued(seed)]
-    assert (times[1] - times[0]).total_seconds() == 10
-    assert (times[2] - times[1]).total_seconds() == pytest.approx(0.1)
+    first, *others = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
+    assert first == 10
+    assert others == pytest.approx([0.1] * len(others))
+    assert (times[-1] - times[0]).total_seconds() > 11.8  # as far as the horizon, and not only one saga
 
 
 async def test_a_saga_that_is_not_due_yet_gets_no_job(operator: Connection, seed: Seed) -> None:

@@ -17,6 +17,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.streams import closing
+
 
 class Stage(StrEnum):
     """When the connection is reset."""
@@ -30,7 +32,7 @@ class Stage(StrEnum):
 async def resetting_listener(stage: Stage, tls: ssl.SSLContext) -> AsyncIterator[int]:
     """The port of a server that ends each connection with RST at that stage."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if stage is Stage.CLIENT_HELLO:
             with contextlib.suppress(OSError):
                 await reader.read(1)
@@ -38,7 +40,9 @@ async def resetting_listener(stage: Stage, tls: ssl.SSLContext) -> AsyncIterator
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls if stage is Stage.TLS else None)
+    server = await asyncio.start_server(
+        closing(reset), "127.0.0.1", 0, ssl=tls if stage is Stage.TLS else None
+    )
     async with server:
         yield server.sockets[0].getsockname()[1]
 
@@ -47,14 +51,13 @@ async def resetting_listener(stage: Stage, tls: ssl.SSLContext) -> AsyncIterator
 async def plain_http_listener() -> AsyncIterator[int]:
     """The port of a server that takes the first bytes of TLS for a bad request, and says so in clear text."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             await reader.read(1)
             writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
             await writer.drain()
-        writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(closing(refuse), "127.0.0.1", 0) as server:
         yield server.sockets[0].getsockname()[1]
 
 

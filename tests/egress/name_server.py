@@ -12,6 +12,8 @@ from typing import Any
 
 from dnslib import QTYPE, RCODE, RR, DNSHeader, DNSLabel, DNSRecord
 
+from tests.streams import closing
+
 # The reply to a question, its number among equal questions (the first is 0), and whether it came over TCP.
 Answers = Callable[[DNSRecord, int, bool], DNSRecord | None]
 
@@ -122,7 +124,7 @@ class NameServer:
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
         await loop.create_datagram_endpoint(lambda: _Datagrams(self), local_addr=("127.0.0.1", 53))
-        await asyncio.start_server(self._stream, "127.0.0.1", 53)
+        await asyncio.start_server(closing(self._stream), "127.0.0.1", 53)
 
     def reply_to(self, message: bytes, tcp: bool) -> bytes | None:
         query = DNSRecord.parse(message)
@@ -141,7 +143,6 @@ class NameServer:
                 continue
             writer.write(len(reply).to_bytes(2, "big") + reply)
             await writer.drain()
-        writer.close()
 
 
 class _Datagrams(asyncio.DatagramProtocol):

@@ -175,10 +175,14 @@ class Environment:
         await self._process.wait()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """No coroutine: one that is cancelled before its first step would leave its connection open."""
+        """No coroutine: one that is cancelled before its first step could not close its connection."""
+
+        def over(conversation: asyncio.Task[None]) -> None:
+            self._connections.pop(conversation).close()
+
         conversation = asyncio.create_task(self._converse(reader, writer))
         self._connections[conversation] = writer
-        conversation.add_done_callback(self._connections.pop)
+        conversation.add_done_callback(over)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -188,8 +192,6 @@ class Environment:
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             return  # the process died, or was told to
-        finally:
-            writer.close()
 
     async def _answer(self, method: str, path: str, body: bytes) -> tuple[str, dict[str, str], bytes]:
         if (method, path) == ("GET", f"{VERSION_PATH}/invocation/next"):
