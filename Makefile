@@ -12,7 +12,10 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
+# Where this is set, each of the many processes that a test run starts would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +73,9 @@ deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an
 # In the order of their folders: files of one slow test come in the middle, and the many quick ones of unit fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-long: install-dev ## run the tests that take too long for every day
+	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(ARGS)
 
 screenshots: install-dev ## make the pictures of docs/console.md anew, in a real browser
 	HOOKSAGA_SCREENSHOTS=docs/console $(BIN)/python -m pytest -n 0 tests/console/test_browser.py $(ARGS)

@@ -4,6 +4,7 @@
 `session_of` log in as one of the roles, `seed` makes rows.
 """
 
+import gc
 import itertools
 import os
 import shutil
@@ -22,6 +23,7 @@ from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
 from shared.adapters.migrations import migrate
 from tests.database.seed import Seed
+from tests.faults.promises import IN_FULL
 
 Connect = Callable[[Role], Awaitable[Connection]]
 SessionOf = Callable[[Role], Session]
@@ -43,6 +45,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "test_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.database)
+        if item.get_closest_marker("long") and not IN_FULL:
+            item.add_marker(pytest.mark.skip(reason="long: make test-long"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay for good: a collection of garbage need not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,7 @@ def arrived(user: Stubborn, path: str) -> set[str]:
     return {one.header("webhook-id") for one in user.recorder.events(path)}
 
 
+@pytest.mark.long
 @pytest.mark.guarantee(
     Promise.FENCED,
     "an event loop that stands still between its claim and its POST, past its lease",

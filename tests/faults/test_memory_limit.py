@@ -53,6 +53,7 @@ def limit_memory_of(up: UpProcess) -> None:
     resource.prlimit(up.pid, resource.RLIMIT_AS, (limit, limit))
 
 
+@pytest.mark.long
 @pytest.mark.guarantee(
     Promise.ALONE,
     "a payload that takes all memory that RLIMIT_AS allows, in the middle of a batch",
