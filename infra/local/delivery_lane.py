@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from infra.local.held_jobs import Claim, HeldJobs
 from infra.local.result_writer import GATHER_SECONDS, ResultWriter
@@ -38,6 +38,20 @@ HELD_SECONDS = 2.0
 
 MOST_SUBSCRIPTIONS = 100
 """A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
+
+
+def has_backlog(
+    waiting: Sequence[WaitingJobs], room: Mapping[int, int], default_room: int, answered: Set[int]
+) -> bool:
+    """Whether a subscription that answered since the last look fills the room that it has.
+
+    One that never answers always fills its room: if that counted, every claim of the others would wait for it.
+    """
+    return any(
+        len(row.ids or ()) == room.get(row.subscription_id, default_room) > 0
+        for row in waiting
+        if row.subscription_id in answered
+    )
 
 
 class DeliveryLane:
@@ -70,6 +84,7 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_claims(settings.max_claims)
         self._alone: Claim | None = None
         self._quick: Counter[int] = Counter()
+        self._answered: set[int] = set()
         self._place_free = asyncio.Event()
         self._ran_dry = asyncio.Event()
         self._has_backlog = False
@@ -153,6 +168,7 @@ class DeliveryLane:
     async def _look(self) -> list[int]:
         room, default_room = self._room()
         places = max(1, self._free + self._quick.total() - len(self._held))
+        answered, self._answered = self._answered, set()
         self._quick.clear()
         waiting = await self._session.run(
             lambda connection: deliver.find_waiting_jobs(
@@ -164,8 +180,7 @@ class DeliveryLane:
                 max_subscriptions=MOST_SUBSCRIPTIONS,
             )
         )
-        found = [(len(row.ids or ()), room.get(row.subscription_id, default_room)) for row in waiting]
-        self._has_backlog = any(many == most > 0 for many, most in found)
+        self._has_backlog = has_backlog(waiting, room, default_room, answered)
         self._somebody_had_no_room = 0 in room.values()
         return self._take_in_turn(waiting, places)
 
@@ -229,6 +244,8 @@ class DeliveryLane:
             self._sender, self._box, job, timeout_seconds=self._settings.http_timeout_seconds
         )
         self._writer.write(result)
+        if result.outcome.response_status is not None:
+            self._answered.add(job.subscription_id)
         if result.outcome.duration_ms <= QUICK_MS:
             self._quick[job.subscription_id] += 1
 
