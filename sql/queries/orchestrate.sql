@@ -34,30 +34,41 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
    FOR UPDATE OF s SKIP LOCKED;
 
 -- name: lock_pending_sagas
--- Sagas that wait for their first job.
+-- Sagas that wait for their first job. They are picked before anything is joined: a planner that expects one row
+-- would join the whole backlog, and sort it.
+WITH waiting AS MATERIALIZED (
+    SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
+      FROM webhook_delivery_sagas
+     WHERE status = 'Pending' AND next_attempt_at <= now()
+     ORDER BY next_attempt_at LIMIT %(limit)s
+       FOR UPDATE SKIP LOCKED
+)
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM webhook_delivery_sagas s
+  FROM waiting s
   JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
- WHERE s.status = 'Pending' AND s.next_attempt_at <= now()
- ORDER BY s.next_attempt_at LIMIT %(limit)s
-   FOR UPDATE OF s SKIP LOCKED;
+ ORDER BY s.next_attempt_at;
 
 -- name: lock_due_retries
 -- Sagas whose wait is over (r01 §10.1: by (status, next_attempt_at)).
+WITH waiting AS MATERIALIZED (
+    SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
+      FROM webhook_delivery_sagas
+     WHERE status = 'PendingRetry' AND next_attempt_at <= now()
+     ORDER BY next_attempt_at LIMIT %(limit)s
+       FOR UPDATE SKIP LOCKED
+)
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
        sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM webhook_delivery_sagas s
+  FROM waiting s
   JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
- WHERE s.status = 'PendingRetry' AND s.next_attempt_at <= now()
- ORDER BY s.next_attempt_at LIMIT %(limit)s
-   FOR UPDATE OF s SKIP LOCKED;
+ ORDER BY s.next_attempt_at;
 
 -- name: lock_sagas_by_id
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,

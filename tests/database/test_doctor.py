@@ -65,6 +65,11 @@ async def test_a_migrated_database_is_sound_for_every_eye(admin: Connection, see
             "ALTER ROLE job_worker SET statement_timeout = '30s'",
             "job_worker has no statement_timeout",
         ),
+        (
+            "ALTER ROLE job_worker RESET enable_hashjoin",
+            "ALTER ROLE job_worker SET enable_hashjoin = off",
+            "job_worker may read a whole backlog",
+        ),
     ],
 )
 async def test_a_role_with_other_powers(

@@ -1,6 +1,7 @@
-"""A backlog that came after the last statistics: statements that name rows by id still read those rows only."""
+"""A backlog that came after the last statistics: statements still read only the rows that they name or take."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -11,6 +12,9 @@ from shared.adapters.database import DatabaseAddress, Role, role_conninfo
 from shared.adapters.queries import load_queries
 
 BACKLOG = 20_000
+EVERYWHERE = 10_000
+"""How many wait at each stage at once."""
+TAKEN = 100
 NAMED = 25
 MOST_THROWN_AWAY = NAMED * NAMED
 """Rows that were read in vain; a plan that reads the backlog throws nearly all of it away."""
@@ -40,14 +44,19 @@ def backlog(database_address: DatabaseAddress) -> DatabaseAddress:
 
 
 def thrown_away(address: DatabaseAddress, role: Role, query: str, **params: Any) -> int:
-    """Rows that the sixth run of the prepared statement read in vain: by then its plan is kept."""
+    """Rows that were read in vain."""
+    return _removed(plan_kept(address, role, query, **params))
+
+
+def plan_kept(address: DatabaseAddress, role: Role, query: str, **params: Any) -> dict[str, Any]:
+    """How the sixth run of the prepared statement went: by then its plan is kept."""
     with psycopg.connect(role_conninfo(address, role), autocommit=True, prepare_threshold=0) as connection:
         text = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + sql.SQL(query)  # type: ignore[arg-type]
         plan: Any = None
         for _ in range(6):
             with connection.transaction(force_rollback=True):
                 (plan,) = connection.execute(text, params).fetchone() or ({},)
-    return _removed((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"])
+    return (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
 
 
 def _removed(node: dict[str, Any]) -> int:
@@ -90,3 +99,116 @@ def test_starting_attempts_reads_the_sagas_that_it_names(backlog: DatabaseAddres
         )
         <= MOST_THROWN_AWAY
     )
+
+
+def with_statistics_of_empty_tables(connection: psycopg.Connection) -> None:
+    connection.execute("VACUUM ANALYZE")
+
+
+def with_statistics_of_a_quiet_moment(connection: psycopg.Connection) -> None:
+    """Everything that ever came has been delivered."""
+    connection.execute(
+        "INSERT INTO events (event_type, payload) SELECT 'old', '{}' FROM generate_series(1, %s)",
+        [EVERYWHERE],
+    )
+    connection.execute(
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count)"
+        " SELECT id, id, 'Completed', 1 FROM events"
+    )
+    connection.execute(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,"
+        " finished_at, applied_at, claim_count, worker_id)"
+        " SELECT id, subscription_id, 1, now(), 'Completed', now(), now(), 1, 'w' FROM webhook_delivery_sagas"
+    )
+    connection.execute("VACUUM ANALYZE")
+
+
+@pytest.fixture(params=[with_statistics_of_empty_tables, with_statistics_of_a_quiet_moment])
+def backlog_everywhere(request: pytest.FixtureRequest, database_address: DatabaseAddress) -> DatabaseAddress:
+    """After the last statistics 10,000 subscriptions got something that waits at every stage."""
+    take_statistics: Callable[[psycopg.Connection], None] = request.param
+    with psycopg.connect(database_address.url, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_since)"
+            " SELECT 'type', 'https://a.example/', true, true, '2020-01-01' FROM generate_series(1, %s)",
+            [EVERYWHERE],
+        )
+        take_statistics(connection)
+        wait(connection, "Pending")
+        wait(connection, "PendingRetry")
+        wait(connection, "InProgress", ("Pending", 1, None, None))
+        wait(connection, "InProgress", ("Pending", 2, None, None))
+        wait(connection, "InProgress", ("Completed", 1, "-1 second", None))
+        wait(connection, "InProgress", ("Leased", 1, None, "-1 second"))
+    return database_address
+
+
+def wait(
+    connection: psycopg.Connection,
+    status: str,
+    job: tuple[str, int, str | None, str | None] | None = None,
+) -> None:
+    """An event and a saga for each subscription, each with a job: its status, attempt, finish and end of lease."""
+    connection.execute(
+        """WITH event AS (INSERT INTO events (event_type, payload)
+                          SELECT 'unknown', '{}' FROM generate_series(1, %(many)s) RETURNING id),
+                waiting AS (INSERT INTO routing_outbox (event_id, created_at) SELECT id, now() FROM event),
+                saga AS (INSERT INTO webhook_delivery_sagas
+                                (event_id, subscription_id, status, attempt_count, next_attempt_at)
+                         SELECT id, row_number() OVER (), %(status)s::saga_status,
+                                CASE WHEN %(status)s = 'Pending' THEN 0 ELSE 1 END, now() - interval '1 second'
+                           FROM event RETURNING id, subscription_id)
+           INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
+                                              finished_at, lease_until, created_at)
+           SELECT id, subscription_id, %(attempt)s, now(), %(job)s::job_status, now() + %(finished)s::interval,
+                  now() + %(lease)s::interval, now() - interval '1 hour'
+             FROM saga WHERE %(job)s::text IS NOT NULL""",
+        {
+            "many": EVERYWHERE,
+            "status": status,
+            **dict(zip(("job", "attempt", "finished", "lease"), job or (None,) * 4, strict=True)),
+        },
+    )
+
+
+LOOK: dict[str, Any] = {
+    "after_subscription": 0,
+    "max_subscriptions": TAKEN,
+    "default_room": 10,
+    "busy_subscriptions": [3],
+    "busy_room": [1],
+}
+STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
+    (Role.ROUTER, "route_events", "route_outbox", {"event_ids": None, "max_events": TAKEN, "max_sagas": 100}),
+    (Role.ROUTER, "route_events", "outbox_age", {}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_pending_sagas", {"limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_due_retries", {"limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", {"limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "oldest_due", {}),
+    (Role.ORCHESTRATOR, "orchestrate", "next_attempt_delay", {}),
+    (
+        Role.ORCHESTRATOR,
+        "orchestrate",
+        "find_undispatched_jobs",
+        {"limit": TAKEN, "grace_seconds": 1, "redispatch_seconds": 60},
+    ),
+    (Role.DELIVERY, "deliver", "find_first_attempts", LOOK),
+    (Role.DELIVERY, "deliver", "find_retries", LOOK),
+    (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"limit": TAKEN, "max_claims": 5}),
+]
+
+
+def test_a_step_reads_what_it_takes(backlog_everywhere: DatabaseAddress) -> None:
+    read = {
+        query: _read(plan_kept(backlog_everywhere, role, load_queries(stage)[query], **params))
+        for role, stage, query, params in STEPS
+    }
+    assert {query: rows for query, rows in read.items() if rows > 20 * TAKEN} == {}
+
+
+def _read(node: dict[str, Any]) -> int:
+    """Rows of tables, those included that a filter threw away."""
+    own = node["Actual Rows"] if "Relation Name" in node and "Index" in node["Node Type"] else 0
+    thrown = sum(count for name, count in node.items() if name.startswith("Rows Removed by"))
+    return int((own + thrown) * node["Actual Loops"]) + sum(_read(child) for child in node.get("Plans", ()))
