@@ -70,6 +70,8 @@ def _system(settings: "Settings", port: int, sqs: bool) -> "LocalSystem":
 
 
 async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
+    from infra.local.event_loop import forget_what_stays
+
     stop = stop_on_signals()
     system = _system(settings, port, sqs)
     try:
@@ -77,6 +79,7 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
     except OSError as error:
         raise _port_error(error, port) from error
     _greet(settings, system, url, await system.console_link(url))
+    forget_what_stays()
     ended = asyncio.create_task(system.wait())
     told = asyncio.create_task(stop.wait())
     await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from infra.local.event_loop import forget_what_stays
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.private_folder import make_private
 from infra.local.system import LocalSystem
@@ -55,6 +56,7 @@ async def running_system(folder: Path, *, trust_own: bool) -> AsyncIterator[tupl
     system = LocalSystem(_settings(folder, trust_own), port=0)
     with _log_into(folder / "log"):
         url = await system.start()
+        forget_what_stays()
         try:
             yield system, url
         finally:

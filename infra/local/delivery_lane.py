@@ -36,6 +36,9 @@ QUICK_MS = 250
 HELD_SECONDS = 2.0
 """A job that was held for longer is handed back: its subscription may have changed since."""
 
+MOST_AT_ONCE = 4
+"""POSTs that begin, and so mostly end, in one turn of the event loop: the API and the other loops are in it too."""
+
 MOST_SUBSCRIPTIONS = 100
 """A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
 
@@ -52,6 +55,31 @@ def has_backlog(
         for row in waiting
         if row.subscription_id in answered
     )
+
+
+def may_begin(free: int, taken: int) -> bool:
+    """Whether a subscription with so many places may have one more of those that are free."""
+    return free > 0 and (taken == 0 or free - taken >= 2)
+
+
+class Places:
+    """Who gets what while jobs are chosen: places as they will be taken, then what may be held ahead of them."""
+
+    def __init__(self, free: int, taken: Mapping[int, int], ahead: Mapping[int, int]) -> None:
+        self._free = free
+        self._taken = Counter(taken)
+        self._ahead = Counter(ahead)
+
+    def take(self, subscription_id: int) -> bool:
+        """Whether one more job of the subscription could begin, or be held: else it would wait for another's end."""
+        if may_begin(self._free, self._taken[subscription_id]):
+            self._free -= 1
+        elif self._ahead[subscription_id] > 0:
+            self._ahead[subscription_id] -= 1
+        else:
+            return False
+        self._taken[subscription_id] += 1
+        return True
 
 
 class DeliveryLane:
@@ -83,6 +111,7 @@ class DeliveryLane:
         self._held = HeldJobs()
         self._alone_from = deliver.alone_from_claims(settings.max_claims)
         self._alone: Claim | None = None
+        self._beginning: asyncio.Handle | None = None
         self._quick: Counter[int] = Counter()
         self._answered: set[int] = set()
         self._place_free = asyncio.Event()
@@ -120,8 +149,7 @@ class DeliveryLane:
             claim = Claim(job, claimed_at)
             self._held.put(claim)
             self._alone = claim if job.alone else self._alone
-        while self._begin_next(tries=len(self._held)):
-            pass
+        self._begin_some(tries=len(self._held))
         # Nothing, beside a job that is sent alone: what was found may wait for its end.
         return bool(jobs) or not self._sends_alone()
 
@@ -149,8 +177,18 @@ class DeliveryLane:
         return self._places - len(self._in_flight)
 
     def _may_begin(self, subscription_id: int) -> bool:
-        taken = self._per_subscription[subscription_id]
-        return self._free > 0 and (taken == 0 or self._free - taken >= 2)
+        return may_begin(self._free, self._per_subscription[subscription_id])
+
+    def _begin_some(self, tries: int) -> None:
+        """What is held and has a place, a few in each turn of the event loop."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+            self._beginning = None
+        for _ in range(MOST_AT_ONCE):
+            if self._stopping or not self._begin_next(tries):
+                self._ran_dry.set()
+                return
+        self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, tries)
 
     def _begin_next(self, tries: int) -> bool:
         claim = self._held.take(self._may_begin, tries)
@@ -167,9 +205,11 @@ class DeliveryLane:
 
     async def _look(self) -> list[int]:
         room, default_room = self._room()
-        places = max(1, self._free + self._quick.total() - len(self._held))
+        most = max(1, self._free + self._quick.total() - len(self._held))
+        taken = self._per_subscription + Counter(self._held.per_subscription())
+        places = Places(self._free - len(self._held), taken, self._quick)
         answered, self._answered = self._answered, set()
-        self._quick.clear()
+        self._quick = Counter()
         waiting = await self._session.run(
             lambda connection: deliver.find_waiting_jobs(
                 connection,
@@ -182,7 +222,7 @@ class DeliveryLane:
         )
         self._has_backlog = has_backlog(waiting, room, default_room, answered)
         self._somebody_had_no_room = 0 in room.values()
-        return self._take_in_turn(waiting, places)
+        return self._take_in_turn(waiting, most, places)
 
     def _room(self) -> tuple[dict[int, int], int]:
         """How many to claim of each subscription that has any here, and of every other."""
@@ -193,7 +233,7 @@ class DeliveryLane:
         }
         return room, max(1, free // 2)
 
-    def _take_in_turn(self, waiting: Sequence[WaitingJobs], places: int) -> list[int]:
+    def _take_in_turn(self, waiting: Sequence[WaitingJobs], most: int, places: Places) -> list[int]:
         """One job of each subscription, then a second of each, and so on. The next round begins behind the last
         subscription that got a place, so that a short round never favours low ids: where all were seen by beginning
         there, else by looking on from there."""
@@ -204,12 +244,17 @@ class DeliveryLane:
             in_turn = [
                 (row.subscription_id, row.ids[number]) for row in turn if row.ids and number < len(row.ids)
             ]
-            for subscription_id, job_id in in_turn[: places - len(chosen)]:
-                chosen.append(job_id)
-                self._last_served = subscription_id
-            if not in_turn or len(chosen) == places:
+            for subscription_id, job_id in in_turn:
+                if len(chosen) == most:
+                    break
+                if places.take(subscription_id):
+                    chosen.append(job_id)
+                    self._last_served = subscription_id
+                else:
+                    self._somebody_had_no_room = True
+            if not in_turn or len(chosen) == most:
                 break
-        self._look_after = 0 if saw_all and len(waiting) <= places else self._last_served
+        self._look_after = 0 if saw_all and len(waiting) <= most else self._last_served
         return chosen
 
     def _begin(self, claim: Claim) -> None:
@@ -224,8 +269,8 @@ class DeliveryLane:
         self._per_subscription[subscription_id] -= 1
         if not self._per_subscription[subscription_id]:
             del self._per_subscription[subscription_id]
-        if self._stopping or not self._begin_next(tries=2):
-            self._ran_dry.set()
+        if self._beginning is None:
+            self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, 2)
         self._place_free.set()
         if self._somebody_had_no_room or job.alone:
             self._wake.set()

@@ -1,8 +1,8 @@
-"""When the claims of a lane wait a moment for each other."""
+"""When the claims of a lane wait a moment for each other, and what is claimed at all."""
 
 import pytest
 
-from infra.local.delivery_lane import has_backlog
+from infra.local.delivery_lane import Places, has_backlog, may_begin
 from shared.stages.deliver import WaitingJobs
 
 BUSY, OTHER = 1, 2
@@ -25,3 +25,22 @@ def test_a_backlog_is_of_subscriptions_that_answer(
 ) -> None:
     rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
     assert has_backlog(rows, room, 10, answered) is expected
+
+
+@pytest.mark.parametrize("subscriptions", [1, 2, 5, 50])
+@pytest.mark.parametrize("free", [1, 2, 23, 144])
+def test_nothing_is_claimed_that_could_not_begin_at_once(free: int, subscriptions: int) -> None:
+    """It would wait, leased, for as long as somebody's slow receiver takes."""
+    places, taken = Places(free, {}, {}), dict.fromkeys(range(subscriptions), 0)
+    chosen = [key for _ in range(free) for key in taken if places.take(key)]
+    assert chosen
+    for key in chosen:
+        assert may_begin(free - sum(taken.values()), taken[key])
+        taken[key] += 1
+    assert not any(places.take(key) for key in taken)
+
+
+def test_as_many_are_held_ahead_as_ended_quickly() -> None:
+    places = Places(4, {BUSY: 1}, {BUSY: 3})
+    assert [places.take(BUSY) for _ in range(5)] == [True] * 4 + [False]  # one begins at once, three are held
+    assert places.take(OTHER)
