@@ -315,7 +315,7 @@ def test_an_events_id_leads_to_its_page(kept: Kept, pages: Pages) -> None:
 
 def test_a_life_is_told_from_its_beginning_to_its_end(kept: Kept, pages: Pages) -> None:
     text = pages.page(f"/console/events/{kept.event}").text
-    told = ["Accepted", "Routed to 1 subscriptions", "Begun", "Attempt 1", "connection_refused", "Given up"]
+    told = ["Accepted", "Routed to one subscription", "Begun", "Attempt 1", "connection_refused", "Given up"]
     places = [text.index(word) for word in told]
     assert places == sorted(places)
 
