@@ -15,9 +15,10 @@ Written by `make soak ARGS="--page docs/soak.md"`, and only when all of it holds
 
 def soak_page(run: str, counts: Counts, verdicts: Sequence[Verdict], samples: Sequence[Sample]) -> str:
     """run: when, how long, how much and on what, in words."""
+    pace = counts.requests / samples[-1].seconds
     story = (
         f"{counts.accepted} events were accepted, {counts.requests} requests sent for {counts.arrived} deliveries, "
-        f"a process was killed {counts.kills} times. Callers saw {counts.hang_ups} broken connections and "
+        f"{pace:.0f} a second until the last had ended; a process was killed {counts.kills} times. Callers saw {counts.hang_ups} broken connections and "
         f"{counts.turned_away} answers of 503, and repeated with the same key."
     )
     held = [f"| {one.name} | {one.figures} |" for one in verdicts]
