@@ -18,8 +18,8 @@ def soak_page(run: str, counts: Counts, verdicts: Sequence[Verdict], samples: Se
     pace = counts.requests / samples[-1].seconds
     story = (
         f"{counts.accepted} events were accepted, {counts.requests} requests sent for {counts.arrived} deliveries, "
-        f"{pace:.0f} a second until the last had ended; a process was killed {counts.kills} times. Callers saw {counts.hang_ups} broken connections and "
-        f"{counts.turned_away} answers of 503, and repeated with the same key."
+        f"{pace:.0f} a second until the last had ended; a process was killed {counts.kills} times. Callers saw "
+        f"{counts.hang_ups} broken connections and {counts.turned_away} answers of 503, and repeated with the same key."
     )
     held = [f"| {one.name} | {one.figures} |" for one in verdicts]
     looks = [*samples[: -1 : max(1, len(samples) // LOOKS)], samples[-1]]
