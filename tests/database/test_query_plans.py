@@ -22,6 +22,7 @@ from tests.database import a_million_rows as rows
 pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(300),
 ]
 

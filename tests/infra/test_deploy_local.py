@@ -35,6 +35,7 @@ from tests.infra.conftest import ROOT
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(600),
     # The deployed function keeps its connection to a receiver that has ended with its test's loop.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -211,7 +212,6 @@ def test_a_key_is_made_listed_and_revoked_through_the_admin_function(
             api.call("GET", "/v1/stats")
 
 
-@pytest.mark.long
 async def test_a_failed_migration_stops_the_deployment_with_its_words(
     place: LocalStack, checkout: Path, api_url: str, certificates: Certificates
 ) -> None:
@@ -224,7 +224,6 @@ async def test_a_failed_migration_stops_the_deployment_with_its_words(
     assert event["sagas"][0]["status"] == "Completed"
 
 
-@pytest.mark.long
 async def test_an_upgrade_loses_nothing_that_was_under_way(
     place: LocalStack, checkout: Path, api_url: str, certificates: Certificates
 ) -> None:
@@ -241,7 +240,6 @@ async def test_an_upgrade_loses_nothing_that_was_under_way(
     assert event["sagas"][0]["attempts"][0]["error_code"] == "connection_refused"
 
 
-@pytest.mark.long
 def test_nothing_is_left_when_it_is_destroyed(place: LocalStack, api_url: str) -> None:
     assert place.leftovers()
     place.destroy()
