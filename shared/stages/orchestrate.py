@@ -29,7 +29,7 @@ from shared.core.saga import (
     SagaStatus,
     decide,
 )
-from shared.core.trace import Traced, correlation_id_of
+from shared.core.trace import correlation_id_of
 from shared.stages.batches import refused_alone
 
 BATCH = 500
@@ -59,10 +59,6 @@ class SagaMoved(msgspec.Struct, frozen=True):
     @property
     def correlation_id(self) -> str:
         return correlation_id_of(self.webhook_id, self.traceparent)
-
-    @property
-    def traced_saga(self) -> Traced:
-        return Traced(self.saga_id, self.correlation_id)
 
 
 class _LockedSaga(msgspec.Struct, frozen=True):

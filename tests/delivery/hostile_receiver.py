@@ -191,9 +191,8 @@ async def receiver(
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(received.serve(reader, writer))
         tasks[task] = writer
-        task.add_done_callback(
-            lambda task: tasks.pop(task).close()
-        )  # also one that never took its first step
+        # It closes itself, but not where it was cancelled before its first step.
+        task.add_done_callback(lambda task: tasks.pop(task).close())
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family)

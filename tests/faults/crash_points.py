@@ -90,9 +90,6 @@ class FaultFolder:
         """Whether some process has died at the point."""
         return not self._kill_at.exists()
 
-    def disarm(self) -> None:
-        self._kill_at.unlink(missing_ok=True)
-
 
 def _write_whole(path: Path, text: str) -> None:
     draft = path.with_suffix(".draft")
