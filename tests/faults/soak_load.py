@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -18,6 +18,7 @@ SLOW_MS = 2000
 POSTERS = 48
 PAUSE_SECONDS = 0.1
 SECONDS = 30
+BATCH = 19
 
 
 def path_of(number: int) -> str:
@@ -45,14 +46,23 @@ class Told:
     hang_ups: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    path: str
+    body: dict[str, object]
+    headers: dict[str, str]
+
+
 class Posters:
-    """Post at a rate, by turns to all processes; what was due while nobody answered is caught up with."""
+    """Post at a rate, by turns to all processes; what was due while nobody answered is caught up with.
+
+    Every second request is one event, those between are batches: both ways in are tried, at the cost of few requests.
+    """
 
     def __init__(self, ports: Sequence[int], rate: float, seconds: float) -> None:
         self._ports = ports
         self._rate = rate
-        self._count = int(rate * seconds)
-        self._numbers = iter(range(self._count))
+        self._requests = iter(_requests(int(rate * seconds)))
         self.told = Told()
 
     async def run(self) -> None:
@@ -68,34 +78,61 @@ class Posters:
                 group.create_task(self._post_all(session))
 
     async def _post_all(self, session: aiohttp.ClientSession) -> None:
-        for number in self._numbers:
-            await asyncio.sleep(max(0.0, self._started + number / self._rate - time.monotonic()))
-            await self._post_until_accepted(session, number)
+        for numbers in self._requests:
+            await asyncio.sleep(max(0.0, self._started + numbers[-1] / self._rate - time.monotonic()))
+            await self._post_until_accepted(session, numbers)
 
-    async def _post_until_accepted(self, session: aiohttp.ClientSession, number: int) -> None:
-        kind = number % TYPES
-        event = {"event_type": f"soak.{kind}", "payload": {"number": number, "filler": "x" * 500}}
+    async def _post_until_accepted(self, session: aiohttp.ClientSession, numbers: range) -> None:
+        request = _one(numbers.start) if len(numbers) == 1 else _batch(numbers)
         for attempt in itertools.count():
-            port = self._ports[(number + attempt) % len(self._ports)]
-            if await self._is_accepted(session, port, event, f"soak-{number}"):
-                self.told.accepted += 1
-                self.told.failing += kind < FAILING
+            port = self._ports[(numbers.start + attempt) % len(self._ports)]
+            if await self._is_accepted(session, port, request):
+                self.told.accepted += len(numbers)
+                self.told.failing += sum(number % TYPES < FAILING for number in numbers)
                 return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _is_accepted(
-        self, session: aiohttp.ClientSession, port: int, event: dict[str, object], key: str
-    ) -> bool:
-        url = f"http://127.0.0.1:{port}/v1/events"
+    async def _is_accepted(self, session: aiohttp.ClientSession, port: int, request: _Request) -> bool:
+        url = f"http://127.0.0.1:{port}{request.path}"
         try:
-            async with session.post(url, json=event, headers={"idempotency-key": key}) as answer:
+            async with session.post(url, json=request.body, headers=request.headers) as answer:
                 text = await answer.text()
         except (aiohttp.ClientError, TimeoutError):
             self.told.hang_ups += 1
             return False
-        if answer.status in (200, 202):
-            return True
-        if answer.status != 503:
+        if answer.status == 503:
+            self.told.turned_away += 1
+            return False
+        if answer.status not in (200, 202) or '"error"' in text:
             raise RuntimeError(f"{answer.status}: {text}")
-        self.told.turned_away += 1
-        return False
+        return True
+
+
+def _requests(count: int) -> Iterator[range]:
+    """The numbers of the events of each request."""
+    sizes = itertools.cycle((1, BATCH))
+    start = 0
+    while start < count:
+        end = min(count, start + next(sizes))
+        yield range(start, end)
+        start = end
+
+
+def _one(number: int) -> _Request:
+    return _Request("/v1/events", _event(number), {"idempotency-key": _key(number)})
+
+
+def _batch(numbers: range) -> _Request:
+    items = [{**_event(number), "idempotency_key": _key(number)} for number in numbers]
+    return _Request("/v1/events/batch", {"items": items}, {})
+
+
+def _key(number: int) -> str:
+    return f"soak-{number}"
+
+
+def _event(number: int) -> dict[str, object]:
+    return {
+        "event_type": f"soak.{number % TYPES}",
+        "payload": {"number": number, "filler": "x" * 500},
+    }
