@@ -47,8 +47,8 @@ SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
                                WHERE status = 'PendingRetry' AND next_attempt_at > now()
                                LIMIT %(most)s) AS counted) AS retrying,
-       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE status = 'Pending' LIMIT %(most)s) AS counted
-       ) AS ready,
+       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE (status = 'Pending') IS TRUE
+                               LIMIT %(most)s) AS counted) AS ready,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE status = 'Leased' LIMIT %(most)s) AS counted
        ) AS in_flight,
        (SELECT count(*) FROM (SELECT FROM dead_letters WHERE failed_at > now() - interval '24 hours'

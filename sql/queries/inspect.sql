@@ -44,7 +44,7 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        (SELECT count(*) FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')) AS sagas_waiting,
        (SELECT count(*) FROM webhook_delivery_sagas
          WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()) AS sagas_due,
-       (SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Pending') AS jobs_pending,
+       (SELECT count(*) FROM webhook_delivery_jobs WHERE (status = 'Pending') IS TRUE) AS jobs_pending,
        (SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Leased') AS jobs_leased,
        (SELECT count(*) FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')) AS results_unapplied,

@@ -163,15 +163,16 @@ SELECT extract(epoch FROM least(
        ) - now())::float8 AS seconds;
 
 -- name: find_undispatched_jobs
--- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out.
+-- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out. The
+-- condition is that of idx_job_dispatch, which hides from other statements.
 WITH waiting AS MATERIALIZED (
     (SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
-      WHERE status = 'Pending' AND dispatched_at IS NULL
+      WHERE (status = 'Pending') IS TRUE AND dispatched_at IS NULL
         AND created_at < now() - make_interval(secs => %(grace_seconds)s)
       LIMIT %(limit)s)
     UNION ALL
     (SELECT id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
-      WHERE status = 'Pending' AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
+      WHERE (status = 'Pending') IS TRUE AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
       ORDER BY dispatched_at LIMIT %(limit)s)
 )
 SELECT w.job_id, w.saga_id, w.subscription_id, w.attempt_number, e.webhook_id, e.traceparent

@@ -1,7 +1,7 @@
 """A backlog that came after the last statistics: statements still read only the rows that they name or take."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -123,7 +123,25 @@ def with_statistics_of_a_quiet_moment(connection: psycopg.Connection) -> None:
     connection.execute("VACUUM ANALYZE")
 
 
-@pytest.fixture(params=[with_statistics_of_empty_tables, with_statistics_of_a_quiet_moment])
+def with_statistics_after_a_backlog(connection: psycopg.Connection) -> None:
+    """As much as will come has waited before and been delivered: the indexes of what waits are large and empty."""
+    wait(connection, "InProgress", ("Pending", 1, None, None))
+    wait(connection, "InProgress", ("Pending", 2, None, None))
+    connection.execute("DELETE FROM routing_outbox")
+    connection.execute(
+        "UPDATE webhook_delivery_jobs SET status = 'Completed', finished_at = now(), applied_at = now()"
+    )
+    connection.execute("UPDATE webhook_delivery_sagas SET status = 'Completed'")
+    connection.execute("VACUUM ANALYZE")
+
+
+@pytest.fixture(
+    params=[
+        with_statistics_of_empty_tables,
+        with_statistics_of_a_quiet_moment,
+        with_statistics_after_a_backlog,
+    ]
+)
 def backlog_everywhere(request: pytest.FixtureRequest, database_address: DatabaseAddress) -> DatabaseAddress:
     """After the last statistics 10,000 subscriptions got something that waits at every stage."""
     take_statistics: Callable[[psycopg.Connection], None] = request.param
@@ -205,6 +223,41 @@ def test_a_step_reads_what_it_takes(backlog_everywhere: DatabaseAddress) -> None
         for role, stage, query, params in STEPS
     }
     assert {query: rows for query, rows in read.items() if rows > 20 * TAKEN} == {}
+
+
+@pytest.mark.parametrize(
+    ("dropped", "looks"),
+    [
+        ("idx_job_pending_first", ["find_first_attempts"]),
+        ("idx_job_pending_retry", ["find_retries"]),
+        ("idx_job_status_lease", ["reset_expired_leases"]),
+        ("idx_job_unapplied", ["lock_finished_jobs"]),
+        (
+            "idx_saga_status_retry",
+            ["lock_pending_sagas", "lock_due_retries", "oldest_due", "next_attempt_delay"],
+        ),
+    ],
+)
+def test_no_index_in_another_order_can_serve_a_look(
+    database_address: DatabaseAddress, dropped: str, looks: list[str]
+) -> None:
+    """After the statistics of a quiet moment it would be as good as the right one, and be read at times."""
+    with psycopg.connect(database_address.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(dropped)))
+    steps = [
+        (role, load_queries(stage)[query], params) for role, stage, query, params in STEPS if query in looks
+    ]
+    assert len(steps) == len(looks)
+    for role, query, params in steps:
+        instead = set(_indexes(plan_kept(database_address, role, query, **params)))
+        assert {name for name in instead if not name.endswith("_pkey")} == set()
+
+
+def _indexes(node: dict[str, Any]) -> Iterator[str]:
+    if "Index Name" in node:
+        yield node["Index Name"]
+    for child in node.get("Plans", ()):
+        yield from _indexes(child)
 
 
 def _read(node: dict[str, Any]) -> int:
