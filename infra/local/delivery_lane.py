@@ -1,8 +1,7 @@
 """The delivery loop of polling mode: claims jobs, POSTs them side by side, and writes results in batches meanwhile.
 
-Fairness: a subscription may have at most as many places as stay free after it got them. One endpoint that hangs
-has half of a lane at the most, two have a third each, and there is always room for the next one. Jobs whose workers
-died again and again are sent one at a time: one of them may be what they die of.
+Fairness is in the places (places.py). Jobs whose workers died again and again are sent one at a time: one of them may
+be what they die of.
 
 Pace: a statement of a hundred rows costs little more than one of ten. So a lane with a backlog claims ahead, of each
 subscription as many as have just ended quickly, and looks again a moment later: one that hangs or is slow has none,
@@ -15,9 +14,12 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from infra.local.held_jobs import Claim, HeldJobs
+from infra.local.places import Places, Pool, may_begin, places_to_overtake
 from infra.local.result_writer import GATHER_SECONDS, ResultWriter
+from infra.local.wide_fan_outs import WideFanOuts
 from shared.adapters.database import Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
@@ -57,64 +59,43 @@ def has_backlog(
     )
 
 
-def may_begin(free: int, taken: int) -> bool:
-    """Whether a subscription with so many places may have one more of those that are free."""
-    return free > 0 and (taken == 0 or free - taken >= 2)
+@dataclass(frozen=True, slots=True)
+class LaneParts:
+    """What the lanes of one process have in common."""
 
-
-class Places:
-    """Who gets what while jobs are chosen: places as they will be taken, then what may be held ahead of them."""
-
-    def __init__(self, free: int, taken: Mapping[int, int], ahead: Mapping[int, int]) -> None:
-        self._free = free
-        self._taken = Counter(taken)
-        self._ahead = Counter(ahead)
-
-    def take(self, subscription_id: int) -> bool:
-        """Whether one more job of the subscription could begin, or be held: else it would wait for another's end."""
-        if may_begin(self._free, self._taken[subscription_id]):
-            self._free -= 1
-        elif self._ahead[subscription_id] > 0:
-            self._ahead[subscription_id] -= 1
-        else:
-            return False
-        self._taken[subscription_id] += 1
-        return True
+    writer: ResultWriter
+    settings: Settings
+    sender: HttpSender
+    box: SecretBox
+    worker_id: str
+    wide: WideFanOuts
 
 
 class DeliveryLane:
-    """First attempts or retries, with places of their own for POSTs in flight."""
+    """First attempts or retries: finds what waits by SQL, in turn by subscription."""
 
     def __init__(
-        self,
-        lane: Lane,
-        places: int,
-        session: Session,
-        writer: ResultWriter,
-        settings: Settings,
-        sender: HttpSender,
-        box: SecretBox,
-        worker_id: str,
-        wake: asyncio.Event,
+        self, lane: Lane, pool: Pool, session: Session, wake: asyncio.Event, parts: LaneParts
     ) -> None:
         self._lane = lane
-        self._places = places
+        self._pool = pool
+        pool.told.append(self._begin_soon)
         self._session = session
-        self._writer = writer
-        self._settings = settings
-        self._sender = sender
-        self._box = box
-        self._worker_id = worker_id
+        self._writer = parts.writer
+        self._settings = parts.settings
+        self._sender = parts.sender
+        self._box = parts.box
+        self._worker_id = parts.worker_id
+        self._wide = parts.wide
         self._wake = wake
         self._in_flight: dict[asyncio.Task[None], ClaimedJob] = {}
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
-        self._alone_from = deliver.alone_from_claims(settings.max_claims)
+        self._alone_from = deliver.alone_from_claims(self._settings.max_claims)
         self._alone: Claim | None = None
         self._beginning: asyncio.Handle | None = None
         self._quick: Counter[int] = Counter()
         self._answered: set[int] = set()
-        self._place_free = asyncio.Event()
         self._ran_dry = asyncio.Event()
         self._has_backlog = False
         self._somebody_had_no_room = False
@@ -142,6 +123,7 @@ class DeliveryLane:
             )
         )
         telemetry.note_claimed(jobs)
+        self._wide.note_begun(job.webhook_id for job in jobs)
         if self._stopping:
             await self._hand_back(jobs)
             return False
@@ -168,13 +150,20 @@ class DeliveryLane:
                 async with asyncio.timeout(GATHER_SECONDS):
                     await self._ran_dry.wait()
         await self._writer.until_room()
-        while not self._free and not self._stopping:
-            self._place_free.clear()
-            await self._place_free.wait()
+        while self._free <= 0 and not self._stopping:
+            self._pool.freed.clear()
+            await self._pool.freed.wait()
 
     @property
     def _free(self) -> int:
-        return self._places - len(self._in_flight)
+        return min(self._places - len(self._in_flight), self._pool.free)
+
+    @property
+    def _places(self) -> int:
+        """How many this lane may take; while a wide fan-out is under way some are left to what overtakes it."""
+        if self._lane is Lane.FIRST and self._wide.under_way:
+            return max(1, self._pool.places - places_to_overtake(self._pool))
+        return self._pool.places
 
     def _may_begin(self, subscription_id: int) -> bool:
         return may_begin(self._free, self._per_subscription[subscription_id])
@@ -189,6 +178,13 @@ class DeliveryLane:
                 self._ran_dry.set()
                 return
         self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, tries)
+
+    def _begin_soon(self) -> None:
+        """A place has become free."""
+        if not len(self._held):
+            self._ran_dry.set()
+        elif self._beginning is None:
+            self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, 2)
 
     def _begin_next(self, tries: int) -> bool:
         claim = self._held.take(self._may_begin, tries)
@@ -260,6 +256,7 @@ class DeliveryLane:
     def _begin(self, claim: Claim) -> None:
         task = asyncio.create_task(self._deliver(claim))
         self._in_flight[task] = claim.job
+        self._pool.take()
         self._per_subscription[claim.job.subscription_id] += 1
         task.add_done_callback(self._end)
 
@@ -269,9 +266,7 @@ class DeliveryLane:
         self._per_subscription[subscription_id] -= 1
         if not self._per_subscription[subscription_id]:
             del self._per_subscription[subscription_id]
-        if self._beginning is None:
-            self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, 2)
-        self._place_free.set()
+        self._pool.give_back()
         if self._somebody_had_no_room or job.alone:
             self._wake.set()
         if self._alone is not None and job is self._alone.job:
@@ -308,7 +303,7 @@ class DeliveryLane:
         """Claim nothing more."""
         self._stopping = True
         self._ran_dry.set()
-        self._place_free.set()
+        self._pool.freed.set()
 
     async def drain(self) -> None:
         """Hand back what is held, let what is in flight end, for at most SHUTDOWN_SECONDS, and hand back the rest."""

@@ -2,6 +2,8 @@
 
 Several processes may run on one database: what one has locked the others skip. A wake is a hint; whoever misses it
 finds the work by SQL at the next poll.
+
+One event with very many subscriptions holds up no other: what has few is routed, started and claimed beside it.
 """
 
 import asyncio
@@ -9,12 +11,16 @@ import os
 import random
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from infra.local.delivery_lane import DeliveryLane
+from infra.local.delivery_lane import DeliveryLane, LaneParts
+from infra.local.overtaking_lane import OvertakingLane
+from infra.local.places import Pool
 from infra.local.result_writer import GATHER_SECONDS, MANY, ResultWriter
+from infra.local.wide_fan_outs import WideFanOuts
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
@@ -33,6 +39,9 @@ SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
 
+LONG_ROUTING_SECONDS = 0.05
+"""What is accepted while a statement of the router takes longer is routed by another one, beside it."""
+
 BULK_HORIZON_SECONDS = 3.0
 """How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
 
@@ -44,6 +53,9 @@ class Wakes:
     """One event per loop: set by whoever has made work for it."""
 
     route: asyncio.Event = field(default_factory=asyncio.Event)
+    route_beside: asyncio.Event = field(default_factory=asyncio.Event)
+    start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
+    claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
     start: asyncio.Event = field(default_factory=asyncio.Event)
     apply: asyncio.Event = field(default_factory=asyncio.Event)
     first: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,28 +84,25 @@ class PollingWorker:
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
         self._start_rest = POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
+        self._router_beside = Session(address, Role.ROUTER)
+        self._routing_since: float | None = None
+        self._wide = WideFanOuts()
         self._starter = Session(address, Role.ORCHESTRATOR)
+        self._overtaker = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
         self._cleaner = Session(address, Role.LEASE_CLEANER)
         self._bulk = Session(address, Role.ADMIN)
         self._monitor = Session(address, Role.HEALTH_MONITOR)
         self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
+        parts = LaneParts(self._writer, settings, sender, box, self.worker_id, self._wide)
         retry_places = max(1, settings.concurrency // RETRY_SHARE)
-        places = {Lane.FIRST: settings.concurrency - retry_places, Lane.RETRY: retry_places}
-        wakes = {Lane.FIRST: self.wakes.first, Lane.RETRY: self.wakes.retry}
+        first, retry = Pool(settings.concurrency - retry_places), Pool(retry_places)
+        sessions = [Session(address, Role.DELIVERY) for _ in range(3)]
+        self._overtaking = OvertakingLane(first, sessions[0], self.wakes.claim_overtaking, parts)
         self._lanes = {
-            lane: DeliveryLane(
-                lane,
-                count,
-                Session(address, Role.DELIVERY),
-                self._writer,
-                settings,
-                sender,
-                box,
-                self.worker_id,
-                wakes[lane],
-            )
-            for lane, count in places.items()
+            self._overtaking: self.wakes.claim_overtaking,
+            DeliveryLane(Lane.FIRST, first, sessions[1], self.wakes.first, parts): self.wakes.first,
+            DeliveryLane(Lane.RETRY, retry, sessions[2], self.wakes.retry, parts): self.wakes.retry,
         }
 
     async def run(self) -> None:
@@ -102,9 +111,11 @@ class PollingWorker:
         async with asyncio.TaskGroup() as group:
             loops = [
                 group.create_task(self._loop("router", self._route, wakes.route)),
+                group.create_task(self._loop("router", self._route_beside, wakes.route_beside)),
                 group.create_task(
                     self._loop("orchestrator", self._start, wakes.start, lambda: self._start_rest)
                 ),
+                group.create_task(self._loop("orchestrator", self._start_overtaking, wakes.start_overtaking)),
                 group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
                 group.create_task(
                     self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
@@ -113,12 +124,11 @@ class PollingWorker:
                 group.create_task(
                     self._loop("health_monitor", self._watch, wakes.watch, lambda: WATCH_SECONDS)
                 ),
-                group.create_task(self._loop("delivery", lanes[Lane.FIRST].step, wakes.first)),
-                group.create_task(self._loop("delivery", lanes[Lane.RETRY].step, wakes.retry)),
+                *(group.create_task(self._loop("delivery", lane.step, wake)) for lane, wake in lanes.items()),
             ]
             writing = group.create_task(self._writer.run())
             await asyncio.wait(loops)
-            await asyncio.gather(*(lane.drain() for lane in lanes.values()))
+            await asyncio.gather(*(lane.drain() for lane in lanes))
             self._writer.stop()
             await writing
         await self._close()
@@ -127,10 +137,17 @@ class PollingWorker:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
         wakes, own = self.wakes, (self.wakes.watch, self._clean_now, self._bulk_now)
-        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, *own):
+        beside = (wakes.route_beside, wakes.start_overtaking, wakes.claim_overtaking)
+        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, *beside, *own):
             event.set()
-        for lane in self._lanes.values():
+        for lane in self._lanes:
             lane.stop()
+
+    def events_accepted(self) -> None:
+        """There is something in the outbox."""
+        self.wakes.route.set()
+        if self._is_routing_for_long:
+            self.wakes.route_beside.set()
 
     async def cancel_saga(self, saga_id: int) -> None:
         """End a waiting saga. Raises Conflict or NotFound, as the stage does."""
@@ -176,11 +193,45 @@ class PollingWorker:
             return
 
     async def _route(self) -> bool:
-        routed = await self._router.run(route_events.route_events)
+        self._routing_since = time.monotonic()
+        late = asyncio.get_running_loop().call_later(LONG_ROUTING_SECONDS, self.wakes.route_beside.set)
+        try:
+            return await self._route_by(self._router)
+        finally:
+            late.cancel()
+            self._routing_since = None
+
+    @property
+    def _is_routing_for_long(self) -> bool:
+        since = self._routing_since
+        return since is not None and time.monotonic() > since + LONG_ROUTING_SECONDS
+
+    async def _route_beside(self) -> bool:
+        """What the other router has not locked, while it is at one statement for long."""
+        return self._is_routing_for_long and await self._route_by(self._router_beside)
+
+    async def _route_by(self, router: Session) -> bool:
+        routed = await router.run(route_events.route_events)
+        self._wide.note_routed(routed.events)
         if any(event.saga_ids for event in routed.events):
             self.wakes.start.set()
+        if self._wide.has_overtaking:
+            self.wakes.start_overtaking.set()
         telemetry.note_routed(routed)
         return bool(routed.events)
+
+    async def _start_overtaking(self) -> bool:
+        """Start what need not wait until the sagas of a wide event have been started."""
+        saga_ids = self._wide.take_overtaking(orchestrate.BATCH)
+        if not saga_ids:
+            return False
+        policy = self._settings.retry_policy
+        moves = await self._overtaker.run(
+            lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids)
+        )
+        self._overtaking.offer(moves)
+        self._told(moves)
+        return True
 
     async def _start(self) -> bool:
         policy = self._settings.retry_policy
@@ -188,12 +239,14 @@ class PollingWorker:
             lambda connection: orchestrate.start_first_attempts(connection, policy)
         )
         if first:
+            self._overtaking.offer([move for move in first if self._wide.is_overtaken_by(move.webhook_id)])
             self.wakes.first.set()
         retries = await self._starter.run(
             lambda connection: orchestrate.start_due_retries(connection, policy)
         )
         if retries:
             self.wakes.retry.set()
+        self._wide.note_begun(move.webhook_id for move in first if move.job_id is None)
         self._told([*first, *retries])
         if first or retries:
             return True
@@ -256,9 +309,18 @@ class PollingWorker:
         return True
 
     async def _close(self) -> None:
-        steady = (self._router, self._starter, self._applier, self._cleaner, self._bulk, self._monitor)
+        steady = (
+            self._router,
+            self._router_beside,
+            self._starter,
+            self._overtaker,
+            self._applier,
+            self._cleaner,
+            self._bulk,
+            self._monitor,
+        )
         for session in steady:
             await session.close()
-        for lane in self._lanes.values():
+        for lane in self._lanes:
             await lane.close()
         await self._writer.close()

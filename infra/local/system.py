@@ -43,7 +43,7 @@ class LocalWakes:
     worker: PollingWorker
 
     async def events_accepted(self, events: Sequence[Traced]) -> None:
-        self.worker.wakes.route.set()
+        self.worker.events_accepted()
 
     async def sagas_started(self, sagas: Sequence[Traced]) -> None:
         self.worker.wakes.start.set()

@@ -1,10 +1,13 @@
 """One endpoint that hangs takes nothing from the others. Counted in deliveries, not in seconds."""
 
+from typing import Any
+
 import pytest
 
-from tests.api.running_system import wait_until
+from infra.local import wide_fan_outs
+from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import each
-from tests.e2e.world import World
+from tests.e2e.world import ENDED, World
 from tests.faults.promises import Promise
 
 OTHERS = 9
@@ -48,3 +51,30 @@ def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
     each(lambda _: world.post(healthy), 30)
     wait_until(lambda: len(world.recorder.events(healthy.path)) == 30, "every first attempt", 25)
     assert {world.ended(event_id)["status"] for event_id in storming} == {"Completed"}
+
+
+@pytest.mark.guarantee(Promise.ALONE, "an event to forty subscribers, beside events to one")
+def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wide_fan_outs, "WIDE", 20)
+    monkeypatch.setattr(wide_fan_outs, "NARROW", 5)
+    event_type = new_name("wide")
+    many = [world.subscribe("slow/300", event_type=event_type) for _ in range(40)]
+    others = [world.subscribe() for _ in range(3)]
+    wide = world.post(many[0])
+    narrow = each(lambda n: world.post(others[n % 3]), 12)
+    wait_until(
+        lambda: sum(len(world.recorder.events(other.path)) for other in others) == 12, "all twelve", 25
+    )
+    begun = sum(len(world.recorder.events(one.path)) for one in many)
+    assert begun < len(many) / 2
+    for event_id in narrow:
+        assert world.ended(event_id)["status"] == "Completed"
+    assert {saga["status"] for saga in all_ended(world, wide)} == {"Completed"}
+    assert all(len(world.recorder.events(one.path)) == 1 for one in many)
+
+
+def all_ended(world: World, event_id: str) -> list[dict[str, Any]]:
+    wait_until(lambda: all(saga["status"] in ENDED for saga in world.sagas(event_id)), "all have ended", 25)
+    return world.sagas(event_id)

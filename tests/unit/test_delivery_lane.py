@@ -2,7 +2,8 @@
 
 import pytest
 
-from infra.local.delivery_lane import Places, has_backlog, may_begin
+from infra.local.delivery_lane import has_backlog
+from infra.local.places import Places, may_begin
 from shared.stages.deliver import WaitingJobs
 
 BUSY, OTHER = 1, 2

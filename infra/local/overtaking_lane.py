@@ -1,0 +1,39 @@
+"""First attempts that overtake a wide fan-out: claimed by id as soon as they are started, and not in their turn."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from infra.local.delivery_lane import DeliveryLane, LaneParts
+from infra.local.places import Places, Pool, places_to_overtake
+from infra.local.wide_fan_outs import MOST_OVERTAKING
+from shared.adapters.database import Session
+from shared.stages.deliver import Lane
+from shared.stages.orchestrate import SagaMoved
+
+
+class OvertakingLane(DeliveryLane):
+    """Shares the places of first attempts. What it leaves out is found in its turn by the lane that owns them."""
+
+    def __init__(self, pool: Pool, session: Session, wake: asyncio.Event, parts: LaneParts) -> None:
+        super().__init__(Lane.FIRST, pool, session, wake, parts)
+        self._offered: deque[tuple[int, int]] = deque(maxlen=MOST_OVERTAKING)
+
+    def offer(self, moves: Sequence[SagaMoved]) -> None:
+        """Claim the jobs of these moves, as places allow."""
+        self._offered.extend((move.subscription_id, move.job_id) for move in moves if move.job_id)
+        self._wake.set()
+
+    @property
+    def _places(self) -> int:
+        return places_to_overtake(self._pool)
+
+    async def _find(self) -> list[int]:
+        """A subscription that has all the places that it may have here is left to its turn."""
+        places = Places(self._free - len(self._held), self._per_subscription, Counter())
+        chosen: list[int] = []
+        while self._offered and len(chosen) < self._free:
+            subscription_id, job_id = self._offered.popleft()
+            if places.take(subscription_id):
+                chosen.append(job_id)
+        return chosen

@@ -1,0 +1,71 @@
+"""Events with so many subscriptions that others would wait behind them, and which of the others need not.
+
+A hint and no more: it is of events that this process routed, and what it forgets is found by SQL in its turn.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from shared.stages.route_events import RoutedEvent
+
+WIDE = 500
+"""An event with more sagas than this is wide: starting them takes several statements."""
+
+NARROW = 50
+"""An event with no more sagas than this may overtake wide ones; all that lie between wait in their turn."""
+
+MOST_OVERTAKING = 2000
+FORGOTTEN_SECONDS = 60.0
+"""A wide event of which so long nothing has moved is another process's business, or waits for its receivers."""
+
+
+class WideFanOuts:
+    """Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._left: dict[UUID, int] = {}
+        self._moved_at = 0.0
+        self._overtaking: deque[int] = deque(maxlen=MOST_OVERTAKING)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether deliveries of a wide event have not begun yet."""
+        if self._left and time.monotonic() > self._moved_at + FORGOTTEN_SECONDS:
+            self._left.clear()
+        return bool(self._left)
+
+    def note_routed(self, events: Sequence[RoutedEvent]) -> None:
+        """While a wide event is under way, the sagas of narrow ones may overtake it."""
+        for event in events:
+            if len(event.saga_ids) > WIDE:
+                self._left[event.webhook_id] = len(event.saga_ids)
+                self._moved_at = time.monotonic()
+        if self.under_way:
+            for event in events:
+                if len(event.saga_ids) <= NARROW:
+                    self._overtaking.extend(event.saga_ids)
+
+    def is_overtaken_by(self, webhook_id: UUID) -> bool:
+        """Whether a wide event is under way, and this is none."""
+        return self.under_way and webhook_id not in self._left
+
+    def note_begun(self, webhook_ids: Iterable[UUID]) -> None:
+        """A delivery of each of these events was begun, or ended before it could."""
+        if not self._left:
+            return
+        for webhook_id in webhook_ids:
+            if webhook_id in self._left:
+                self._moved_at = time.monotonic()
+                self._left[webhook_id] -= 1
+                if not self._left[webhook_id]:
+                    del self._left[webhook_id]
+
+    @property
+    def has_overtaking(self) -> bool:
+        return bool(self._overtaking)
+
+    def take_overtaking(self, most: int) -> list[int]:
+        """Sagas that may overtake, the oldest first."""
+        return [self._overtaking.popleft() for _ in range(min(most, len(self._overtaking)))]

@@ -1,0 +1,62 @@
+"""Who overtakes an event with very many subscriptions, and for how long."""
+
+from uuid import UUID
+
+import pytest
+
+from infra.local import wide_fan_outs
+from infra.local.wide_fan_outs import MOST_OVERTAKING, NARROW, WIDE, WideFanOuts
+from shared.stages.route_events import RoutedEvent
+
+FIRST_WIDE, SECOND_WIDE, OTHER = UUID(int=1), UUID(int=2), UUID(int=3)
+
+
+def routed(webhook_id: UUID, sagas: int) -> RoutedEvent:
+    return RoutedEvent(1, webhook_id, None, 0.0, list(range(sagas)))
+
+
+def test_nothing_overtakes_where_nothing_is_wide() -> None:
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE), routed(OTHER, 1)])
+    assert (wide.under_way, wide.take_overtaking(10)) == (False, [])
+    assert not wide.is_overtaken_by(OTHER)
+
+
+def test_narrow_events_overtake_until_the_last_delivery_of_the_wide_one_was_begun() -> None:
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE + 1), routed(OTHER, NARROW), routed(OTHER, NARROW + 1)])
+    assert wide.take_overtaking(WIDE) == list(range(NARROW))
+    assert wide.is_overtaken_by(OTHER)
+    assert not wide.is_overtaken_by(FIRST_WIDE)
+    wide.note_begun([FIRST_WIDE] * WIDE)
+    assert wide.under_way
+    wide.note_begun([OTHER, FIRST_WIDE])
+    assert not wide.under_way
+    wide.note_routed([routed(OTHER, 1)])
+    assert not wide.has_overtaking
+
+
+def test_each_wide_event_is_waited_for() -> None:
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE + 1)])
+    wide.note_routed([routed(SECOND_WIDE, WIDE + 1)])
+    wide.note_begun([FIRST_WIDE] * (WIDE + 1))
+    assert wide.under_way
+    wide.note_begun([SECOND_WIDE] * (WIDE + 1))
+    assert not wide.under_way
+
+
+def test_those_that_overtake_are_bounded_and_leave_in_order() -> None:
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE + 1)])
+    for _ in range(MOST_OVERTAKING // NARROW + 1):
+        wide.note_routed([routed(OTHER, NARROW)])
+    assert wide.take_overtaking(2) == [0, 1]
+    assert len(wide.take_overtaking(MOST_OVERTAKING)) == MOST_OVERTAKING - 2
+
+
+def test_one_that_another_process_delivers_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE + 1)])
+    monkeypatch.setattr(wide_fan_outs, "FORGOTTEN_SECONDS", -1.0)
+    assert not wide.under_way
