@@ -230,6 +230,7 @@ def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
         "default_room": 100,
         "busy_subscriptions": [],
         "busy_room": [],
+        "most_ids": 1600,
     }
     claim = {
         "job_ids": job_ids,

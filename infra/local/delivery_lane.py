@@ -27,7 +27,7 @@ from shared.core.errors import DatabaseUnavailable
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
 from shared.stages import deliver
-from shared.stages.deliver import ClaimedJob, Lane, WaitingJobs
+from shared.stages.deliver import ClaimedJob, Lane, WaitingJobs, ids_of_each
 
 SHUTDOWN_SECONDS = 20
 """At shutdown, what is in flight may take this long to end; the rest is handed back."""
@@ -40,6 +40,9 @@ HELD_SECONDS = 2.0
 
 MOST_AT_ONCE = 4
 """POSTs that begin, and so mostly end, in one turn of the event loop: the API and the other loops are in it too."""
+
+IDS_PER_PLACE = 8
+"""So many times what can be claimed is looked at: enough where only a few of many subscriptions have a backlog."""
 
 MOST_SUBSCRIPTIONS = 100
 """A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
@@ -202,6 +205,7 @@ class DeliveryLane:
     async def _look(self) -> list[int]:
         room, default_room = self._room()
         most = max(1, self._free + self._quick.total() - len(self._held))
+        most_ids = IDS_PER_PLACE * most
         taken = self._per_subscription + Counter(self._held.per_subscription())
         places = Places(self._free - len(self._held), taken, self._quick)
         answered, self._answered = self._answered, set()
@@ -214,9 +218,12 @@ class DeliveryLane:
                 busy=room,
                 after_subscription=self._look_after,
                 max_subscriptions=MOST_SUBSCRIPTIONS,
+                most_ids=most_ids,
             )
         )
-        self._has_backlog = has_backlog(waiting, room, default_room, answered)
+        share = ids_of_each(most_ids, len(waiting))
+        room_of_ids = {key: min(share, many) for key, many in room.items()}
+        self._has_backlog = has_backlog(waiting, room_of_ids, min(share, default_room), answered)
         self._somebody_had_no_room = 0 in room.values()
         return self._take_in_turn(waiting, most, places)
 

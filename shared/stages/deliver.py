@@ -102,6 +102,11 @@ class _RecordedRow(msgspec.Struct, frozen=True):
     saga_id: int
 
 
+def ids_of_each(most_ids: int, subscriptions: int) -> int:
+    """How many ids a look reads of each of so many subscriptions at the most; the query says the same."""
+    return 1 + most_ids // max(1, subscriptions)
+
+
 async def find_waiting_jobs(
     connection: Connection,
     lane: Lane,
@@ -110,10 +115,12 @@ async def find_waiting_jobs(
     busy: Mapping[int, int],
     after_subscription: int = 0,
     max_subscriptions: int = 100,
+    most_ids: int = 10_000,
 ) -> list[WaitingJobs]:
     """Job ids that wait in a lane, for up to max_subscriptions subscriptions with an id above the given one.
 
-    busy maps subscription ids to the room that they have left; all others have default_room.
+    busy maps subscription ids to the room that they have left; all others have default_room. Of many subscriptions
+    each gives no more than its share of most_ids, and one.
     """
     params = {
         "after_subscription": after_subscription,
@@ -121,6 +128,7 @@ async def find_waiting_jobs(
         "default_room": default_room,
         "busy_subscriptions": list(busy),
         "busy_room": list(busy.values()),
+        "most_ids": most_ids,
     }
     return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
 

@@ -1,7 +1,8 @@
 -- name: find_first_attempts
 -- Polling mode: the oldest waiting first attempts of each subscription, as many as it has room for. The
 -- recursive part steps from one waiting subscription to the next on the index, so a million jobs of one
--- endpoint cost no more than one. Nothing is locked: an id found here is a hint, as a queue message is.
+-- endpoint cost no more than one; where many wait, each gives fewer, so that their backlogs cost no more than most_ids.
+-- Nothing is locked: an id found here is a hint, as a queue message is.
 WITH RECURSIVE waiting (subscription_id, n) AS (
     (SELECT subscription_id, 1 FROM webhook_delivery_jobs
       WHERE status = 'Pending' AND attempt_number = 1 AND subscription_id > %(after_subscription)s
@@ -14,7 +15,8 @@ WITH RECURSIVE waiting (subscription_id, n) AS (
            ORDER BY j.subscription_id LIMIT 1) AS following
      WHERE w.n < %(max_subscriptions)s
 ), room AS MATERIALIZED (
-    SELECT waiting.subscription_id, coalesce(busy.room, %(default_room)s) AS room
+    SELECT waiting.subscription_id,
+           least(coalesce(busy.room, %(default_room)s), 1 + %(most_ids)s / (SELECT count(*) FROM waiting)) AS room
       FROM waiting
       LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
              USING (subscription_id)
@@ -40,7 +42,8 @@ WITH RECURSIVE waiting (subscription_id, n) AS (
            ORDER BY j.subscription_id LIMIT 1) AS following
      WHERE w.n < %(max_subscriptions)s
 ), room AS MATERIALIZED (
-    SELECT waiting.subscription_id, coalesce(busy.room, %(default_room)s) AS room
+    SELECT waiting.subscription_id,
+           least(coalesce(busy.room, %(default_room)s), 1 + %(most_ids)s / (SELECT count(*) FROM waiting)) AS room
       FROM waiting
       LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
              USING (subscription_id)

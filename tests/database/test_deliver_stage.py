@@ -324,6 +324,14 @@ async def test_a_busy_endpoint_gets_the_room_that_is_left(worker: Connection, se
     assert {key: len(ids) for key, ids in found.items()} == {1: 0, 2: 2, 3: 5}
 
 
+async def test_of_many_backlogs_each_gives_its_share(worker: Connection, seed: Seed) -> None:
+    for subscription_id in (1, 2, 3, 4):
+        await crowd_of_jobs(seed, subscription_id, 10)
+    found = await find(worker, default_room=9, busy={1: 0, 2: 2}, most_ids=20)
+    assert deliver.ids_of_each(20, 4) == 6
+    assert {key: len(ids) for key, ids in found.items()} == {1: 0, 2: 2, 3: 6, 4: 6}
+
+
 async def test_a_search_goes_on_where_the_last_one_ended(worker: Connection, seed: Seed) -> None:
     for subscription_id in (1, 2, 3, 4):
         await crowd_of_jobs(seed, subscription_id, 1)

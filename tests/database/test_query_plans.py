@@ -114,6 +114,7 @@ def waiting(after: int, busy: dict[int, int]) -> dict[str, Any]:
         "default_room": 10,
         "busy_subscriptions": list(busy),
         "busy_room": list(busy.values()),
+        "most_ids": 10_000,
     }
 
 

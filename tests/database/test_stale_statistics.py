@@ -196,6 +196,7 @@ LOOK: dict[str, Any] = {
     "default_room": 10,
     "busy_subscriptions": [3],
     "busy_room": [1],
+    "most_ids": 1000,
 }
 STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (Role.ROUTER, "route_events", "route_outbox", {"event_ids": None, "max_events": TAKEN, "max_sagas": 100}),
