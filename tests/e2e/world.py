@@ -5,6 +5,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from infra.commands.database import AUDIT_SECONDS
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.stages.audit import audit
 from tests.api.http_client import Api
@@ -106,7 +107,8 @@ def findings(database_url: str) -> list[str]:
     """What the audit has to say."""
 
     async def ask() -> list[str]:
-        session = Session(DatabaseAddress(database_url), Role.OWNER)
+        address = DatabaseAddress(database_url, unit_timeout_seconds=AUDIT_SECONDS)
+        session = Session(address, Role.OWNER)
         try:
             return [f"{one.promise}: {one.rows}" for one in await session.run(audit) if one.rows]
         finally:
