@@ -22,7 +22,8 @@ class OvertakingLane(DeliveryLane):
     def offer(self, moves: Sequence[SagaMoved]) -> None:
         """Claim the jobs of these moves, as places allow."""
         self._offered.extend((move.subscription_id, move.job_id) for move in moves if move.job_id)
-        self._wake.set()
+        if self._offered:
+            self._wake.set()
 
     @property
     def _places(self) -> int:

@@ -13,7 +13,7 @@ import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 
 from infra.local.delivery_lane import DeliveryLane, LaneParts
@@ -97,12 +97,12 @@ class PollingWorker:
         parts = LaneParts(self._writer, settings, sender, box, self.worker_id, self._wide)
         retry_places = max(1, settings.concurrency // RETRY_SHARE)
         first, retry = Pool(settings.concurrency - retry_places), Pool(retry_places)
-        sessions = [Session(address, Role.DELIVERY) for _ in range(3)]
-        self._overtaking = OvertakingLane(first, sessions[0], self.wakes.claim_overtaking, parts)
+        by_id, in_turn, retries = (Session(address, Role.DELIVERY) for _ in range(3))
+        self._overtaking = OvertakingLane(first, by_id, self.wakes.claim_overtaking, parts)
         self._lanes = {
             self._overtaking: self.wakes.claim_overtaking,
-            DeliveryLane(Lane.FIRST, first, sessions[1], self.wakes.first, parts): self.wakes.first,
-            DeliveryLane(Lane.RETRY, retry, sessions[2], self.wakes.retry, parts): self.wakes.retry,
+            DeliveryLane(Lane.FIRST, first, in_turn, self.wakes.first, parts): self.wakes.first,
+            DeliveryLane(Lane.RETRY, retry, retries, self.wakes.retry, parts): self.wakes.retry,
         }
 
     async def run(self) -> None:
@@ -136,9 +136,8 @@ class PollingWorker:
     def stop(self) -> None:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
-        wakes, own = self.wakes, (self.wakes.watch, self._clean_now, self._bulk_now)
-        beside = (wakes.route_beside, wakes.start_overtaking, wakes.claim_overtaking)
-        for event in (wakes.route, wakes.start, wakes.apply, wakes.first, wakes.retry, *beside, *own):
+        wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
+        for event in (*wakes, self._clean_now, self._bulk_now):
             event.set()
         for lane in self._lanes:
             lane.stop()
