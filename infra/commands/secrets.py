@@ -18,7 +18,9 @@ app = typer.Typer(no_args_is_help=True, help="The key that seals all signing sec
 
 @app.command("new-key")
 def new_key(as_json: AsJson = False) -> None:
-    """Print a new key. Put it before the old one in HOOKSAGA_SECRETS_KEY, with a comma between."""
+    """Print a new key. It goes behind the old one in HOOKSAGA_SECRETS_KEY, with a comma between, and first only once
+    every process knows it: docs/operations/keys.md.
+    """
     from shared.adapters.secret_box import generate_key
 
     key = generate_key()

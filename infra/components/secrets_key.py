@@ -22,7 +22,7 @@ class SecretsKey(Construct):
             self,
             "Secret",
             secret_name=self._name,
-            description="Encrypts signing secrets. To rotate, put a new key before it, with a comma between.",
+            description="Encrypts signing secrets. Before you rotate it, read docs/operations/keys.md.",
             # 43 characters of base64 are 32 bytes and a rest of two bits, which decoding leaves out
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=43, exclude_characters=string.punctuation, require_each_included_type=False
@@ -32,7 +32,7 @@ class SecretsKey(Construct):
         allow(
             self._secret,
             "AwsSolutions-SMG4",
-            "A new key goes before the old one, which still opens what it sealed: an operator's step, not a timer's.",
+            "A rotation keeps the old key until all is sealed anew: an operator's steps, not a timer's.",
         )
 
     def environment(self) -> dict[str, str]:
