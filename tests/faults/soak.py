@@ -222,7 +222,7 @@ def main() -> int:
         return 1
     if options.page:
         today = datetime.now(UTC).date().isoformat()
-        head = f"{today}: {options.minutes:g} minutes at {rate:.0f} events a second. {made_of()}."
+        head = f"{today}: {options.minutes:g} minutes at {rate:,.0f} events a second. {made_of()}."
         options.page.write_text(soak_page(head, counts, verdicts, run.samples), encoding="utf-8")
     return 0
 

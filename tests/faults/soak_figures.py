@@ -79,7 +79,9 @@ def judge(samples: Sequence[Sample], counts: Counts, findings: Sequence[str]) ->
 
 def _counts_add_up(counts: Counts) -> Verdict:
     wanted = counts.accepted * FAN_OUT
-    figures = f"{counts.accepted} accepted x {FAN_OUT} = {counts.completed} completed + {counts.dead} dead"
+    figures = (
+        f"{counts.accepted:,} accepted x {FAN_OUT} = {counts.completed:,} completed + {counts.dead:,} dead"
+    )
     holds = (
         wanted == counts.completed + counts.dead
         and counts.events == counts.accepted
@@ -89,7 +91,7 @@ def _counts_add_up(counts: Counts) -> Verdict:
 
 
 def _dead_are_those_that_fail(counts: Counts) -> Verdict:
-    figures = f"{counts.dead} dead, {counts.expected_dead} to receivers that fail"
+    figures = f"{counts.dead:,} dead, {counts.expected_dead:,} to receivers that fail"
     return Verdict(
         "dead letters are those of receivers that fail", counts.dead == counts.expected_dead, figures
     )
@@ -115,12 +117,12 @@ def _connections_are_flat(samples: Sequence[Sample]) -> Verdict:
 def _tables_are_bounded(steady: Sequence[Sample]) -> Verdict:
     before, after = (one.table_mib * 1024 / max(1, one.events) for one in (steady[0], steady[-1]))
     whole = steady[-1].table_mib
-    figures = f"{before:.2f} KiB an event after the warm-up, {after:.2f} at the end, {whole:.0f} MiB in all"
+    figures = f"{before:.2f} KiB an event after the warm-up, {after:.2f} at the end, {whole:,.0f} MiB in all"
     return Verdict("tables are as large as their rows", after <= before * (1 + BLOAT_SHARE), figures)
 
 
 def _dead_rows_are_bounded(samples: Sequence[Sample]) -> Verdict:
     worst, last = max(one.dead_rows for one in samples), samples[-1]
     allowed = max(FEW_DEAD_ROWS, DEAD_SHARE * last.live_rows)
-    figures = f"{last.dead_rows} at the end, {worst} at most; {last.live_rows} live"
+    figures = f"{last.dead_rows:,} at the end, {worst:,} at most; {last.live_rows:,} live"
     return Verdict("dead rows are vacuumed", last.dead_rows <= allowed, figures)

@@ -17,9 +17,10 @@ def soak_page(run: str, counts: Counts, verdicts: Sequence[Verdict], samples: Se
     """run: when, how long, how much and on what, in words."""
     pace = counts.requests / samples[-1].seconds
     story = (
-        f"{counts.accepted} events were accepted, {counts.requests} requests sent for {counts.arrived} deliveries, "
-        f"{pace:.0f} a second until the last had ended; a process was killed {counts.kills} times. Callers saw "
-        f"{counts.hang_ups} broken connections and {counts.turned_away} answers of 503, and repeated with the same key."
+        f"{counts.accepted:,} events were accepted, {counts.requests:,} requests sent for {counts.arrived:,} "
+        f"deliveries, {pace:,.0f} a second until the last had ended; a process was killed {counts.kills} times. "
+        f"Callers saw {counts.hang_ups:,} broken connections and {counts.turned_away:,} answers of 503, and repeated "
+        "with the same key."
     )
     held = [f"| {one.name} | {one.figures} |" for one in verdicts]
     looks = [*samples[: -1 : max(1, len(samples) // LOOKS)], samples[-1]]
@@ -47,10 +48,10 @@ def _row(look: Sample) -> str:
         f"{look.seconds:.0f} s",
         f"{look.rss_mib:.0f} MiB",
         look.connections,
-        look.events,
-        look.open_sagas,
-        f"{look.table_mib:.0f} MiB",
-        look.live_rows,
-        look.dead_rows,
+        f"{look.events:,}",
+        f"{look.open_sagas:,}",
+        f"{look.table_mib:,.0f} MiB",
+        f"{look.live_rows:,}",
+        f"{look.dead_rows:,}",
     )
     return f"| {' | '.join(map(str, cells))} |"

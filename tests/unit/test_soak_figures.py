@@ -81,7 +81,8 @@ def test_what_grows_is_seen() -> None:
 def test_the_page_of_a_soak_tells_what_was_measured() -> None:
     written = soak_page("30 minutes", GOOD, judge(SAMPLES, GOOD, []), SAMPLES)
     assert (
-        "| accepted x fan-out = completed + dead | 1000 accepted x 2 = 1900 completed + 100 dead |" in written
+        "| accepted x fan-out = completed + dead | 1,000 accepted x 2 = 1,900 completed + 100 dead |"
+        in written
     )
     assert "a process was killed 5 times" in " ".join(written.split())
     pace = f"{GOOD.requests / SAMPLES[-1].seconds:.0f} a second until the last had ended"
