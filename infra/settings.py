@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from shared.runtime.settings import MAX_SUBSCRIPTION_TIMEOUT_SECONDS
+from shared.runtime.settings import (
+    MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
+    PREFIX,
+    InvalidSettings,
+    read_settings,
+)
 
 VISIBILITY_FACTOR = 6
 """A message comes back after this many function timeouts, as AWS advises for event source mappings."""
@@ -23,6 +28,22 @@ RECORDING_SECONDS = 5
 
 CONNECTIONS_FOR_PEOPLE = 10
 """Of the database's connections, those that no function may take: operators, RDS itself, the superuser's."""
+
+
+SETTINGS = (
+    "http_timeout_seconds",
+    "http_connect_timeout_seconds",
+    "lease_seconds",
+    "redispatch_seconds",
+    "max_retry_limit",
+    "base_delay_seconds",
+    "max_delay_seconds",
+    "retry_jitter",
+    "max_claims",
+    "disable_after_days",
+    "payload_max_bytes",
+)
+"""What functions read as HOOKSAGA_<NAME>, by the same rules: shared/runtime/settings.py."""
 
 
 class InvalidDeployment(ValueError):
@@ -101,11 +122,20 @@ class Environment:
     reserve_api_concurrency: bool = False
     """AWS keeps these copies for the functions of the API, and gives no more. A new account has none to reserve."""
 
-    http_timeout_seconds: int = 15
-    lease_seconds: int = 60
-    redispatch_seconds: int = 900
+    http_timeout_seconds: float = 15
+    http_connect_timeout_seconds: float = 5
+    lease_seconds: float = 60
+    redispatch_seconds: float = 900
+    max_retry_limit: int = 5
+    """Attempts in all, for subscriptions without a limit of their own; so are the delays."""
+    base_delay_seconds: float = 30
+    max_delay_seconds: float = 3600
+    retry_jitter: float = 0.1
+    max_claims: int = 5
     disable_after_days: float = 5
     """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
+    payload_max_bytes: int = 262_144
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
     receives: int = 10
     """How often a message is tried before it goes to the redrive queue. The sweeps do its work all the same."""
@@ -155,6 +185,12 @@ class Environment:
         )
         return {name: getattr(self, name) for name in names}
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What every function's environment holds, whatever it is for."""
+        settings = {f"{PREFIX}{name.upper()}": f"{getattr(self, name)}" for name in SETTINGS}
+        return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
+
     def visibility_seconds(self, function: str) -> int:
         """How long a message stays hidden from others while this function works on it."""
         return VISIBILITY_FACTOR * self.functions[function].timeout_seconds
@@ -167,10 +203,19 @@ class Environment:
 
 
 def _problems(env: Environment) -> Iterator[str]:
+    yield from _refused_by_functions(env)
     yield from _times_out_of_order(env)
     yield from _concurrency_out_of_order(env)
     if not env.is_local:
         yield from _database_out_of_order(env)
+
+
+def _refused_by_functions(env: Environment) -> Iterator[str]:
+    """They would read the same values at their start, and not begin."""
+    try:
+        read_settings(**{name: getattr(env, name) for name in SETTINGS})
+    except InvalidSettings as error:
+        yield from str(error).splitlines()
 
 
 def _times_out_of_order(env: Environment) -> Iterator[str]:

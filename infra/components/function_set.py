@@ -60,12 +60,8 @@ class FunctionSet(Construct):
         return function
 
     def _environment(self, design: FunctionDesign) -> dict[str, str]:
-        env = self._env
         return {
-            "HOOKSAGA_HTTP_TIMEOUT_SECONDS": str(env.http_timeout_seconds),
-            "HOOKSAGA_LEASE_SECONDS": str(env.lease_seconds),
-            "HOOKSAGA_REDISPATCH_SECONDS": str(env.redispatch_seconds),
-            "HOOKSAGA_DISABLE_AFTER_DAYS": f"{env.disable_after_days:g}",
+            **self._env.variables,
             **self._database.environment(design.role),
             **{
                 f"HOOKSAGA_{queue.name}_QUEUE_URL": self._queues.work[queue].queue_url

@@ -1,6 +1,8 @@
 """http timeout < function timeout < lease < visibility timeout, and connections within the database's limit."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,11 +11,13 @@ pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra
 from infra.settings import (
     ENVIRONMENTS,
     LOCAL,
+    SETTINGS,
     DatabaseSettings,
     Environment,
     FunctionLimits,
     InvalidDeployment,
 )
+from shared.runtime.settings import Settings
 from tests.infra.deployment import Deployment
 
 DEV = ENVIRONMENTS["dev"]
@@ -41,6 +45,10 @@ WORK = {
         ({"ingest": FunctionLimits(15, 50, connections=2)}, "connections"),
         ({"database": DatabaseSettings(connection_limit=70)}, "connections"),
         ({"endpoint_zones": 3}, "endpoint_zones"),
+        ({"max_retry_limit": 51}, "HOOKSAGA_MAX_RETRY_LIMIT"),
+        ({"retry_jitter": -0.1}, "HOOKSAGA_RETRY_JITTER"),
+        ({"http_connect_timeout_seconds": 16}, "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS"),
+        ({"payload_max_bytes": 2_000_000}, "HOOKSAGA_PAYLOAD_MAX_BYTES"),
     ],
 )
 def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], word: str) -> None:
@@ -51,6 +59,23 @@ def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], wor
 @pytest.mark.parametrize("env", [*ENVIRONMENTS.values(), LOCAL], ids=lambda env: env.name)
 def test_the_environments_are_in_order(env: Environment) -> None:
     assert replace(env) == env
+
+
+def test_what_is_not_chosen_is_what_one_machine_has() -> None:
+    assert {name: getattr(DEV, name) for name in SETTINGS} == {
+        name: Settings.model_fields[name].default for name in SETTINGS
+    }
+
+
+def test_every_function_is_told_what_was_chosen(anywhere: Deployment) -> None:
+    for name in anywhere.functions.keys() - {"migrate"}:
+        variables = anywhere.environment(name)
+        assert {key: variables[key] for key in DEV.variables} == DEV.variables
+
+
+def test_the_page_of_settings_marks_what_a_deployment_lets_choose() -> None:
+    page = Path("docs/configuration.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(HOOKSAGA_\w+)` ◆", page)) == set(DEV.variables)
 
 
 @pytest.mark.parametrize("queue", WORK)
