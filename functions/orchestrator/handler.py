@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from shared.adapters.database import Connection, Role
-from shared.core.errors import Conflict, DatabaseUnavailable, NotFound
+from shared.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRefused
 from shared.core.messages import OrchestrationMessage
 from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
 from shared.runtime.function import Event, Function, Invocation
@@ -42,13 +42,14 @@ async def _take(function: Function, messages: list[Message[OrchestrationMessage]
     job_ids = [body.job_id for body in bodies if body.job_id is not None]
     saga_ids = [body.saga_id for body in bodies if body.saga_id is not None]
     moves: list[SagaMoved] = []
+    refusals: list[RowRefused] = []
     if job_ids:
         moves += await _move(
-            function, lambda connection: orchestrate.apply_results(connection, policy, job_ids=job_ids)
+            function, partial(orchestrate.apply_results, defaults=policy, job_ids=job_ids), refusals
         )
     if saga_ids:
         moves += await _move(
-            function, lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids)
+            function, partial(orchestrate.start_attempts_of, defaults=policy, saga_ids=saga_ids), refusals
         )
     jobs, sagas = {move.job_id for move in moves}, {move.saga_id for move in moves}
     note_idle(one for one in messages if not (one.body.cancel_saga_id or _has_moved(one.body, jobs, sagas)))
@@ -75,12 +76,17 @@ async def _cancel(function: Function, saga_id: int, correlation_id: str | None) 
 
 
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
-    """Everything that is due, whether a message told of it or not."""
+    """Everything that is due, whether a message told of it or not.
+
+    Raises RowRefused, after all the rest, where the database does not take a row: the tick fails, so that somebody
+    looks.
+    """
     policy, counts = function.settings.retry_policy, {"moved": 0, "dispatched": 0}
+    refusals: list[RowRefused] = []
     note_oldest_due(await function.session.run(orchestrate.oldest_due_seconds))
     for stage in (orchestrate.apply_results, orchestrate.start_first_attempts, orchestrate.start_due_retries):
         while invocation.seconds_left() > 0:
-            moved = len(await _move(function, partial(stage, defaults=policy)))
+            moved = len(await _move(function, partial(stage, defaults=policy), refusals))
             counts["moved"] += moved
             if not moved:
                 break
@@ -94,11 +100,19 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
         counts["dispatched"] += told
         if told < len(jobs) or len(jobs) < orchestrate.BATCH:  # a queue that takes nothing is not asked again
             break
+    if refusals:
+        raise refusals[0]
     return counts
 
 
-async def _move(function: Function, unit: Unit) -> list[SagaMoved]:
-    moves = await function.session.run(unit)
+async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> list[SagaMoved]:
+    """What was moved, and told of, although the database may have refused a row of it."""
+    try:
+        moves = await function.session.run(unit)
+    except RowRefused as refused:
+        logger.error("row refused", extra={"error": str(refused)})
+        refusals.append(refused)
+        moves = list(refused.done)
     await _tell(function, moves)
     return moves
 

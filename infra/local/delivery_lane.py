@@ -14,7 +14,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from infra.local.held_jobs import Claim, HeldJobs
 from infra.local.places import Places, Pool, may_begin, places_to_overtake
@@ -74,6 +74,14 @@ class LaneParts:
     wide: WideFanOuts
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Of POSTs since the last look: how many of each subscription were quick, and which subscriptions answered."""
+
+    quick: Counter[int] = field(default_factory=Counter)
+    answered: set[int] = field(default_factory=set)
+
+
 class DeliveryLane:
     """First attempts or retries: finds what waits by SQL, in turn by subscription."""
 
@@ -97,8 +105,7 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_claims(self._settings.max_claims)
         self._alone: Claim | None = None
         self._beginning: asyncio.Handle | None = None
-        self._quick: Counter[int] = Counter()
-        self._answered: set[int] = set()
+        self._ended = Ended()
         self._ran_dry = asyncio.Event()
         self._has_backlog = False
         self._somebody_had_no_room = False
@@ -113,6 +120,7 @@ class DeliveryLane:
             return False
         job_ids = await self._find()
         if not job_ids:
+            self._begin_some(tries=len(self._held))
             return False
         claimed_at = time.monotonic()
         jobs = await self._session.run(
@@ -135,8 +143,12 @@ class DeliveryLane:
             self._held.put(claim)
             self._alone = claim if job.alone else self._alone
         self._begin_some(tries=len(self._held))
-        # Nothing, beside a job that is sent alone: what was found may wait for its end.
-        return bool(jobs) or not self._sends_alone()
+        if jobs:
+            return True
+        if self._sends_alone():
+            return False  # what was found may wait for its end
+        await asyncio.sleep(GATHER_SECONDS)  # it is another's by now, or is locked by somebody
+        return True
 
     def _sends_alone(self) -> bool:
         """Whether a job is under way that has to be alone among its like; never longer than its lease."""
@@ -152,7 +164,8 @@ class DeliveryLane:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GATHER_SECONDS):
                     await self._ran_dry.wait()
-        await self._writer.until_room()
+        if not self._stopping:
+            await self._writer.until_room()
         while self._free <= 0 and not self._stopping:
             self._pool.freed.clear()
             await self._pool.freed.wait()
@@ -196,20 +209,25 @@ class DeliveryLane:
         return claim is not None
 
     async def _find(self) -> list[int]:
-        """Ids to claim, beginning behind the subscription where the last look broke off, if it did."""
-        if self._look_after and (job_ids := await self._look()):
-            return job_ids
-        self._look_after = 0
-        return await self._look()
+        """Ids to claim. Looks begin behind the subscription where the last one broke off, and go round once: those
+        that have no room hide nobody behind them."""
+        ended, self._ended = self._ended, Ended()
+        began, has_turned = self._look_after, False
+        self._somebody_had_no_room = False
+        while not (job_ids := await self._look(ended)):
+            at_end = self._look_after == 0
+            if at_end and began and not has_turned:
+                has_turned = True
+            elif at_end or (has_turned and self._look_after >= began) or self._free <= len(self._held):
+                break
+        return job_ids
 
-    async def _look(self) -> list[int]:
-        room, default_room = self._room()
-        most = max(1, self._free + self._quick.total() - len(self._held))
+    async def _look(self, ended: Ended) -> list[int]:
+        room, default_room = self._room(ended.quick)
+        most = max(1, self._free + ended.quick.total() - len(self._held))
         most_ids = IDS_PER_PLACE * most
         taken = self._per_subscription + Counter(self._held.per_subscription())
-        places = Places(self._free - len(self._held), taken, self._quick)
-        answered, self._answered = self._answered, set()
-        self._quick = Counter()
+        places = Places(self._free - len(self._held), taken, ended.quick)
         waiting = await self._session.run(
             lambda connection: deliver.find_waiting_jobs(
                 connection,
@@ -223,16 +241,16 @@ class DeliveryLane:
         )
         share = ids_of_each(most_ids, len(waiting))
         room_of_ids = {key: min(share, many) for key, many in room.items()}
-        self._has_backlog = has_backlog(waiting, room_of_ids, min(share, default_room), answered)
-        self._somebody_had_no_room = 0 in room.values()
+        self._has_backlog = has_backlog(waiting, room_of_ids, min(share, default_room), ended.answered)
+        self._somebody_had_no_room = self._somebody_had_no_room or 0 in room.values()
         return self._take_in_turn(waiting, most, places)
 
-    def _room(self) -> tuple[dict[int, int], int]:
+    def _room(self, quick: Counter[int]) -> tuple[dict[int, int], int]:
         """How many to claim of each subscription that has any here, and of every other."""
         free, held = self._free, self._held.per_subscription()
         room = {
-            key: max(0, max(0, free - self._per_subscription[key]) // 2 + self._quick[key] - held.get(key, 0))
-            for key in {*self._per_subscription, *held, *self._quick}
+            key: max(0, max(0, free - self._per_subscription[key]) // 2 + quick[key] - held.get(key, 0))
+            for key in {*self._per_subscription, *held, *quick}
         }
         return room, max(1, free // 2)
 
@@ -257,7 +275,10 @@ class DeliveryLane:
                     self._somebody_had_no_room = True
             if not in_turn or len(chosen) == most:
                 break
-        self._look_after = 0 if saw_all and len(waiting) <= most else self._last_served
+        if chosen and not (saw_all and len(waiting) <= most):
+            self._look_after = self._last_served
+        else:
+            self._look_after = 0 if saw_all else max(row.subscription_id for row in waiting)
         return chosen
 
     def _begin(self, claim: Claim) -> None:
@@ -292,9 +313,9 @@ class DeliveryLane:
         )
         self._writer.write(result)
         if result.outcome.response_status is not None:
-            self._answered.add(job.subscription_id)
+            self._ended.answered.add(job.subscription_id)
         if result.outcome.duration_ms <= QUICK_MS:
-            self._quick[job.subscription_id] += 1
+            self._ended.quick[job.subscription_id] += 1
 
     async def _hand_back(self, jobs: Sequence[ClaimedJob]) -> None:
         if not jobs:
@@ -309,6 +330,7 @@ class DeliveryLane:
     def stop(self) -> None:
         """Claim nothing more."""
         self._stopping = True
+        self._writer.let_go()
         self._ran_dry.set()
         self._pool.freed.set()
 

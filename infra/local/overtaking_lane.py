@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from infra.local.delivery_lane import DeliveryLane, LaneParts
+from infra.local.delivery_lane import DeliveryLane, Ended, LaneParts
 from infra.local.places import Places, Pool, places_to_overtake
 from infra.local.wide_fan_outs import MOST_OVERTAKING
 from shared.adapters.database import Session
@@ -31,6 +31,7 @@ class OvertakingLane(DeliveryLane):
 
     async def _find(self) -> list[int]:
         """A subscription that has all the places that it may have here is left to its turn."""
+        self._ended = Ended()  # what looks go by, and there are none here
         places = Places(self._free - len(self._held), self._per_subscription, Counter())
         chosen: list[int] = []
         while self._offered and len(chosen) < self._free:

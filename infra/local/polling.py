@@ -24,7 +24,7 @@ from infra.local.wide_fan_outs import WideFanOuts
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
-from shared.core.errors import DatabaseUnavailable
+from shared.core.errors import DatabaseUnavailable, RowRefused
 from shared.core.outcomes import GONE
 from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
@@ -66,6 +66,11 @@ class Wakes:
 def new_worker_id() -> str:
     """A name that no other worker has, not even one with the same process id on a host of the same name."""
     return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def rest_after(failures: int) -> float:
+    """Seconds that a loop rests after so many failures in a row, one or more."""
+    return min(5.0, 0.1 * 2 ** min(failures, 6))
 
 
 class PollingWorker:
@@ -178,7 +183,7 @@ class PollingWorker:
                 failures += 1
                 telemetry.logger.exception("loop failed", extra={"loop": name})
             if failures:
-                await self._rest(self._stopping, min(5.0, 0.1 * 2**failures))
+                await self._rest(self._stopping, rest_after(failures))
             elif not found_work:
                 await self._rest(wake, rest_seconds())
 
@@ -224,25 +229,17 @@ class PollingWorker:
         saga_ids = self._wide.take_overtaking(orchestrate.BATCH)
         if not saga_ids:
             return False
-        policy = self._settings.retry_policy
-        moves = await self._overtaker.run(
-            lambda connection: orchestrate.start_attempts_of(connection, policy, saga_ids)
-        )
+        moves = await self._move(self._overtaker, partial(orchestrate.start_attempts_of, saga_ids=saga_ids))
         self._overtaking.offer(moves)
         self._told(moves)
         return True
 
     async def _start(self) -> bool:
-        policy = self._settings.retry_policy
-        first = await self._starter.run(
-            lambda connection: orchestrate.start_first_attempts(connection, policy)
-        )
+        first = await self._move(self._starter, orchestrate.start_first_attempts)
         if first:
             self._overtaking.offer([move for move in first if self._wide.is_overtaken_by(move.webhook_id)])
             self.wakes.first.set()
-        retries = await self._starter.run(
-            lambda connection: orchestrate.start_due_retries(connection, policy)
-        )
+        retries = await self._move(self._starter, orchestrate.start_due_retries)
         if retries:
             self.wakes.retry.set()
         self._wide.note_begun(move.webhook_id for move in first if move.job_id is None)
@@ -256,14 +253,24 @@ class PollingWorker:
         return False
 
     async def _apply(self) -> bool:
-        policy = self._settings.retry_policy
-        moves = await self._applier.run(lambda connection: orchestrate.apply_results(connection, policy))
+        moves = await self._move(self._applier, orchestrate.apply_results)
         self._told(moves)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self.wakes.start.set()  # the wait until the soonest retry may have become shorter
         if len(moves) >= MANY:
             await self._rest(self._stopping, GATHER_SECONDS)
         return bool(moves)
+
+    async def _move(
+        self, session: Session, stage: Callable[..., Awaitable[list[SagaMoved]]]
+    ) -> list[SagaMoved]:
+        """What a stage moved. A row that the database refuses is logged, and holds up neither its neighbours nor the
+        stage behind this one."""
+        try:
+            return await session.run(partial(stage, defaults=self._settings.retry_policy))
+        except RowRefused as refused:
+            telemetry.logger.error("row refused", extra={"error": str(refused)})
+            return list(refused.done)
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:
         telemetry.note_moves(moves)

@@ -43,6 +43,10 @@ class ResultWriter:
         """Until results can be taken without ever more of them gathering."""
         await self._has_room.wait()
 
+    def let_go(self) -> None:
+        """Whoever waits for room has to wait no more."""
+        self._has_room.set()
+
     async def run(self) -> None:
         """Write until stopped. While the database is away results are kept, and tried again."""
         many = False

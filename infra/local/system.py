@@ -151,14 +151,16 @@ class LocalSystem:
 
     async def stop(self) -> None:
         """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it."""
-        self._server.should_exit = True
-        await self._serving
-        self.worker.stop()
-        await self._working
-        await self.services.close()
-        await self._metrics.close()
-        await self.sender.close()
-        await self._stop_database()
+        try:
+            self._server.should_exit = True
+            await self._serving
+            self.worker.stop()
+            await self._working
+        finally:
+            await self.services.close()
+            await self._metrics.close()
+            await self.sender.close()
+            await self._stop_database()
 
     async def _stop_database(self) -> None:
         if self._embedded and not await is_in_use(self.address):

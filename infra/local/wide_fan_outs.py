@@ -26,22 +26,32 @@ class WideFanOuts:
 
     def __init__(self) -> None:
         self._left: dict[UUID, int] = {}
-        self._moved_at = 0.0
+        self._moved_at: dict[UUID, float] = {}
+        self._checked_at = 0.0
         self._overtaking: deque[int] = deque(maxlen=MOST_OVERTAKING)
 
     @property
     def under_way(self) -> bool:
         """Whether deliveries of a wide event have not begun yet."""
-        if self._left and time.monotonic() > self._moved_at + FORGOTTEN_SECONDS:
-            self._left.clear()
+        if self._left and time.monotonic() > self._checked_at + FORGOTTEN_SECONDS:
+            self._forget_what_stands_still()
         return bool(self._left)
+
+    def _forget_what_stands_still(self) -> None:
+        self._checked_at = time.monotonic()
+        for webhook_id, moved_at in list(self._moved_at.items()):
+            if moved_at < self._checked_at - FORGOTTEN_SECONDS:
+                self._forget(webhook_id)
+
+    def _forget(self, webhook_id: UUID) -> None:
+        del self._left[webhook_id], self._moved_at[webhook_id]
 
     def note_routed(self, events: Sequence[RoutedEvent]) -> None:
         """While a wide event is under way, the sagas of narrow ones may overtake it."""
         for event in events:
             if len(event.saga_ids) > WIDE:
                 self._left[event.webhook_id] = len(event.saga_ids)
-                self._moved_at = time.monotonic()
+                self._moved_at[event.webhook_id] = time.monotonic()
         if self.under_way:
             for event in events:
                 if len(event.saga_ids) <= NARROW:
@@ -57,10 +67,10 @@ class WideFanOuts:
             return
         for webhook_id in webhook_ids:
             if webhook_id in self._left:
-                self._moved_at = time.monotonic()
+                self._moved_at[webhook_id] = time.monotonic()
                 self._left[webhook_id] -= 1
                 if not self._left[webhook_id]:
-                    del self._left[webhook_id]
+                    self._forget(webhook_id)
 
     @property
     def has_overtaking(self) -> bool:

@@ -17,8 +17,9 @@ from shared.core.address_policy import AddressPolicy
 Lookup = Callable[[str], Sequence[str]]
 
 # getaddrinfo cannot be interrupted, so a name whose servers are silent holds a thread until it gives up. The
-# pool of the event loop has as few as five: a handful of such names would hold back all the others.
-LOOKUP_THREADS = 64
+# pool of the event loop has as few as five: a handful of such names would hold back all the others. A look-up may
+# outlive its POST, so there may be more of them than POSTs in flight. Threads are only made as they are needed.
+LOOKUP_THREADS = 512
 
 _NO_SUCH_NAME = frozenset(
     getattr(socket, name)

@@ -11,6 +11,9 @@ HooksagaError
 └── RowRefused            ours: the database does not take this value; its neighbours are not at fault
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class HooksagaError(Exception):
     """Root of all errors that hooksaga raises on purpose."""
@@ -59,4 +62,9 @@ class MigrationFailed(HooksagaError):
 
 
 class RowRefused(HooksagaError):
-    """A constraint, a guard or a type refused a value. Retrying the same value is no use."""
+    """A constraint, a guard or a type refused a value. Retrying the same value is no use.
+
+    `done` holds what a stage answers of the rows that it did without the one that was refused.
+    """
+
+    done: Sequence[Any] = ()

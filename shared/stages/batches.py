@@ -35,7 +35,8 @@ async def refused_alone(
     """The answers of `run(seen, named)`, which is a transaction over rows whose ids it puts into `seen` first.
 
     Where the database refuses it, each row is tried by its id in a transaction of its own, and only then the refusal
-    is raised: a row that cannot be moved holds up nobody, and does not go unnoticed.
+    is raised, with the answers of the others in `done`: a row that cannot be moved holds up nobody, and does not go
+    unnoticed.
     """
     seen: list[int] = []
     try:
@@ -50,5 +51,6 @@ async def refused_alone(
         except RowRefused as error:
             refusal = error
     if refusal is not None:
+        refusal.done = answers
         raise refusal
     return answers

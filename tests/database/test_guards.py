@@ -318,6 +318,26 @@ async def test_every_column_of_a_finished_job_is_guarded(seed: Seed) -> None:
     assert {row["column_name"] for row in columns} == tried
 
 
+@pytest.mark.guarantee(Promise.GUARDED, "an event at a moment that no program can hold")
+@pytest.mark.parametrize(
+    ("created_at", "state"),
+    [
+        ("infinity", "23514"),
+        ("-infinity", "23514"),
+        ("57041-06-07 00:00Z", "23514"),  # milliseconds taken for seconds
+        ("0044-03-15 00:00Z BC", "23514"),
+        ("0001-01-02 00:00Z", None),
+        ("9999-12-30 23:59:59.999999Z", None),
+    ],
+)
+async def test_an_event_is_at_a_moment_that_every_stage_can_read(
+    seed: Seed, created_at: str, state: str | None
+) -> None:
+    """Producers that write events in their own transaction may say when they were."""
+    insert: LiteralString = "INSERT INTO events (event_type, payload, created_at) VALUES (%s, '{}', %s)"
+    assert await refusal(seed.connection, insert, ["guards.moment", created_at]) == state
+
+
 @pytest.mark.guarantee(Promise.GUARDED, "a result taken twice")
 async def test_a_result_is_taken_once(seed: Seed) -> None:
     job_id = await job_in(seed, JobStatus.FAILED)

@@ -53,6 +53,7 @@ def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
     assert {world.ended(event_id)["status"] for event_id in storming} == {"Completed"}
 
 
+@pytest.mark.guarantee(Promise.ALONE, "one event with very many subscribers, before others with few")
 def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.queue_set import create_queues
 from infra.local.sqs.sqs_api import SqsApi
 from infra.local.tls import Certificates, ensure_certificates
+from shared.core.saga import SagaStatus
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
 from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, content_of, holds
@@ -184,6 +185,40 @@ async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(
             await asyncio.sleep(0.005)
     assert (await invoking).payload == ALL_GOOD
     assert await stage.seed.value(COMPLETED_JOBS) == 2
+
+
+async def test_a_saga_that_the_database_refuses_fails_the_tick_after_all_the_rest_is_done(
+    stage: Stage,
+) -> None:
+    """And fails no message: the tick is what somebody is told of."""
+    await stage.set_up("orchestrator/eventbridge.tick")
+    orchestrator = stage.functions["orchestrator"]
+    samples = SAMPLES / "orchestrator"
+    tick = json.loads((samples / "eventbridge.tick.json").read_text())
+    messages = json.loads((samples / "sqs.sagas_due.json").read_text())
+    subscription = await stage.seed.subscription()
+    retry = await stage.seed.saga(SagaStatus.PENDING_RETRY, subscription)
+    await stage.seed.rewrite(
+        "UPDATE webhook_delivery_sagas SET next_attempt_at = now() WHERE id = %s", [retry]
+    )
+    table = "ALTER TABLE webhook_delivery_jobs"
+    await stage.seed.connection.execute(f"{table} ADD CONSTRAINT broken CHECK (saga_id <> 1) NOT VALID")
+    try:
+        told = await orchestrator.invoke(messages)
+        ticked = await orchestrator.invoke(tick)
+    finally:
+        await stage.seed.connection.execute(f"{table} DROP CONSTRAINT broken")
+    assert told.payload == ALL_GOOD
+    assert ticked.error is not None
+    assert "broken" in str(ticked.error)
+    states = await stage.seed.rows("SELECT id, status::text FROM webhook_delivery_sagas ORDER BY id")
+    assert {row["id"]: row["status"] for row in states} == {
+        1: "Pending",
+        2: "InProgress",
+        retry: "InProgress",
+    }
+    assert (await orchestrator.invoke(tick)).error is None
+    assert await stage.seed.status_of(1) is SagaStatus.IN_PROGRESS
 
 
 @pytest.mark.parametrize(

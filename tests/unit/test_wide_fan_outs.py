@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from infra.local import wide_fan_outs
-from infra.local.wide_fan_outs import MOST_OVERTAKING, NARROW, WIDE, WideFanOuts
+from infra.local.wide_fan_outs import FORGOTTEN_SECONDS, MOST_OVERTAKING, NARROW, WIDE, WideFanOuts
 from shared.stages.route_events import RoutedEvent
 
 FIRST_WIDE, SECOND_WIDE, OTHER = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -59,4 +59,20 @@ def test_one_that_another_process_delivers_is_forgotten(monkeypatch: pytest.Monk
     wide = WideFanOuts()
     wide.note_routed([routed(FIRST_WIDE, WIDE + 1)])
     monkeypatch.setattr(wide_fan_outs, "FORGOTTEN_SECONDS", -1.0)
+    assert not wide.under_way
+
+
+def test_each_is_forgotten_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that moves does not keep those that stand still."""
+    now = 1000.0
+    monkeypatch.setattr(wide_fan_outs.time, "monotonic", lambda: now)
+    wide = WideFanOuts()
+    wide.note_routed([routed(FIRST_WIDE, WIDE + 1), routed(SECOND_WIDE, WIDE + 1)])
+    for _ in range(3):
+        now += FORGOTTEN_SECONDS * 0.9
+        wide.note_begun([SECOND_WIDE])
+        assert wide.under_way
+    assert wide.is_overtaken_by(FIRST_WIDE)
+    assert not wide.is_overtaken_by(SECOND_WIDE)
+    wide.note_begun([SECOND_WIDE] * (WIDE - 2))
     assert not wide.under_way

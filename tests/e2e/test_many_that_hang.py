@@ -1,0 +1,40 @@
+"""More endpoints that hang than one look for waiting jobs sees: they hide none of the others."""
+
+import pytest
+
+from infra.local import delivery_lane
+from tests.api.running_system import wait_until
+from tests.e2e.recorder import each
+from tests.e2e.world import World
+from tests.faults.promises import Promise
+
+HANGING = 14
+SEEN_AT_ONCE = 10
+TURNS = 5
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, object]:
+    """Thirty places for first attempts, of which fourteen subscriptions get two each."""
+    return {"concurrency": 40, "http_timeout_seconds": 30, "http_connect_timeout_seconds": 5}
+
+
+@pytest.mark.guarantee(Promise.ALONE, "more endpoints that never answer than a look for work sees at once")
+def test_one_behind_many_that_hang_is_delivered_time_and_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_lane, "MOST_SUBSCRIPTIONS", SEEN_AT_ONCE)
+    before, after = world.subscribe(), [world.subscribe("hang") for _ in range(HANGING)]
+    last = world.subscribe()
+    each(lambda n: world.post(after[n % HANGING]), 5 * HANGING)
+    wait_until(
+        lambda: sum(len(world.recorder.events(one.path)) for one in after) >= 2 * HANGING,
+        "a wall of them",
+        25,
+    )
+    for turn in range(1, TURNS + 1):
+        for other in (last, before):
+            world.post(other)
+            wait_until(lambda: len(world.recorder.events(other.path)) == turn, "past the wall", 10)  # noqa: B023
+    finished = world.running.rows("SELECT FROM webhook_delivery_jobs WHERE status = 'Failed'")
+    assert finished == []  # none of those that hang had to end for that
