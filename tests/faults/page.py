@@ -116,7 +116,7 @@ _HEAD = """# Guarantees, and the faults that were tried on them
 What hooksaga promises, what was done to make it break the promise, how often, and what came out. `make faults` does all
 of it again and writes this page; when one test fails nothing is written. Each fault strikes the product as users run
 it, with a real PostgreSQL, and after each story `hooksaga audit` reads every row against every promise and has to find
-nothing. Who doubts the suite rather than the product begins with
+nothing. If you doubt the suite rather than the product, begin with
 [what it finds](#the-suite-finds-mistakes-products-that-were-broken-on-purpose), and with
 [what was not tried](#what-was-not-tried).
 
