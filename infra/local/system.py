@@ -23,12 +23,12 @@ from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.errors import DatabaseUnavailable
 from shared.core.secrets_keys import split_keys
 from shared.core.trace import Traced
+from shared.runtime import telemetry
 from shared.runtime.app import ALL_ROUTES
 from shared.runtime.asgi import build_app
 from shared.runtime.console.routes import ROUTES as CONSOLE_ROUTES
 from shared.runtime.services import Services, build_services
 from shared.runtime.settings import Settings
-from shared.runtime.telemetry import measure_with
 from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
 from shared.stages.console_sign_ins import create_sign_in
 
@@ -138,29 +138,31 @@ class LocalSystem:
             self._settings, self.address, self.sender, box, LocalWakes(self.worker)
         )
         self._metrics = MetricsPage(self.address)
-        measure_with(self._metrics.counted)
+        telemetry.measure_with(self._metrics.counted)
         self._server = _Server(_uvicorn_config(self.services, self._metrics))
         self._serving = asyncio.create_task(self._server.serve([listening]))
         self._working = asyncio.create_task(self.worker.run())
 
     async def wait(self) -> None:
         """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""
-        done, _ = await asyncio.wait({self._serving, self._working}, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        await asyncio.wait({self._serving, self._working}, return_when=asyncio.FIRST_COMPLETED)
 
     async def stop(self) -> None:
-        """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it."""
-        try:
-            self._server.should_exit = True
-            await self._serving
-            self.worker.stop()
-            await self._working
-        finally:
-            await self.services.close()
-            await self._metrics.close()
-            await self.sender.close()
-            await self._stop_database()
+        """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it.
+
+        A fault by which a part has ended before is logged.
+        """
+        self._server.should_exit = True
+        await asyncio.wait({self._serving})
+        self.worker.stop()
+        await asyncio.wait({self._working})
+        for name, part in (("api", self._serving), ("loops", self._working)):
+            if not part.cancelled() and (fault := part.exception()):
+                telemetry.logger.error("part ended by a fault", extra={"part": name}, exc_info=fault)
+        await self.services.close()
+        await self._metrics.close()
+        await self.sender.close()
+        await self._stop_database()
 
     async def _stop_database(self) -> None:
         if self._embedded and not await is_in_use(self.address):

@@ -1,0 +1,36 @@
+"""What becomes of the rest when a part of the system ends by a fault of ours."""
+
+import asyncio
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from infra.local import system as local_system
+from infra.local.polling import PollingWorker
+from infra.local.system import LocalSystem, is_in_use
+from shared.adapters.database import DatabaseAddress
+from shared.runtime import telemetry
+from shared.runtime.metrics import NotMeasured
+from shared.runtime.settings import read_settings
+
+
+async def test_a_fault_that_ends_the_loops_is_told_and_everything_else_is_closed(
+    database_address: DatabaseAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: PollingWorker) -> NoReturn:
+        raise RuntimeError("a fault of ours")
+
+    told: list[tuple[str, object]] = []
+    monkeypatch.setattr(PollingWorker, "run", broken)
+    monkeypatch.setattr(
+        local_system.telemetry.logger, "error", lambda text, **more: told.append((text, more["exc_info"]))
+    )
+    system = LocalSystem(read_settings(database_url=database_address.url, data_dir=tmp_path), port=0)
+    await system.start()
+    async with asyncio.timeout(20):
+        await system.wait()
+        await system.stop()
+    telemetry.measure_with(NotMeasured())
+    assert [(text, str(fault)) for text, fault in told] == [("part ended by a fault", "a fault of ours")]
+    assert not await is_in_use(database_address)
