@@ -16,7 +16,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from infra.local.held_jobs import Claim, HeldJobs
+from infra.local.payload_memory import PayloadMemory
 from infra.local.places import Places, Pool, may_begin, places_to_overtake
 from infra.local.result_writer import GATHER_SECONDS, ResultWriter
 from infra.local.wide_fan_outs import WideFanOuts
@@ -27,7 +30,7 @@ from shared.core.errors import DatabaseUnavailable
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
 from shared.stages import deliver
-from shared.stages.deliver import ClaimedJob, Lane, WaitingJobs, ids_of_each
+from shared.stages.deliver import AttemptResult, ClaimedJob, Lane, WaitingJobs, ids_of_each
 
 SHUTDOWN_SECONDS = 20
 """At shutdown, what is in flight may take this long to end; the rest is handed back."""
@@ -43,6 +46,8 @@ MOST_AT_ONCE = 4
 
 IDS_PER_PLACE = 8
 """So many times what can be claimed is looked at: enough where only a few of many subscriptions have a backlog."""
+
+LARGE_PAYLOAD = 4096
 
 MOST_SUBSCRIPTIONS = 100
 """A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
@@ -60,6 +65,13 @@ def has_backlog(
         for row in waiting
         if row.subscription_id in answered
     )
+
+
+def without_large_payload(result: AttemptResult) -> AttemptResult:
+    """It need not be kept until the result is written."""
+    if len(result.job.payload) <= LARGE_PAYLOAD:
+        return result
+    return replace(result, job=replace(result.job, payload=""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class DeliveryLane:
         self._in_flight: dict[asyncio.Task[None], ClaimedJob] = {}
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
+        self._memory = PayloadMemory(parts.settings.payload_max_bytes)
         self._alone_from = deliver.alone_from_claims(self._settings.max_claims)
         self._alone: Claim | None = None
         self._beginning: asyncio.Handle | None = None
@@ -138,6 +151,7 @@ class DeliveryLane:
         if self._stopping:
             await self._hand_back(jobs)
             return False
+        self._memory.take([len(job.payload) for job in jobs])
         for job in jobs:
             claim = Claim(job, claimed_at)
             self._held.put(claim)
@@ -158,7 +172,8 @@ class DeliveryLane:
         )
 
     async def _wait_for_place(self) -> None:
-        """With a backlog for some time, or until a place stays free because nothing is held any more."""
+        """With a backlog for some time, or until a place stays free because nothing is held any more; and until
+        there is a place, and memory for another payload."""
         if self._has_backlog:
             self._ran_dry.clear()
             with contextlib.suppress(TimeoutError):
@@ -166,7 +181,7 @@ class DeliveryLane:
                     await self._ran_dry.wait()
         if not self._stopping:
             await self._writer.until_room()
-        while self._free <= 0 and not self._stopping:
+        while (self._free <= 0 or self._memory.is_full) and not self._stopping:
             self._pool.freed.clear()
             await self._pool.freed.wait()
 
@@ -224,7 +239,7 @@ class DeliveryLane:
 
     async def _look(self, ended: Ended) -> list[int]:
         room, default_room = self._room(ended.quick)
-        most = max(1, self._free + ended.quick.total() - len(self._held))
+        most = max(1, min(self._free + ended.quick.total() - len(self._held), self._memory.room))
         most_ids = IDS_PER_PLACE * most
         taken = self._per_subscription + Counter(self._held.per_subscription())
         places = Places(self._free - len(self._held), taken, ended.quick)
@@ -294,6 +309,7 @@ class DeliveryLane:
         self._per_subscription[subscription_id] -= 1
         if not self._per_subscription[subscription_id]:
             del self._per_subscription[subscription_id]
+        self._memory.give_back(len(job.payload))
         self._pool.give_back()
         if self._somebody_had_no_room or job.alone:
             self._wake.set()
@@ -311,7 +327,7 @@ class DeliveryLane:
         result = await deliver.attempt(
             self._sender, self._box, job, timeout_seconds=self._settings.http_timeout_seconds
         )
-        self._writer.write(result)
+        self._writer.write(without_large_payload(result))
         if result.outcome.response_status is not None:
             self._ended.answered.add(job.subscription_id)
         if result.outcome.duration_ms <= QUICK_MS:

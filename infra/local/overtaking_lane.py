@@ -34,7 +34,7 @@ class OvertakingLane(DeliveryLane):
         self._ended = Ended()  # what looks go by, and there are none here
         places = Places(self._free - len(self._held), self._per_subscription, Counter())
         chosen: list[int] = []
-        while self._offered and len(chosen) < self._free:
+        while self._offered and len(chosen) < min(self._free, self._memory.room):
             subscription_id, job_id = self._offered.popleft()
             if places.take(subscription_id):
                 chosen.append(job_id)

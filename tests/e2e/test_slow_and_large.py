@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.local import payload_memory
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import World
@@ -39,3 +40,21 @@ def test_the_largest_payloads_hold_up_no_small_one_and_are_not_sent_twice(world:
     arrived = world.recorder.events(large.path)
     assert sorted(one.header("webhook-id") for one in arrived) == sorted(great)
     assert {one.body for one in arrived} == {payload}
+
+
+def test_no_more_payloads_are_claimed_than_memory_is_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes then is claimed once another has ended, and not before."""
+    at_once, seconds = 4, 0.3
+    monkeypatch.setattr(payload_memory, "MOST_CHARACTERS", at_once * LARGEST)
+    slow = [world.subscribe("slow/300") for _ in range(6)]
+    payload = b'"' + b"x" * (LARGEST - 2) + b'"'
+    assert (
+        world.ended(world.post(slow[0], payload))["status"] == "Completed"
+    )  # now it is known how large they are
+    events = each(lambda n: world.post(slow[n % 6], payload), 24, threads=4)
+    assert {world.ended(event_id, seconds=60)["attempt_count"] for event_id in events} == {1}
+    arrived = sorted(one.at for path in slow for one in world.recorder.events(path.path))
+    waits = [later - earlier for earlier, later in zip(arrived, arrived[at_once:], strict=False)]
+    assert min(waits) > 0.9 * seconds
