@@ -28,9 +28,10 @@ from shared.runtime.app import ALL_ROUTES
 from shared.runtime.asgi import build_app
 from shared.runtime.console.routes import ROUTES as CONSOLE_ROUTES
 from shared.runtime.services import Services, build_services
-from shared.runtime.settings import Settings
+from shared.runtime.settings import InvalidSettings, Settings
 from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
 from shared.stages.console_sign_ins import create_sign_in
+from shared.stages.reseal_secrets import reseal_batch
 
 HOST = "127.0.0.1"
 LOCAL_KEY_NAME = "local"
@@ -111,7 +112,8 @@ class LocalSystem:
     async def start(self) -> str:
         """Bring up the database, the schema, the key and the API, and give the API's URL.
 
-        Raises OSError when the port is taken. What was begun is undone when a later step fails.
+        Raises OSError when the port is taken, InvalidSettings where the key in the data folder opens none of the
+        signing secrets in the database. What was begun is undone when a later step fails.
         """
         listening = _listen(self._port)
         try:
@@ -125,6 +127,8 @@ class LocalSystem:
 
     async def _start_on_database(self, listening: socket.socket) -> None:
         await asyncio.to_thread(migrate, self.address)
+        box = secret_box(self._settings)
+        await self._refuse_key_of_its_own(box)
         await self._ensure_api_key()
         ca_file = self._settings.ca_file
         self.sender = HttpSender(
@@ -132,7 +136,6 @@ class LocalSystem:
             connect_timeout_seconds=self._settings.http_connect_timeout_seconds,
             ca_file=str(ca_file) if ca_file else None,
         )
-        box = secret_box(self._settings)
         self.worker = PollingWorker(self._settings, self.address, self.sender, box)
         self.services: Services = build_services(
             self._settings, self.address, self.sender, box, LocalWakes(self.worker)
@@ -142,6 +145,25 @@ class LocalSystem:
         self._server = _Server(_uvicorn_config(self.services, self._metrics))
         self._serving = asyncio.create_task(self._server.serve([listening]))
         self._working = asyncio.create_task(self.worker.run())
+
+    async def _refuse_key_of_its_own(self, box: SecretBox) -> None:
+        """It would take deliveries from processes that can sign them, and fail them. Raises InvalidSettings.
+
+        A key that was given is taken at its word: without one nobody could replace secrets whose key is lost.
+        """
+        if self._settings.secrets_keys:
+            return
+        session = Session(self.address, Role.SUBSCRIPTIONS)
+        try:
+            looked = await session.run(lambda connection: reseal_batch(connection, box, dry_run=True))
+        finally:
+            await session.close()
+        if looked.checked and len(looked.unreadable) == looked.checked:
+            raise InvalidSettings(
+                "HOOKSAGA_SECRETS_KEY: give this process the key of the others on this database; the one in "
+                f"{self._settings.data_dir / 'secrets.key'} opens none of its signing secrets. If theirs is lost, set "
+                "a new one (`hooksaga secrets new-key`) and give each receiver a new secret (`rotate-secret`)"
+            )
 
     async def wait(self) -> None:
         """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""

@@ -1,4 +1,4 @@
-"""What becomes of the rest when a part of the system ends by a fault of ours."""
+"""What a process does at its start and at its end that others depend on."""
 
 import asyncio
 from pathlib import Path
@@ -10,9 +10,11 @@ from infra.local import system as local_system
 from infra.local.polling import PollingWorker
 from infra.local.system import LocalSystem, is_in_use
 from shared.adapters.database import DatabaseAddress
+from shared.adapters.secret_box import generate_key
 from shared.runtime import telemetry
 from shared.runtime.metrics import NotMeasured
-from shared.runtime.settings import read_settings
+from shared.runtime.settings import InvalidSettings, read_settings
+from tests.database.seed import Seed
 
 
 async def test_a_fault_that_ends_the_loops_is_told_and_everything_else_is_closed(
@@ -34,3 +36,19 @@ async def test_a_fault_that_ends_the_loops_is_told_and_everything_else_is_closed
     telemetry.measure_with(NotMeasured())
     assert [(text, str(fault)) for text, fault in told] == [("part ended by a fault", "a fault of ours")]
     assert not await is_in_use(database_address)
+
+
+async def test_a_second_machine_with_a_key_of_its_own_does_not_start(
+    database_address: DatabaseAddress, seed: Seed, tmp_path: Path
+) -> None:
+    """It would fail what the first one can deliver."""
+    await seed.subscription()
+    alone = LocalSystem(read_settings(database_url=database_address.url, data_dir=tmp_path), port=0)
+    with pytest.raises(InvalidSettings, match=r"HOOKSAGA_SECRETS_KEY: .*rotate-secret"):
+        await alone.start()
+    for key in (seed.secrets_key, generate_key()):  # one that is given is taken: theirs may be lost
+        given = read_settings(database_url=database_address.url, data_dir=tmp_path, secrets_key=key)
+        system = LocalSystem(given, port=0)
+        await system.start()
+        await system.stop()
+    telemetry.measure_with(NotMeasured())
