@@ -19,6 +19,9 @@ MAX_BATCH_DEPTH = 500
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+MOST_SAID = 200
+"""Characters of what a caller sent that an answer repeats."""
+
 RESERVED_PREFIX = "hooksaga."
 """Of the types of operational events, which nobody but hooksaga makes; anybody may subscribe to them."""
 
@@ -28,7 +31,8 @@ OWN_SOURCE = "hooksaga"
 EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 _PRINTABLE_ASCII = re.compile(r"[ -~]{1,255}")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""One that never ends is taken to the end: trying again at each quote in it would take the square of its length."""
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 )
@@ -223,8 +227,16 @@ def _bad_key(message: str) -> InvalidInput:
 
 def _invalid_field(message: str) -> InvalidInput:
     """msgspec says "… - at `$.name`", or names the field in backquotes."""
-    named = re.search(r"`\$\.?([^`]*)`$", message) or re.search(r"field `([^`]+)`", message)
-    rule = re.sub(r" - at `.*`$", "", message)
+    rule, _, place = message.rpartition(" - at `") if message.endswith("`") else (message, "", "")
+    named = re.match(r"\$\.?([^`]*)`$", place) or re.search(r"field `([^`]+)`", message)
     return InvalidInput(
-        "invalid_event", f"the event is not valid: {rule}", field=named[1] if named else "", status=422
+        "invalid_event",
+        f"the event is not valid: {shortened(rule or message)}",
+        field=shortened(named[1]) if named else "",
+        status=422,
     )
+
+
+def shortened(text: str) -> str:
+    """A name that a caller chose may be as long as the body."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"

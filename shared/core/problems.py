@@ -151,6 +151,12 @@ PROBLEMS = (
         "Activate and verify it, then repeat the call.",
     ),
     Problem(
+        "too_many_secrets",
+        409,
+        "As many secrets as may sign for a subscription at once have not ended yet.",
+        "Wait until one has ended, or rotate with `overlap_seconds` 0, which ends all earlier ones.",
+    ),
+    Problem(
         "bulk_operation_ended",
         409,
         "The bulk operation is stopped or completed.",
@@ -303,7 +309,7 @@ PROBLEMS = (
     Problem(
         "database_unavailable",
         503,
-        "The database is away for the moment. Nothing was accepted.",
+        "The database is away for the moment. Whether the call was carried out is not known.",
         "Repeat after `Retry-After`, with the same `Idempotency-Key`.",
     ),
     Problem(

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ExceptionHandler
 
 from shared.core.errors import (
@@ -312,7 +313,9 @@ def _status_of(error: Exception) -> tuple[int, str, dict[str, str]]:
 def _detail(error: Exception, status: int) -> str:
     match error:
         case DatabaseUnavailable():
-            return "the database is away for the moment; nothing was accepted by this call; repeat it"
+            return (
+                "the database is away for the moment; it may or may not have carried this call out: repeat it"
+            )
         case RowRefused():
             return "the database does not take one of the values"
         case HTTPException():
@@ -325,7 +328,16 @@ def _detail(error: Exception, status: int) -> str:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Exception handler of the application."""
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        error.headers = {**(error.headers or {}), "Allow": ", ".join(_methods_of_path(request))}
     return problem(error, request_id_of(request), root_path_of(request), correlation_id_of_request(request))
+
+
+def _methods_of_path(request: Request) -> list[str]:
+    """Of all routes of the path: the first one whose path matches knows its own alone."""
+    routes = (route for route in request.app.routes if isinstance(route, Route) and route.methods)
+    fitting = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return sorted({method for route in fitting for method in route.methods or ()})
 
 
 def root_path_of(request: Request) -> str:

@@ -156,7 +156,7 @@ _OPERATIONS = (
         "Make a new secret; both sign until the old one expires",
         ("subscriptions:write",),
         {"200": "SubscriptionWithSecret"},
-        f"{_BODY} 404",
+        f"{_BODY} 404 409",
         "SecretRotation",
         body_is_optional=True,
         parameters=("id",),

@@ -65,6 +65,11 @@ class Position:
     id: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    found: bool
+
+
 Scan = Callable[[Position | None, int], Awaitable[list[Position]]]
 """The positions behind the one given, so many at the most, in the order of an index."""
 
@@ -129,6 +134,8 @@ async def list_attempts(
     connection: Connection, wanted: AttemptFilter, *, before: Position | None = None, limit: int = 50
 ) -> AttemptPage:
     """Finished attempts, newest first, those before the position. Each is met once, whatever is added meanwhile."""
+    if not await _may_see_subscription(connection, wanted):
+        return AttemptPage([], None)
     query, more = _driving_index(wanted)
 
     async def scan(begin: Position | None, how_many: int) -> list[Position]:
@@ -136,6 +143,16 @@ async def list_attempts(
         return await fetch_rows(connection, load_queries("attempt_log")[query], params, Position)
 
     return await gather(connection, wanted, scan, before, limit)
+
+
+async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -> bool:
+    """Of another tenant's nothing is told, not even how far a page would get along its attempts."""
+    if wanted.tenant_id is None or wanted.subscription_id is None:
+        return True
+    params = {"subscription_id": wanted.subscription_id, "tenant_id": wanted.tenant_id}
+    return (
+        await fetch_row(connection, load_queries("attempt_log")["is_of_tenant"], params, _Found) is not None
+    )
 
 
 async def gather(

@@ -8,9 +8,12 @@ from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.errors import NotFound
 from shared.core.trace import Traced, correlation_id_of
-from shared.stages.requeue import DeadLetterFilter, filter_params
+from shared.stages.requeue import DeadLetterFilter, filter_params, ids_of_time
 
 MAX_SAGAS_SHOWN = 1000
+MAX_ATTEMPTS_SHOWN = 1000
+MAX_ANSWER_SHOWN = 1000
+"""Characters of each answer. All of an event is one answer of the API, for which AWS takes 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class SagaView:
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN. payload is JSON text to the byte.
+    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs. payload is JSON text to the byte.
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
@@ -119,7 +122,11 @@ async def show_event(
     wanted = {"event_id": event.id, "limit": most_sagas}
     event.sagas.extend(await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView))
     by_id = {saga.id: saga for saga in event.sagas}
-    found = {"saga_ids": list(by_id)}
+    found = {
+        "saga_ids": list(by_id),
+        "limit": MAX_ATTEMPTS_SHOWN,
+        "most_characters": MAX_ANSWER_SHOWN,
+    }
     for attempt in await fetch_rows(connection, queries["attempts_of_sagas"], found, Attempt):
         by_id[attempt.saga_id].attempts.append(attempt)
     return event
@@ -153,7 +160,14 @@ async def list_dead_letters(
     connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
 ) -> list[DeadLetterView]:
     """Newest first, those with an id below before_id."""
-    params = {**filter_params(wanted), "before_id": before_id, "limit": limit}
+    ids = await ids_of_time(connection, wanted)
+    below = [one for one in (before_id, ids.before_id) if one is not None]
+    params = {
+        **filter_params(wanted),
+        "after_id": ids.after_id,
+        "before_id": min(below, default=None),
+        "limit": limit,
+    }
     return await fetch_rows(connection, load_queries("inspect")["list_dead_letters"], params, DeadLetterView)
 
 

@@ -1,11 +1,11 @@
 """Dead letters back to life: always as a brand-new saga, never by touching the old one (r02 §3.3, §3.4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from shared.adapters.database import Connection, fetch_rows
+from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound
 from shared.core.trace import Traced, correlation_id_of
@@ -55,6 +55,14 @@ class RequeuedMatches:
 
 
 @dataclass(frozen=True, slots=True)
+class IdRange:
+    """Ids above the one and below the other; None where there is no end."""
+
+    after_id: int | None
+    before_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _IdRow:
     id: int
 
@@ -89,12 +97,12 @@ async def requeue_matching(
 
     A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued.
     """
-    matched, requeued, after_id = 0, list[Requeued](), 0
+    matched, requeued, between = 0, list[Requeued](), await ids_of_time(connection, wanted)
     while len(requeued) < limit:
-        ids = await _match(connection, wanted, after_id=after_id, limit=limit - len(requeued))
+        ids = await _match(connection, wanted, between, limit - len(requeued))
         if not ids:
             break
-        matched, after_id = matched + len(ids), ids[-1]
+        matched, between = matched + len(ids), replace(between, after_id=ids[-1])
         if dry_run:
             break
         answers = await requeue_dead_letters(connection, ids)
@@ -102,8 +110,18 @@ async def requeue_matching(
     return RequeuedMatches(matched, requeued, 0 if dry_run else matched - len(requeued), dry_run)
 
 
-async def _match(connection: Connection, wanted: DeadLetterFilter, *, after_id: int, limit: int) -> list[int]:
-    params = {**filter_params(wanted), "after_id": after_id, "limit": limit}
+async def ids_of_time(connection: Connection, wanted: DeadLetterFilter) -> IdRange:
+    """Between which ids all that the filter's times mean lies."""
+    if wanted.failed_after is None and wanted.failed_before is None:
+        return IdRange(None, None)
+    params = {"failed_after": wanted.failed_after, "failed_before": wanted.failed_before}
+    found = await fetch_row(connection, load_queries("requeue")["ids_of_time"], params, IdRange)
+    assert found is not None
+    return found
+
+
+async def _match(connection: Connection, wanted: DeadLetterFilter, between: IdRange, limit: int) -> list[int]:
+    params = {**filter_params(wanted), **asdict(between), "limit": limit}
     rows = await fetch_rows(connection, load_queries("requeue")["match_dead_letters"], params, _IdRow)
     return [row.id for row in rows]
 

@@ -9,8 +9,11 @@ from shared.adapters.database import Connection, fetch_row, fetch_rows, refusals
 from shared.adapters.queries import load_queries
 from shared.core.address_policy import AddressPolicy
 from shared.core.callback_url import InvalidCallbackUrl, parse_callback_url
-from shared.core.errors import InvalidInput, NotFound
+from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.models import NewSubscription, SubscriptionChange
+
+MOST_SECRETS = 10
+"""That sign for one subscription at a time, the new one included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,11 @@ class _IdRow:
     id: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    secrets: int
+
+
 async def deactivate_subscription(
     connection: Connection, subscription_id: int, *, tenant_id: str | None
 ) -> None:
@@ -155,9 +163,11 @@ async def rotate_secret(
     sealed_secret: str,
     overlap_seconds: float,
 ) -> Subscription:
-    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it at once.
+    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it, and all that were
+    retired before, at once.
 
-    Raises NotFound `subscription_not_found`.
+    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` where MOST_SECRETS would sign: each makes
+    the signature's header longer, and receivers bound it.
     """
     queries = load_queries("subscriptions")
     params = {"id": subscription_id, "overlap_seconds": overlap_seconds, "secret": sealed_secret}
@@ -165,5 +175,11 @@ async def rotate_secret(
         present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
         await fetch_rows(connection, queries["retire_secrets"], params, _IdRow)
         await fetch_rows(connection, queries["delete_expired_secrets"], params, _IdRow)
+        left = await fetch_row(connection, queries["count_secrets"], params, _Secrets)
+        if left and left.secrets >= MOST_SECRETS:
+            raise Conflict(
+                "too_many_secrets",
+                f"{left.secrets} secrets sign for it; overlap_seconds 0 ends them, or wait for it",
+            )
         await fetch_rows(connection, queries["add_secret"], params, _IdRow)
     return present

@@ -2,6 +2,9 @@
 -- that the filter means. So each block has one plan, whatever the filter is, and how much is read is the caller's
 -- to bound. Positions are (finished_at, id), newest first: a row that is finished never moves.
 
+-- name: is_of_tenant
+SELECT true AS found FROM subscriptions WHERE id = %(subscription_id)s AND tenant_id = %(tenant_id)s;
+
 -- name: scan_all
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE finished_at IS NOT NULL AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)

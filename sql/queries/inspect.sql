@@ -10,10 +10,13 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
   FROM webhook_delivery_sagas WHERE event_id = %(event_id)s ORDER BY id LIMIT %(limit)s;
 
 -- name: attempts_of_sagas
+-- With the beginning of each answer: all of them together go into one answer of the API.
 SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
-       error_code, response_body, response_truncated, worker_id, host(resolved_ip) AS resolved_ip,
+       error_code, left(response_body, %(most_characters)s) AS response_body,
+       response_truncated OR length(response_body) > %(most_characters)s AS response_truncated, worker_id, host(resolved_ip) AS resolved_ip,
        retry_after_seconds, claim_count, max_attempts, own_header_names
-  FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id;
+  FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id
+ LIMIT %(limit)s;
 
 -- name: list_dead_letters
 SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
@@ -27,6 +30,7 @@ SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_ty
    AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
    AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
+   AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)
    AND (%(before_id)s::bigint IS NULL OR d.id < %(before_id)s)
  ORDER BY d.id DESC LIMIT %(limit)s;
 

@@ -5,6 +5,16 @@ SELECT r.dead_letter_id, r.saga_id, r.created, r.reason, e.webhook_id, e.tracepa
   JOIN events e ON e.id = d.event_id
  ORDER BY r.dead_letter_id;
 
+-- name: ids_of_time
+-- Between which ids the dead letters of some time lie, both left out, as far as ids follow time: the lowest of the first
+-- thousand and the highest of the last thousand. So who goes along ids does not pass all that is older or newer.
+SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
+         (SELECT min(id) FROM (SELECT id FROM dead_letters WHERE failed_at >= %(failed_after)s
+                                ORDER BY failed_at LIMIT 1000) AS first) - 1, 9223372036854775807) END AS after_id,
+       CASE WHEN %(failed_before)s::timestamptz IS NOT NULL THEN coalesce(
+         (SELECT max(id) FROM (SELECT id FROM dead_letters WHERE failed_at < %(failed_before)s
+                                ORDER BY failed_at DESC LIMIT 1000) AS last) + 1, 0) END AS before_id;
+
 -- name: match_dead_letters
 -- The dead letters that a filter means, oldest first; those already requeued are left out.
 SELECT d.id FROM dead_letters d
@@ -14,6 +24,7 @@ SELECT d.id FROM dead_letters d
    AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
    AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
-   AND d.id > %(after_id)s
+   AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)
+   AND (%(before_id)s::bigint IS NULL OR d.id < %(before_id)s)
    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id)
  ORDER BY d.id LIMIT %(limit)s;

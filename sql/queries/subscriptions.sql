@@ -55,9 +55,12 @@ UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, ve
 RETURNING *;
 
 -- name: retire_secrets
--- The present secret signs beside the new one until it expires.
+-- The present secret signs beside the new one until it expires. Without any overlap the earlier ones end with it.
 UPDATE subscription_secrets SET expires_at = clock_timestamp() + make_interval(secs => %(overlap_seconds)s)
- WHERE subscription_id = %(id)s AND expires_at IS NULL RETURNING id;
+ WHERE subscription_id = %(id)s AND (expires_at IS NULL OR %(overlap_seconds)s = 0) RETURNING id;
+
+-- name: count_secrets
+SELECT count(*) AS secrets FROM subscription_secrets WHERE subscription_id = %(id)s;
 
 -- name: add_secret
 INSERT INTO subscription_secrets (subscription_id, secret) VALUES (%(id)s, %(secret)s) RETURNING id;

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shared.stages import attempt_log, inspect
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
@@ -199,3 +200,35 @@ def test_a_planted_header_value_is_in_no_answer(running: RunningSystem, mine: Ap
         assert answer.status == 200
         assert HUSH not in answer.body.decode(), target
         assert subscription["secret"] not in answer.body.decode(), target
+
+
+def test_an_event_shows_the_beginning_of_each_answer_and_the_attempt_the_whole(
+    running: RunningSystem, mine: Api, refusing_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers of an event to a thousand subscriptions would fit into no answer of the API."""
+    subscription = refused_attempts(running, mine, refusing_url, 2)
+    running.run("ALTER TABLE webhook_delivery_jobs DISABLE TRIGGER USER")
+    running.run(
+        "UPDATE webhook_delivery_jobs SET response_body = repeat('x', 16384) WHERE subscription_id = %s",
+        subscription["id"],
+    )
+    running.run("ALTER TABLE webhook_delivery_jobs ENABLE TRIGGER USER")
+    newest = listed(mine)[0]
+    (shown,) = mine.good("GET", f"/v1/events/{newest['event_id']}")["sagas"][0]["attempts"]
+    assert (shown["response_body"], shown["response_truncated"]) == ("x" * inspect.MAX_ANSWER_SHOWN, True)
+    whole = mine.good("GET", f"/v1/attempts/{newest['id']}")
+    assert (whole["response_body"], whole["response_truncated"]) == ("x" * 16_384, False)
+    monkeypatch.setattr(inspect, "MAX_ATTEMPTS_SHOWN", 0)
+    assert mine.good("GET", f"/v1/events/{newest['event_id']}")["sagas"][0]["attempts"] == []
+
+
+def test_another_tenants_subscription_is_as_an_unknown_one(
+    running: RunningSystem, mine: Api, api: Api, refusing_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even how far a page gets along its attempts is told."""
+    theirs = refused_attempts(running, api, refusing_url, 4)
+    monkeypatch.setattr(attempt_log, "MAX_SCANNED", 2)
+    path = "/v1/attempts?limit=1&subscription_id="
+    assert api.good("GET", f"{path}{theirs['id']}")["next"]
+    unknown, foreign = (mine.good("GET", f"{path}{one}") for one in (2**40, theirs["id"]))
+    assert foreign == unknown == {"items": [], "next": None}

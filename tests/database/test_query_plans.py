@@ -120,7 +120,7 @@ def waiting(after: int, busy: dict[int, int]) -> dict[str, Any]:
 
 def letters(**wanted: Any) -> dict[str, Any]:
     names = ["tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before"]
-    return {**dict.fromkeys([*names, "before_id"]), "limit": 50, **wanted}
+    return {**dict.fromkeys([*names, "after_id", "before_id"]), "limit": 50, **wanted}
 
 
 def orchestrate(query: str, params: dict[str, Any], **limits: int) -> Hot:
@@ -186,12 +186,6 @@ def step(**changed: Any) -> dict[str, Any]:
 
 def dead_letters(*, answers: int = 50, **wanted: Any) -> Hot:
     return inspect("list_dead_letters", letters(**wanted), answers=answers)
-
-
-def old_dead_letters(failed_before: str) -> Hot:
-    """Pages run by id, so an old time range alone is reached by passing what is newer: 0.1 s for a million."""
-    wanted = letters(failed_before=failed_before)
-    return inspect("list_dead_letters", wanted, answers=50, rows=1_000_000, buffers=20_000)
 
 
 def attempts(query: str, *, answers: int = 50, rows: int = 200, **wanted: Any) -> Hot:
@@ -372,7 +366,17 @@ HOT = [
         rows=2_000,
         buffers=6_000,
     ),
-    old_dead_letters(failed_before=LONG_AGO),
+    Hot(
+        Role.ADMIN,
+        "requeue",
+        "ids_of_time",
+        {"failed_after": LONG_AGO, "failed_before": LONG_AGO},
+        answers=1,
+        rows=2_200,
+    ),
+    Hot(
+        Role.ADMIN, "attempt_log", "is_of_tenant", {"subscription_id": 77, "tenant_id": "default"}, answers=1
+    ),
     attempts("scan_all"),
     attempts("scan_all", before_at=LONG_AGO),
     attempts("scan_all", after="tomorrow", answers=0),

@@ -3,6 +3,7 @@
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from shared.stages.subscriptions import MOST_SECRETS
 from tests.api.http_client import assert_problem
 from tests.e2e.world import World, assert_signed
 
@@ -37,3 +38,22 @@ def test_an_overlap_out_of_bounds_changes_nothing(world: World, overlap: object)
     world.ended(world.post(subscriber))
     (arrived,) = world.recorder.events(subscriber.path)
     assert_signed(arrived, subscriber.secret)
+
+
+def test_no_more_secrets_sign_than_a_receiver_takes_and_all_can_be_ended(world: World) -> None:
+    """Each makes the header of the signatures longer; a caller that repeats its call may make many."""
+    subscriber = world.subscribe()
+    target = f"{subscriber.target}/rotate-secret"
+    made = [world.api.good("POST", target)["secret"] for _ in range(MOST_SECRETS - 1)]
+    assert_problem(world.api.post(target), 409, "too_many_secrets")
+    world.ended(world.post(subscriber))
+    (arrived,) = world.recorder.events(subscriber.path)
+    for secret in (subscriber.secret, *made):
+        assert_signed(arrived, secret)
+    last = world.api.good("POST", target, {"overlap_seconds": 0})["secret"]
+    world.ended(world.post(subscriber))
+    arrived = world.recorder.events(subscriber.path)[-1]
+    assert_signed(arrived, last)
+    for secret in (subscriber.secret, *made):
+        with pytest.raises(WebhookVerificationError):
+            arrived.verify(secret)

@@ -222,6 +222,24 @@ def test_without_the_header_there_is_no_key() -> None:
     assert read(event("1")).external_id is None
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"[" * (MAX_DEPTH + 1) + b'\\"' * 130_000, "body_too_deep"),
+        (b'{"' * (MAX_DEPTH + 1) + b'\\"' * 130_000, "invalid_json"),
+        (b'{"event_type":"a","payload":1,"' + b' - at `\\"' * 29_000 + b'`":1}', "invalid_event"),
+    ],
+    ids=["strings that never end", "keys that never end", "a name like the end of an error"],
+)
+def test_no_body_takes_the_square_of_its_length_to_be_refused(body: bytes, code: str) -> None:
+    """All else stands still meanwhile: each took minutes."""
+    with pytest.raises(InvalidInput) as refused:
+        read(body)
+    assert refused.value.code == code
+    assert len(str(refused.value)) + len(refused.value.field) < 1000
+
+
 @pytest.mark.parametrize("deep", [MAX_DEPTH - 1, MAX_DEPTH])
 @pytest.mark.parametrize("beside", ["", "[]", "{}", "[[]]", '"["', "[], []"])
 def test_what_stands_beside_counts_for_no_depth(deep: int, beside: str) -> None:
