@@ -177,10 +177,18 @@ def write_queries() -> dict[str, str]:
 def _point_commits(folder: Path) -> None:
     from psycopg import AsyncTransaction
 
+    begin = AsyncTransaction.__aenter__
+
+    async def begun(self: Any) -> Any:
+        """What was written before is not this transaction's: one that only reads has no point."""
+        self.connection.last_write = None
+        return await begin(self)
+
     def name_of(transaction: Any, failed: Any = None, *_: Any) -> str | None:
         written = getattr(transaction.connection, "last_write", None)
         return f"commit {written}" if written and failed is None else None
 
+    AsyncTransaction.__aenter__ = begun
     AsyncTransaction.__aexit__ = _around(folder, AsyncTransaction.__aexit__, name_of)
 
 
