@@ -88,6 +88,7 @@ class PollingWorker:
         self._blocked_bulk: frozenset[int] = frozenset()
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
         self._start_rest = POLL_SECONDS
+        self._refused_at = -POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
         self._router_beside = Session(address, Role.ROUTER)
         self._routing_since: float | None = None
@@ -246,6 +247,9 @@ class PollingWorker:
         self._told([*first, *retries])
         if first or retries:
             return True
+        if self._has_refused_row:
+            self._start_rest = POLL_SECONDS  # it is overdue, and looking again at once would not help
+            return False
         soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
         self._start_rest = (
             POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
@@ -269,8 +273,15 @@ class PollingWorker:
         try:
             return await session.run(partial(stage, defaults=self._settings.retry_policy))
         except RowRefused as refused:
-            telemetry.logger.error("row refused", extra={"error": str(refused)})
+            if not self._has_refused_row:
+                self._refused_at = time.monotonic()
+                telemetry.logger.error("row refused", extra={"error": str(refused)})
             return list(refused.done)
+
+    @property
+    def _has_refused_row(self) -> bool:
+        """In the time of a poll: one that stays is told of, and tried again alone, no more often than that."""
+        return time.monotonic() < self._refused_at + POLL_SECONDS
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:
         telemetry.note_moves(moves)

@@ -58,7 +58,9 @@ class SagaView:
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs. payload is JSON text to the byte.
+    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
+
+    payload is JSON text to the byte.
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
