@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from shared.adapters.database import Connection, fetch_row, fetch_rows
+from shared.adapters.database import Connection, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.stages.attempt_log import AttemptFilter, AttemptPage, Position, gather, list_attempts
 
@@ -167,16 +167,3 @@ async def attempts_of_subscriptions(
         return await fetch_rows(connection, load_queries("console")["scan_subscriptions"], params, Position)
 
     return await gather(connection, wanted, scan, before, limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
-async def end_of_dead_letters(connection: Connection, failed_before: datetime) -> int:
-    """An id that is above those of the dead letters that failed before then, as far as ids follow time."""
-    params = {"failed_before": failed_before}
-    row = await fetch_row(connection, load_queries("console")["end_of_dead_letters"], params, _IdRow)
-    assert row is not None
-    return row.id

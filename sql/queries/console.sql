@@ -147,10 +147,3 @@ SELECT newest.id, newest.finished_at
        AND j.finished_at >= %(after)s::timestamptz
      ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
  ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
-
--- name: end_of_dead_letters
--- An id above those of the dead letters that failed before a moment, as far as ids follow time: the highest among the
--- last thousand of them. So a list by id begins there instead of passing everything that is newer.
-SELECT coalesce(max(last.id), 0) + 1 AS id
-  FROM (SELECT id FROM dead_letters WHERE failed_at < %(failed_before)s::timestamptz
-         ORDER BY failed_at DESC LIMIT 1000) AS last;

@@ -313,6 +313,16 @@ def test_a_subscribers_own_pages(browser: "Browser", running: RunningSystem, end
     assert visit.faults == []
 
 
+def test_a_frame_shows_that_its_portal_has_ended(browser: "Browser", running: RunningSystem) -> None:
+    application, visit = Application(), Visit(browser, running)
+    application.framed = f"{visit.origin}/portal/enter?token=old"
+    visit.page.goto(application.origin)
+    visit.page.frame_locator("iframe").get_by_role("heading", name="This link has ended").wait_for()
+    visit.context.close()
+    application.stop()
+    assert visit.faults == []
+
+
 @pytest.mark.parametrize("stated", [True, False])
 def test_only_the_stated_origin_frames_the_portal(
     browser: "Browser", running: RunningSystem, stated: bool

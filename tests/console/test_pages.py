@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import pytest
 from starlette.routing import Route
@@ -11,7 +12,7 @@ from shared.runtime.console.pages import TEMPLATES, environment
 from shared.runtime.console.routes import ROUTES
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
-from tests.console.pages import Pages, portal, tags
+from tests.console.pages import Pages, Shown, portal, tags
 
 REFUSING = "https://127.0.0.1:1/hook"
 
@@ -251,6 +252,108 @@ def test_what_is_searched_for_is_only_text(pages: Pages, name: str, query: str) 
         tag for tag, attributes in tags(answer.body) if tag in ("svg", "b") or attributes.get("src") == "x"
     ]
     assert not [attributes for _, attributes in tags(answer.body) if {"onerror", "onload"} & set(attributes)]
+
+
+ENDS_OF_THE_CALENDAR = [
+    "0001-01-01T00:00:00",
+    "0001-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+01:00",
+    "9999-12-31T23:59:59",
+    "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59-01:00",
+]
+PAGES_WITH_TIMES = [
+    "/console/events",
+    "/console/events?type=a.b",
+    "/console/events?subscription=1",
+    "/console/deliveries",
+    "/console/deliveries?subscription=1",
+    "/console/dead-letters",
+    "/portal/deliveries",
+    "/portal/dead-letters",
+]
+
+
+@pytest.mark.parametrize("path", PAGES_WITH_TIMES)
+@pytest.mark.parametrize("name", ["after", "before"])
+def test_a_time_at_the_end_of_the_calendar_is_shown_or_refused(
+    running: RunningSystem, kept: Kept, path: str, name: str
+) -> None:
+    """One that is in no calendar once it is in UTC is refused."""
+    pages = visitor(running, path, kept)
+    for time in ENDS_OF_THE_CALENDAR:
+        asked = f"{path}{'&' if '?' in path else '?'}{urlencode({name: time})}"
+        answer = pages.get(asked)
+        assert answer.status == (422 if time[-6] in "+-" else 200), (asked, answer.text)
+        if answer.status == 200:
+            assert f'value="{time[:19]}"' in answer.body, "the field takes it again as it was given"
+
+
+@pytest.mark.parametrize("time", ENDS_OF_THE_CALENDAR)
+def test_a_requeue_to_the_end_of_the_calendar_is_counted_or_refused(pages: Pages, time: str) -> None:
+    for name in ("after", "before"):
+        answer = pages.post("/console/bulk-operations", rate="1", subscription="9999999", **{name: time})
+        assert answer.status == (422 if time[-6] in "+-" else 200), answer.text
+
+
+def first_page(pages: Pages, path: str = "/console") -> Shown:
+    """Where a path leads in the end."""
+    while (answer := pages.get(path)).status == 303:
+        path = answer.headers["location"]
+    return answer
+
+
+FIRST_PAGES = [
+    (("admin",), False, "Now"),
+    (("admin",), True, "Events"),
+    (("subscriptions:write",), False, "Subscriptions"),
+    (("events:write", "subscriptions:write"), True, "Subscriptions"),
+    (("events:write",), False, "This key opens no list"),
+    (("events:write",), True, "This key opens no list"),
+]
+
+
+@pytest.mark.parametrize(("scopes", "bound", "title"), FIRST_PAGES)
+def test_a_key_is_led_to_the_first_page_that_it_opens(
+    running: RunningSystem, kept: Kept, scopes: tuple[str, ...], bound: bool, title: str
+) -> None:
+    """After signing in, and from a page that it may not see."""
+    pages = Pages(running.port)
+    key = running.new_key(*scopes, tenant_id=kept.tenant if bound else None)
+    answer = pages.post_raw("/console/sign-in", {"key": key}, origin=pages.origin)
+    shown = first_page(pages, answer.headers["location"])
+    assert (shown.status, f"<h1>{title}</h1>" in shown.body) == (200, True), shown.text
+    refused = pages.get("/console/now/panel") if bound or scopes != ("admin",) else pages.get("/console/no")
+    assert refused.status in (403, 404)
+    (back,) = re.findall(r'<a href="([^"]+)">To the first page</a>', refused.body)
+    shown = first_page(pages, back)
+    assert (shown.status, f"<h1>{title}</h1>" in shown.body) == (200, True), shown.text
+
+
+@pytest.mark.parametrize("scopes", [("subscriptions:write",), ("subscriptions:write", "admin")])
+def test_no_link_leads_to_a_place_that_the_page_does_not_have(
+    running: RunningSystem, kept: Kept, scopes: tuple[str, ...]
+) -> None:
+    pages = Pages(running.port).signed_in(running.new_key(*scopes, tenant_id=kept.tenant))
+    body = pages.page(f"/console/subscriptions/{kept.subscription}").body
+    found = tags(body)
+    named = {f"#{attributes['id']}" for _, attributes in found if "id" in attributes}
+    assert {str(one["href"]) for _, one in found if str(one.get("href")).startswith("#")} <= named
+    assert ("outcome=failed" in body) == ("admin" in scopes)
+
+
+def test_the_end_of_a_portal_can_be_read_in_any_frame(running: RunningSystem) -> None:
+    """It has nothing that a visitor could be tricked into, and it is the only page that any site may frame."""
+    pages = Pages(running.port)
+    assert pages.get("/portal/enter?token=old").headers["location"] == "/portal/ended"
+    answer = pages.get("/portal/ended")
+    assert "This link has ended" in answer.text
+    assert "x-frame-options" not in answer.headers
+    assert answer.headers["content-security-policy"].endswith("frame-ancestors *")
+    assert not [tag for tag, _ in tags(answer.body) if tag in ("form", "input", "button")]
+    refused = pages.get("/portal/subscriptions")
+    assert refused.headers["location"] == "/portal/ended"
+    assert pages.get("/console/sign-in").headers["x-frame-options"] == "DENY"
 
 
 def test_what_others_wrote_is_only_text(running: RunningSystem, pages: Pages) -> None:

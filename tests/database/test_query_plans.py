@@ -459,7 +459,6 @@ HOT += [
         answers=50,
         rows=300,
     ),
-    console("end_of_dead_letters", params={"failed_before": LONG_AGO}, answers=1, rows=1_100),
     console("create_sign_in", params={"token_hash": b"x", "key_hash": b"y", "valid_seconds": 60}, answers=1),
     console("use_sign_in", params={"token_hash": b"x"}, answers=1),
 ]

@@ -9,7 +9,7 @@ from shared.core.bulk import BulkStatus
 from shared.core.errors import InvalidInput, NotFound
 from shared.core.models import BulkChange, NewBulkOperation
 from shared.runtime.console.forms import Fields, asked, checked
-from shared.runtime.console.pages import action, form_fault, page, redirect, render
+from shared.runtime.console.pages import action, form_fault, page, panel_status, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import path_id, services_of
 from shared.stages import bulk_operations
@@ -60,7 +60,8 @@ def _form(
         form=form,
         count=count,
         seconds=count.matched / rate if count and rate else None,
-        wrong=form_fault(wrong) if wrong else None,
+        wrong=form_fault(request, wrong) if wrong else None,
+        back=None if request.method == "GET" else "/console/bulk-operations/new",
     )
 
 
@@ -112,7 +113,8 @@ async def show(request: Request, visitor: Visitor) -> Response:
     )
     is_panel = request.url.path.endswith("/panel")
     template = "bulk_panel.html" if is_panel else "bulk_operation.html"
-    return render(request, visitor, template, operation=operation)
+    status = panel_status(request, changes=operation.finished_at is None)
+    return render(request, visitor, template, status=status, operation=operation)
 
 
 def _mover(status: BulkStatus) -> Any:

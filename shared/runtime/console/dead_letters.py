@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shared.adapters.database import Connection
 from shared.core.errors import NotFound
 from shared.runtime.console.forms import Fields, asked
 from shared.runtime.console.pages import action, page, redirect, render
@@ -13,7 +12,6 @@ from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import path_id, services_of
 from shared.runtime.routes.operations import requeue_for
 from shared.stages import inspect
-from shared.stages.find_events import end_of_dead_letters
 from shared.stages.inspect import DeadLetterView
 from shared.stages.requeue import DeadLetterFilter
 
@@ -45,13 +43,9 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
     fields = asked(request)
     wanted, before_id = filter_of(fields, visitor), fields.number("before_id")
 
-    async def read(connection: Connection) -> list[DeadLetterView]:
-        begin = before_id
-        if begin is None and wanted.failed_before is not None:
-            begin = await end_of_dead_letters(connection, wanted.failed_before)
-        return await inspect.list_dead_letters(connection, wanted, before_id=begin, limit=PAGE)
-
-    rows = await services_of(request).admin.run(read)
+    rows = await services_of(request).admin.run(
+        lambda connection: inspect.list_dead_letters(connection, wanted, before_id=before_id, limit=PAGE)
+    )
     found = _Found(rows, rows[-1].id if len(rows) == PAGE else None)
     return render(request, visitor, "dead_letters.html", fields=fields, wanted=wanted, found=found)
 

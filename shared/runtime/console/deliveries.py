@@ -36,8 +36,9 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         finished_before=fields.moment("before"),
     )
     before = cursor_of(fields)
+    left_out = False
     if visitor.place is Place.PORTAL and wanted.subscription_id is None:
-        found = await _of_tenant(request, visitor, wanted)
+        found, left_out = await _of_tenant(request, visitor, wanted)
     else:
         found = await services_of(request).admin.run(
             lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=PAGE)
@@ -50,23 +51,26 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         wanted=wanted,
         found=found,
         following=following_text(found.following),
+        merged=TENANTS_SUBSCRIPTIONS if left_out else None,
         outcomes=tuple(Outcome),
         classes=tuple(StatusClass),
     )
 
 
-async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> AttemptPage:
-    """A tenant's own, in a log that may be another's for the most part: merged from its newest subscriptions."""
+async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> tuple[AttemptPage, bool]:
+    """A tenant's own, in a log that may be another's for the most part: merged from its newest subscriptions; and
+    whether there are more of these than are merged."""
     services, before = services_of(request), cursor_of(asked(request))
     rows = await services.subscriptions.run(
         lambda connection: list_subscriptions(
-            connection, tenant_id=visitor.caller.tenant_id, limit=TENANTS_SUBSCRIPTIONS
+            connection, tenant_id=visitor.caller.tenant_id, limit=TENANTS_SUBSCRIPTIONS + 1
         )
     )
-    ids = [row.id for row in rows]
-    return await services.admin.run(
+    ids = [row.id for row in rows[:TENANTS_SUBSCRIPTIONS]]
+    found = await services.admin.run(
         lambda connection: attempts_of_subscriptions(connection, ids, wanted, before=before, limit=PAGE)
     )
+    return found, len(rows) > TENANTS_SUBSCRIPTIONS
 
 
 @page("admin")

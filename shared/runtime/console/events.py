@@ -13,7 +13,7 @@ from shared.core.event_ids import event_id_text
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
 from shared.runtime.console.forms import Fields, asked
-from shared.runtime.console.pages import action, page, redirect, render
+from shared.runtime.console.pages import action, page, panel_status, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import path_id, services_of
 from shared.runtime.routes.attempts import position_text, read_position
@@ -25,6 +25,9 @@ from shared.stages.find_events import EventFilter, find_events
 from shared.stages.inspect import EventView, SagaView
 
 PAGE = 50
+DELIVERIES_COUNTED = 100
+"""Of an event in the list; find_events counts no more."""
+
 SHOWN_SAGAS = 50
 SHOWN_DECISIONS = 100
 SHOWN_PAYLOAD = 20_000
@@ -59,6 +62,7 @@ async def search(request: Request, visitor: Visitor) -> Response:
         wanted=wanted,
         found=found,
         following=following_text(found.following),
+        most=DELIVERIES_COUNTED,
         wrong_id=bool(fields.raw("id").strip()),
     )
 
@@ -93,15 +97,17 @@ async def show(request: Request, visitor: Visitor) -> Response:
     view, routing = await services_of(request).admin.run(read)
     standings = {one.saga.id: one.saga for one in routing.decisions if one.saga is not None}
     template = "event_panel.html" if request.url.path.endswith("/panel") else "event.html"
+    is_open = _is_open(view, routing)
     return render(
         request,
         visitor,
         template,
+        status=panel_status(request, changes=is_open),
         event=view,
         routing=routing,
         standings=standings,
         hosts={one.subscription_id: one.callback_url for one in routing.decisions},
-        is_open=_is_open(view, routing),
+        is_open=is_open,
         waits=_waits,
         trigger=_trigger,
         shown_payload=SHOWN_PAYLOAD,

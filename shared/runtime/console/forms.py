@@ -60,13 +60,15 @@ class Fields:
             raise _invalid(name, "is a number") from None
 
     def moment(self, name: str) -> datetime | None:
-        """A time; one without an offset, as browsers send it, is in UTC."""
+        """A time in UTC; one without an offset, as browsers send it, is taken to be."""
         text = self.raw(name).strip()
         if not text:
             return None
         try:
             local = datetime.fromisoformat(text)
-            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text)
+            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text).astimezone(UTC)
+        except OverflowError:
+            raise _invalid(name, "is a time from year 1 to 9999 in UTC") from None
         except ValueError as error:
             raise _invalid(name, str(error)) from None
 
@@ -79,6 +81,10 @@ class Fields:
             return choices(text)
         except ValueError:
             raise _invalid(name, f"is one of: {', '.join(choices)}") from None
+
+
+NOTHING_TYPED = Fields({})
+"""Of a form that is shown for the first time."""
 
 
 def _invalid(name: str, rule: str) -> InvalidInput:

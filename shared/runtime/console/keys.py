@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from shared.core.errors import InvalidInput, NotFound
 from shared.core.event_input import check_tenant
-from shared.runtime.console.forms import Fields
+from shared.runtime.console.forms import NOTHING_TYPED, Fields
 from shared.runtime.console.pages import action, form_fault, page, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import Forbidden, path_id, services_of
@@ -26,6 +26,7 @@ async def _show(
     *,
     status: int = 200,
     key: str | None = None,
+    form: Fields = NOTHING_TYPED,
     wrong: InvalidInput | None = None,
 ) -> Response:
     rows = await services_of(request).admin.run(api_keys.list_api_keys)
@@ -37,20 +38,22 @@ async def _show(
         rows=rows,
         scopes=[scope for scope in ALL_SCOPES if visitor.may(scope)],
         key=key,
-        wrong=form_fault(wrong) if wrong else None,
+        form=form,
+        wrong=form_fault(request, wrong) if wrong else None,
+        back="/console/keys",
     )
 
 
 @action("admin")
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The page with the new key: the only time that it is shown."""
+    """The page with the new key: the only time that it is shown. Or the form with what was typed and what is wrong."""
     visitor.need_all_tenants()
     try:
         name, scopes = _read(form)
         tenant_id = form.text("tenant_id")
         tenant_id = None if tenant_id is None else check_tenant(tenant_id, None)
     except InvalidInput as error:
-        return await _show(request, visitor, status=422, wrong=error)
+        return await _show(request, visitor, status=422, form=form, wrong=error)
     if not set(scopes) <= visitor.scopes:
         raise Forbidden("a key that is made here may do no more than your own")
     key = api_keys.generate_api_key()

@@ -1,5 +1,6 @@
 """The operator's first page: what is wrong now."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from starlette.requests import Request
@@ -10,16 +11,20 @@ from shared.runtime.console.pages import link, page, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import services_of
 from shared.stages import overview
-from shared.stages.overview import MOST_COUNTED
+from shared.stages.overview import FAILURES_SEEN, LISTED, MOST_COUNTED, ErrorWord
 
 
 @page()
 async def show_now(request: Request, visitor: Visitor) -> Response:
-    """The first page of who may see all tenants; everybody else is led to the first one that the key opens."""
-    if not visitor.may("admin") or visitor.caller.tenant_id is not None:
-        first = "/console/events" if visitor.may("admin") else "/console/subscriptions"
-        return redirect(request, first)
-    return await _show(request, visitor, "now.html")
+    """The first page of who may see all tenants; everybody else is led to the first one that the key opens, or told
+    that there is none."""
+    if visitor.may("admin"):
+        if visitor.caller.tenant_id is None:
+            return await _show(request, visitor, "now.html")
+        return redirect(request, "/console/events")
+    if visitor.may("subscriptions:write"):
+        return redirect(request, "/console/subscriptions")
+    return render(request, visitor, "no_first_page.html")
 
 
 @page("admin")
@@ -48,4 +53,12 @@ async def _show(request: Request, visitor: Visitor, template: str) -> Response:
         deliveries=deliveries_chart(seen.minutes, attempts),
         latency=latency_chart(seen.minutes, attempts),
         most=MOST_COUNTED,
+        failures_seen=FAILURES_SEEN,
+        more_failed=_may_be_more(seen.errors),
     )
+
+
+def _may_be_more(errors: Sequence[ErrorWord]) -> bool:
+    """Whether the counts of these words may be a part only: the newest FAILURES_SEEN are counted. Words that are not
+    listed count as well, so a full list may always stand for more."""
+    return len(errors) >= LISTED or sum(one.attempts for one in errors) >= FAILURES_SEEN

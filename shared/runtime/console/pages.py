@@ -1,5 +1,6 @@
 """The frame of every page: who may see it, its headers, its language, and what is shown where something is wrong."""
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -12,7 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shared.core.errors import HooksagaError, InvalidInput, NotFound
+from shared.core.errors import HooksagaError, NotFound
 from shared.core.event_ids import event_id_text
 from shared.runtime.console.assets import served_name
 from shared.runtime.console.forms import Fields, read_form
@@ -26,12 +27,16 @@ from shared.runtime.console.session import (
     check_same_origin,
     visitor_of,
 )
-from shared.runtime.http_api import problem_content, root_path_of, services_of
+from shared.runtime.http_api import problem, request_id_of, root_path_of, services_of
+from shared.runtime.request_trace import correlation_id_of_request
 
 TEMPLATES = Path(__file__).with_name("templates")
 HTML = "text/html; charset=utf-8"
 NOTHING = "\u2013"
 """An en dash, where there is no number."""
+
+STOP_ASKING = 286
+"""htmx shows the answer and asks no more."""
 
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 Action = Callable[[Request, Visitor, Fields], Awaitable[Response]]
@@ -128,10 +133,22 @@ def redirect(request: Request, path: str, **parameters: object) -> Response:
 
 
 def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None) -> Response:
-    """A page that says what is wrong, with the API's status and code."""
-    content = problem_content(error)
-    status = int(content["status"])
-    return render(request, visitor, "fault.html", status=status, problem=content)
+    """A page that says what is wrong, with the API's status, code and words. A fault of ours is logged."""
+    content = _problem_of(request, error)
+    return render(request, visitor, "fault.html", status=int(content["status"]), problem=content)
+
+
+def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
+    """What a form shows that was refused: the field and the rule."""
+    content = _problem_of(request, error)
+    return {"field": str(content.get("field", "")), "message": str(content["detail"])}
+
+
+def _problem_of(request: Request, error: HooksagaError) -> dict[str, Any]:
+    """The API's own answer to the error: it hides what is not for callers, and logs what is a fault of ours."""
+    correlation_id = correlation_id_of_request(request)
+    answer = problem(error, request_id_of(request), root_path_of(request), correlation_id)
+    return json.loads(bytes(answer.body))
 
 
 async def not_found(request: Request, visitor: Visitor) -> Response:
@@ -140,13 +157,24 @@ async def not_found(request: Request, visitor: Visitor) -> Response:
 
 
 def render(
-    request: Request, visitor: Visitor | None, template: str, *, status: int = 200, **content: Any
+    request: Request,
+    visitor: Visitor | None,
+    template: str,
+    *,
+    status: int = 200,
+    back: str | None = None,
+    **content: Any,
 ) -> Response:
-    """The template as a response that no cache keeps and no other site may frame."""
+    """The template as a response that no cache keeps and no other site may frame.
+
+    back: where the page is found again, with its parameters. What answers a form has to name it, because its own
+    path is for forms only; without it that is the first page.
+    """
     place = visitor.place if visitor else place_of(request)
     theme = visitor.session.theme if visitor else content.pop("theme", Theme())
     words = Translator(language_of(request))
     path, query = request.url.path.removeprefix(root_path_of(request)), request.url.query
+    own_address = f"{path}?{query}" if query else path
     text = (
         environment()
         .get_template(template)
@@ -158,13 +186,18 @@ def render(
             link=partial(link, request),
             own=partial(_own_link, request, place),
             here=path,
-            back=f"{path}?{query}" if query and request.method == "GET" else path,
+            back=back or (own_address if request.method in ("GET", "HEAD") else place.path),
             csrf=_csrf_field(visitor),
             now=datetime.now(UTC),
             **content,
         )
     )
     return Response(text, status, media_type=HTML, headers=page_headers(theme))
+
+
+def panel_status(request: Request, *, changes: bool) -> int:
+    """The status of a page's part that asks for itself again: the one that ends the asking once nothing changes."""
+    return 200 if changes or "hx-request" not in request.headers else STOP_ASKING
 
 
 def _csrf_field(visitor: Visitor | None) -> Markup:
@@ -222,7 +255,7 @@ def moment(value: datetime | None) -> Markup | str:
 
 def local(value: datetime | None) -> str:
     """A time in UTC as the fields of forms take it."""
-    return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+    return "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def age(seconds: float | None) -> str:
@@ -244,8 +277,3 @@ def milliseconds(value: float | None) -> str:
 
 def _host(url: str) -> str:
     return urlsplit(url).netloc or url
-
-
-def form_fault(error: HooksagaError) -> dict[str, str]:
-    """What a form shows that was refused: the field and the rule."""
-    return {"field": error.field if isinstance(error, InvalidInput) else "", "message": str(error)}

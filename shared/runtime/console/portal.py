@@ -8,13 +8,14 @@ from starlette.responses import Response
 from shared.core.errors import HooksagaError, InvalidInput
 from shared.core.event_input import check_tenant
 from shared.core.portal_links import DEFAULT_MINUTES, NewPortalLink
-from shared.runtime.console.forms import Fields, checked
+from shared.runtime.console.forms import NOTHING_TYPED, Fields, checked
 from shared.runtime.console.links import LINK_PURPOSE, portal_url
 from shared.runtime.console.pages import action, fault, form_fault, page, redirect, render
-from shared.runtime.console.session import Place, Session, Visitor, opened, set_cookie
+from shared.runtime.console.session import Place, Session, Theme, Visitor, opened, set_cookie
 from shared.runtime.http_api import services_of
 
 SESSION_SECONDS = 3600
+FRAMED_ANYWHERE = Theme(origin="*")
 
 
 async def enter(request: Request) -> Response:
@@ -31,9 +32,13 @@ async def enter(request: Request) -> Response:
 
 
 async def show_ended(request: Request) -> Response:
-    """For who has no session: the way in is a new link, which hooksaga cannot give."""
+    """For who has no session: the way in is a new link, which hooksaga cannot give.
+
+    Any site may frame it. Nobody knows any more whose frame the portal stood in, and there is nothing on the page that
+    a visitor could be tricked into: no form, and nobody's data.
+    """
     try:
-        return render(request, None, "portal_ended.html", status=401)
+        return render(request, None, "portal_ended.html", status=401, theme=FRAMED_ANYWHERE)
     except HooksagaError as error:
         return fault(request, error)
 
@@ -64,7 +69,7 @@ def _readable_on(colour: str) -> str:
 @page("subscriptions:write")
 async def show_links(request: Request, visitor: Visitor) -> Response:
     """A form that makes a link."""
-    return _form(request, visitor, Fields({}))
+    return _form(request, visitor, NOTHING_TYPED)
 
 
 def _form(
@@ -82,7 +87,8 @@ def _form(
         status=422 if wrong else 200,
         form=form,
         made=made,
-        wrong=form_fault(wrong) if wrong else None,
+        wrong=form_fault(request, wrong) if wrong else None,
+        back="/console/portal-links",
     )
 
 

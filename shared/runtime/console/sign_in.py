@@ -1,6 +1,6 @@
 """Signing in with an API key, or with a link that works once; and the language of the pages."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,7 +42,7 @@ async def _with_link(request: Request, token: str) -> Response:
     key_hash = await services.admin.run(lambda connection: use_sign_in(connection, token))
     if key_hash is None:
         wrong = Unauthorized("this link was used before, or is too old; sign in with an API key")
-        return render(request, None, "sign_in.html", status=401, next="", wrong=form_fault(wrong))
+        return render(request, None, "sign_in.html", status=401, next="", wrong=form_fault(request, wrong))
     return _signed_in(request, key_hash, "/console")
 
 
@@ -54,8 +54,9 @@ async def sign_in(request: Request) -> Response:
         key_hash = hash_api_key(form.raw("key").strip())
         target = own_path(form.raw("next"))
         if await services_of(request).check_key.submit(key_hash) is None:
-            wrong = form_fault(Unauthorized("this key is not valid"))
-            return render(request, None, "sign_in.html", status=401, next=target, wrong=wrong)
+            wrong = form_fault(request, Unauthorized("this key is not valid"))
+            back = f"/console/sign-in?{urlencode({'next': target})}" if target else "/console/sign-in"
+            return render(request, None, "sign_in.html", status=401, back=back, next=target, wrong=wrong)
         return _signed_in(request, key_hash, target or "/console")
     except HooksagaError as error:
         return fault(request, error)

@@ -11,7 +11,7 @@ from shared.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, 
 from shared.core.event_ids import event_id_text
 from shared.core.event_input import check_json_syntax, check_json_text, read_event
 from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange
-from shared.runtime.console.forms import Fields, asked, checked
+from shared.runtime.console.forms import NOTHING_TYPED, Fields, asked, checked
 from shared.runtime.console.pages import action, form_fault, page, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import Forbidden, path_id, services_of
@@ -20,13 +20,15 @@ from shared.stages import attempt_log, subscription_health, subscriptions
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.attempt_log import AttemptFilter
 from shared.stages.overview import health_of
-from shared.stages.subscription_stats import SubscriptionStats, subscription_stats
+from shared.stages.subscription_stats import MOST_COUNTED, SAMPLE, SubscriptionStats, subscription_stats
 from shared.stages.subscriptions import Subscription
 
 PAGE = 50
 NEWEST = 10
 WINDOW_HOURS = 24
 SCOPE = "subscriptions:write"
+TEST_PAYLOAD = json.dumps({"test": True})
+OVERLAP_HOURS = "24"
 
 
 @page(SCOPE)
@@ -57,7 +59,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
     """An empty form."""
-    return _form(request, visitor, None, Fields({}))
+    return _form(request, visitor, None, NOTHING_TYPED)
 
 
 def _form(
@@ -68,8 +70,11 @@ def _form(
     wrong: HooksagaError | None = None,
 ) -> Response:
     status = 422 if wrong else 200
-    shown = form_fault(wrong) if wrong else None
-    return render(request, visitor, "subscription_form.html", status=status, row=row, form=form, wrong=shown)
+    shown = form_fault(request, wrong) if wrong else None
+    here = f"{visitor.place.path}/subscriptions/" + (f"{row.id}/edit" if row else "new")
+    return render(
+        request, visitor, "subscription_form.html", status=status, back=here, row=row, form=form, wrong=shown
+    )
 
 
 @action(SCOPE)
@@ -107,6 +112,7 @@ async def _show(
     *,
     status: int = 200,
     secret: str | None = None,
+    typed: Fields = NOTHING_TYPED,
     wrong: HooksagaError | None = None,
     done: str | None = None,
 ) -> Response:
@@ -127,9 +133,13 @@ async def _show(
         newest=newest,
         disabled_then=disabled_at_if_it_goes_on(begun, services.settings.health_policy),
         secret=secret,
-        wrong=form_fault(wrong) if wrong else None,
+        wrong=form_fault(request, wrong) if wrong else None,
         done=done,
-        test_payload=json.dumps({"test": True}),
+        test_payload=typed.raw("payload") or TEST_PAYLOAD,
+        overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
+        most=MOST_COUNTED,
+        sample=SAMPLE,
+        back=f"{visitor.place.path}/subscriptions/{row.id}",
     )
 
 
@@ -249,13 +259,14 @@ async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
         rotation = checked(SecretRotation, asked_for)
         rotated, secret = await rotate_for(services_of(request), visitor.caller, row.id, rotation)
     except InvalidInput as error:
-        return await _show(request, visitor, row, status=422, wrong=error)
+        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
     return await _show(request, visitor, rotated, secret=secret)
 
 
 @action(SCOPE)
 async def send_test(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """An event of its type, for all of the tenant's subscriptions that take it; then the event's page."""
+    """An event of its type, for all of the tenant's subscriptions that take it; then the event's page. Or the
+    subscription's, with what was typed and what is wrong."""
     if not visitor.may("events:write"):
         raise Forbidden("this key needs one of the scopes: events:write")
     row, services = await _read(request, visitor), services_of(request)
@@ -272,7 +283,7 @@ async def send_test(request: Request, visitor: Visitor, form: Fields) -> Respons
         )
         answer = await services.accept.submit(draft)
     except InvalidInput as error:
-        return await _show(request, visitor, row, status=422, wrong=error)
+        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
     if not isinstance(answer, AcceptedEvent):
-        return await _show(request, visitor, row, status=422, wrong=answer)
+        return await _show(request, visitor, row, status=422, typed=form, wrong=answer)
     return redirect(request, f"{visitor.place.path}/events/{event_id_text(answer.webhook_id)}")

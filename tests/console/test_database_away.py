@@ -1,0 +1,102 @@
+"""What a page says of a fault of ours: no more than the API does, and the rest stands in the log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from infra.local.postgres import EmbeddedPostgres
+from shared.core.errors import RowRefused, SchemaMismatch
+from shared.runtime.console import subscriptions
+from shared.runtime.telemetry import logger
+from tests.api.running_system import RunningSystem
+from tests.console.pages import Pages
+
+pytestmark = pytest.mark.faults
+
+TELLING = ("psycopg", "socket", "postgres", "127.0.0.1", "/tmp", "connection", "relation", "constraint")
+"""Words of the database and its driver; no page says one of them."""
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[RunningSystem]:
+    """With a database server of its own, because a test stops it."""
+    system = RunningSystem(folder, max_retry_limit=1)
+    yield system
+    system.stop()
+
+
+@pytest.fixture
+def away(running: RunningSystem, folder: Path) -> Iterator[None]:
+    """The database is stopped for the time of one test."""
+    server = EmbeddedPostgres(folder)
+    server.stop()
+    yield
+    server.start()
+    running.database.close()
+    running.database = psycopg.connect(running.database_url, autocommit=True)
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is logged of requests that failed: the keys of each line, with the error as `fault`."""
+    lines: list[dict[str, Any]] = []
+
+    def note(text: str, *, exc_info: object = None, extra: dict[str, Any] | None = None, **_: Any) -> None:
+        if text == "request failed":
+            lines.append({**(extra or {}), "fault": exc_info})
+
+    monkeypatch.setattr(logger, "error", note)
+    return lines
+
+
+def assert_tells_nothing(text: str) -> None:
+    assert [word for word in TELLING if word in text] == []
+
+
+def test_without_a_database_the_sign_in_tells_nothing_of_it_and_a_line_is_logged(
+    running: RunningSystem, away: None, logged: list[dict[str, Any]]
+) -> None:
+    pages = Pages(running.port)
+    for _ in range(2):  # a connection that is known to be broken, and then none at all
+        before = len(logged)
+        with_key = pages.post_raw("/console/sign-in", {"key": running.key}, origin=pages.origin)
+        with_link = pages.get("/console/sign-in?token=one")
+        for answer in (with_key, with_link):
+            assert answer.status == 503
+            assert "The database is away" in answer.text
+            assert_tells_nothing(answer.text)
+        codes = [line["code"] for line in logged[before:]]
+        assert codes == ["database_unavailable", "database_unavailable"]
+        assert logged[-1]["request_id"] in with_link.text
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SchemaMismatch('relation "subscriptions" does not exist'), 500),
+        (RowRefused('new row violates check constraint "a_name"'), 422),
+    ],
+)
+def test_the_databases_own_words_are_on_no_page(
+    running: RunningSystem,
+    monkeypatch: pytest.MonkeyPatch,
+    logged: list[dict[str, Any]],
+    error: Exception,
+    status: int,
+) -> None:
+    async def refuse(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(subscriptions, "create_for", refuse)
+    pages = Pages(running.port).signed_in(running.key)
+    fields = {"event_type": "a.b", "callback_url": "https://127.0.0.1/typed"}
+    answer = pages.post("/console/subscriptions", **fields)
+    assert answer.status == status
+    assert_tells_nothing(answer.text)
+    assert [line["fault"] for line in logged] == ([error] if status >= 500 else [])
+    if status == 422:
+        assert "the database does not take one of the values" in answer.text
+        assert "https://127.0.0.1/typed" in answer.body

@@ -1,0 +1,142 @@
+"""A form that was refused keeps what was typed, and a page that answers a form is not the end of the road."""
+
+import pytest
+from starlette.routing import Route
+
+from shared.runtime.console.routes import ROUTES
+from tests.api.running_system import RunningSystem, new_name
+from tests.console.pages import Pages, Shown, portal, tags
+
+URL = "https://127.0.0.1:1/hook"
+
+
+def unverified(running: RunningSystem, **more: str) -> int:
+    """A subscription whose endpoint refuses the challenge."""
+    wanted = {"event_type": new_name("form"), "callback_url": URL, **more}
+    return int(running.api.good("POST", "/v1/subscriptions", wanted)["id"])
+
+
+@pytest.fixture(scope="module")
+def subscription(running: RunningSystem) -> int:
+    return unverified(running)
+
+
+def value_of(shown: Shown, name: str) -> str:
+    """What stands in a field, as it is typed there."""
+    fields = [one for tag, one in tags(shown.body) if tag == "input" and one.get("name") == name]
+    (field,) = fields
+    return str(field.get("value") or "")
+
+
+def test_a_refused_test_event_is_still_there(pages: Pages, subscription: int) -> None:
+    typed = '{"order": 12, "text": "</textarea><b>"'
+    answer = pages.post(f"/console/subscriptions/{subscription}/test-event", payload=typed)
+    assert answer.status == 422
+    assert (
+        "{&#34;order&#34;: 12, &#34;text&#34;: &#34;&lt;/textarea&gt;&lt;b&gt;&#34;</textarea>" in answer.body
+    )
+    fresh = pages.page(f"/console/subscriptions/{subscription}")
+    assert "{&#34;test&#34;: true}</textarea>" in fresh.body
+
+
+def test_a_refused_overlap_is_still_there(pages: Pages, subscription: int) -> None:
+    answer = pages.post(f"/console/subscriptions/{subscription}/rotate-secret", overlap_hours="100000")
+    assert answer.status == 422
+    assert value_of(answer, "overlap_hours") == "100000"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        pytest.param({"name": "", "tenant_id": "acme", "scope:admin": "yes"}, id="no name"),
+        pytest.param({"name": "mine", "tenant_id": "acme"}, id="no scope"),
+        pytest.param({"name": "mine", "tenant_id": "no tenant!", "scope:admin": "yes"}, id="a wrong tenant"),
+    ],
+)
+def test_a_refused_key_is_still_there(pages: Pages, refused: dict[str, str]) -> None:
+    answer = pages.post("/console/keys", **refused)
+    assert answer.status == 422
+    assert value_of(answer, "name") == refused["name"]
+    assert value_of(answer, "tenant_id") == refused["tenant_id"]
+    checked = {str(one["name"]) for tag, one in tags(answer.body) if tag == "input" and "checked" in one}
+    assert checked == {name for name in refused if name.startswith("scope:")}
+
+
+def test_after_a_key_was_made_the_form_is_empty(pages: Pages) -> None:
+    answer = pages.post("/console/keys", name="mine", **{"scope:admin": "yes"})
+    assert answer.status == 201
+    assert value_of(answer, "name") == ""
+    assert "checked" not in answer.body
+
+
+def way_back(pages: Pages, shown: Shown) -> str:
+    """Where the link to the other language leads, followed to the page that it ends at."""
+    link = next(href for href in shown.links() if "/console/language" in href)
+    back = target = pages.get(link).headers["location"]
+    while (answer := pages.get(target)).status == 303:
+        target = answer.headers["location"]
+    assert answer.status == 200, (back, target, answer.text)
+    return back
+
+
+ANSWERED_WITH_A_PAGE = [
+    ("/subscriptions", {"event_type": "!"}, "/subscriptions/new"),
+    ("/subscriptions/{id}/edit", {"event_type": "!"}, "/subscriptions/{id}/edit"),
+    ("/subscriptions/{id}/verify", {}, "/subscriptions/{id}"),
+    ("/subscriptions/{id}/rotate-secret", {}, "/subscriptions/{id}"),
+    ("/subscriptions/{id}/test-event", {"payload": "{"}, "/subscriptions/{id}"),
+]
+ONLY_IN_THE_CONSOLE = [
+    ("/bulk-operations", {"rate": "5"}, "/bulk-operations/new"),
+    ("/keys", {"name": "mine", "scope:admin": "yes"}, "/keys"),
+    ("/portal-links", {"tenant_id": "acme"}, "/portal-links"),
+]
+
+
+@pytest.mark.parametrize(("path", "fields", "back"), [*ANSWERED_WITH_A_PAGE, *ONLY_IN_THE_CONSOLE])
+def test_the_other_language_of_an_answered_form_is_a_page(
+    pages: Pages, subscription: int, path: str, fields: dict[str, str], back: str
+) -> None:
+    answer = pages.post("/console" + path.replace("{id}", str(subscription)), **fields)
+    assert answer.status in (200, 201, 422), answer.text
+    assert way_back(pages, answer) == "/console" + back.replace("{id}", str(subscription))
+
+
+@pytest.mark.parametrize(("path", "fields", "back"), ANSWERED_WITH_A_PAGE)
+def test_so_it_is_in_the_portal(running: RunningSystem, path: str, fields: dict[str, str], back: str) -> None:
+    tenant = new_name("tenant")
+    own = unverified(running, tenant_id=tenant)
+    link = str(running.api.good("POST", "/v1/portal-links", {"tenant_id": tenant})["url"])
+    pages = portal(running.port, link.partition(str(running.port))[2])
+    answer = pages.post("/portal" + path.replace("{id}", str(own)), **fields)
+    assert answer.status in (200, 422), answer.text
+    assert way_back(pages, answer) == "/portal" + back.replace("{id}", str(own))
+
+
+def test_a_new_secrets_page_leads_to_its_subscription(pages: Pages) -> None:
+    fields = {"event_type": new_name("form"), "callback_url": URL}
+    answer = pages.post("/console/subscriptions", **fields)
+    assert answer.status == 201
+    assert "whsec_" in answer.text
+    assert way_back(pages, answer).startswith("/console/subscriptions/")
+
+
+POSTED = [
+    route.path
+    for route in ROUTES
+    if isinstance(route, Route) and "POST" in (route.methods or ()) and route.path.startswith("/console")
+]
+
+
+@pytest.mark.parametrize("path", POSTED)
+def test_a_forms_fault_leads_on_to_a_page(pages: Pages, path: str) -> None:
+    answer = pages.post(path.replace("{id}", "9999999"), csrf="wrong")
+    assert answer.status in (401, 403)
+    assert way_back(pages, answer)
+
+
+def test_a_wrong_key_does_not_forget_where_it_was_to_lead(running: RunningSystem) -> None:
+    pages = Pages(running.port)
+    fields = {"key": "hs_wrong", "next": "/console/events?type=a.b"}
+    answer = pages.post_raw("/console/sign-in", fields, origin=pages.origin)
+    assert way_back(pages, answer) == "/console/sign-in?next=%2Fconsole%2Fevents%3Ftype%3Da.b"

@@ -1,0 +1,156 @@
+"""Where a page shows a part only, it says so; and it asks for no more once nothing changes."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from shared.runtime.console import deliveries, events, now, subscriptions
+from shared.stages import overview, subscription_stats
+from tests.api.running_system import RunningSystem, new_name, wait_until
+from tests.api.seeding import dead_letters, post, subscribe
+from tests.console.pages import Pages, portal
+
+REFUSING = "https://127.0.0.1:1/hook"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One event and its subscription."""
+
+    subscription: int
+    event: str
+    event_type: str
+
+
+def sent(running: RunningSystem, **more: int) -> Sent:
+    event_type = new_name("limit")
+    subscription = subscribe(running, running.api, event_type, REFUSING, **more)["id"]
+    return Sent(subscription, post(running.api, event_type), event_type)
+
+
+@pytest.fixture(scope="module")
+def given_up(running: RunningSystem) -> Sent:
+    one = sent(running)
+    dead_letters(running, one.subscription, 1)
+    return one
+
+
+@pytest.fixture(scope="module")
+def waiting(running: RunningSystem) -> Sent:
+    """Its next attempt is an hour away."""
+    one = sent(running, max_retry_limit=5, base_delay_seconds=3600)
+    query = "SELECT 1 FROM webhook_delivery_sagas WHERE subscription_id = %s AND status = 'PendingRetry'"
+    wait_until(lambda: running.rows(query, one.subscription), "it waits for its retry")
+    return one
+
+
+@pytest.fixture(scope="module")
+def crowd(running: RunningSystem) -> str:
+    """A tenant with one event type, and one subscription more than pages merge or count."""
+    tenant = new_name("crowd")
+    assert deliveries.TENANTS_SUBSCRIPTIONS == events.DELIVERIES_COUNTED
+    for _ in range(events.DELIVERIES_COUNTED + 1):
+        wanted = {"event_type": tenant, "callback_url": REFUSING, "tenant_id": tenant}
+        running.api.good("POST", "/v1/subscriptions", wanted)
+    running.run("UPDATE subscriptions SET verified = true WHERE tenant_id = %s", tenant)
+    return tenant
+
+
+def figure(body: str, words: str) -> str:
+    """The number above the words."""
+    found = re.search(rf"<b>([^<]*)</b><span>{re.escape(words)}</span>", body)
+    assert found is not None, words
+    return found[1]
+
+
+def test_a_subscriptions_numbers_are_marked_where_only_its_newest_attempts_count(
+    given_up: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/console/subscriptions/{given_up.subscription}"
+    whole = pages.page(path)
+    assert figure(whole.body, "failed in 24 h") == "1"
+    assert "attempts only, since" not in whole.text
+    monkeypatch.setattr(subscription_stats, "SAMPLE", 1)
+    monkeypatch.setattr(subscriptions, "SAMPLE", 1)
+    part = pages.page(path)
+    assert figure(part.body, "failed in 24 h") == "1+"
+    assert figure(part.body, "completed in 24 h") == "0+"
+    assert "Of the newest 1 attempts only, since 2" in part.text
+
+
+def test_what_waits_is_marked_where_counting_ends(
+    waiting: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/console/subscriptions/{waiting.subscription}"
+    assert figure(pages.page(path).body, "waiting for a retry") == "1"
+    monkeypatch.setattr(subscription_stats, "MOST_COUNTED", 1)
+    monkeypatch.setattr(subscriptions, "MOST_COUNTED", 1)
+    assert figure(pages.page(path).body, "waiting for a retry") == "1+"
+    assert figure(pages.page(path).body, "ready or in flight") == "0"
+
+
+def test_the_error_words_of_a_part_are_marked(
+    given_up: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Counted among the newest" not in pages.page("/console").text
+    monkeypatch.setattr(overview, "FAILURES_SEEN", 1)
+    monkeypatch.setattr(now, "FAILURES_SEEN", 1)
+    assert "Counted among the newest 1 failures." in pages.page("/console").text
+
+
+def test_an_events_deliveries_are_marked_where_there_are_more_than_are_counted(
+    running: RunningSystem, given_up: Sent, crowd: str, pages: Pages
+) -> None:
+    assert "1 dead" in pages.page(f"/console/events?type={given_up.event_type}").text
+    key = running.new_key(tenant_id=crowd)
+    post(running.api.with_key(key), crowd)
+    query = (
+        "SELECT g.id FROM webhook_delivery_sagas g JOIN subscriptions s ON s.id = g.subscription_id "
+        "WHERE s.tenant_id = %s"
+    )
+    wanted = events.DELIVERIES_COUNTED + 1
+    wait_until(lambda: len(running.rows(query, crowd)) == wanted, "it is routed to all")
+    counts = re.findall(r"(\S+) (?:completed|open|dead)\b", pages.page(f"/console/events?type={crowd}").text)
+    assert counts
+    assert all(count.endswith("+") for count in counts), counts
+    assert sum(int(count[:-1]) for count in counts) == events.DELIVERIES_COUNTED
+
+
+def test_the_portal_says_that_it_lists_deliveries_to_some_subscriptions_only(
+    running: RunningSystem, crowd: str
+) -> None:
+    link = str(running.api.good("POST", "/v1/portal-links", {"tenant_id": crowd})["url"])
+    pages = portal(running.port, link.partition(str(running.port))[2])
+    said = "Only deliveries to the newest 100 subscriptions are listed."
+    assert said in pages.page("/portal/deliveries").text
+    oldest = running.rows("SELECT min(id) AS id FROM subscriptions WHERE tenant_id = %s", crowd)[0]["id"]
+    assert said not in pages.page(f"/portal/deliveries?subscription={oldest}").text
+    running.run("UPDATE subscriptions SET active = false, deleted_at = now() WHERE id = %s", oldest)
+    assert said not in pages.page("/portal/deliveries").text
+
+
+def test_an_events_panel_ends_the_asking_once_nothing_changes(
+    waiting: Sent, given_up: Sent, pages: Pages
+) -> None:
+    def status(one: Sent, **headers: str) -> int:
+        return pages.get(f"/console/events/{one.event}/panel", **headers).status
+
+    assert status(waiting, hx_request="true") == 200
+    assert status(given_up, hx_request="true") == 286
+    assert status(given_up) == 200, "a browser without the script is told what every browser knows"
+    assert pages.page(f"/console/events/{given_up.event}").text
+
+
+def test_an_operations_panel_ends_the_asking_once_it_is_over(running: RunningSystem, pages: Pages) -> None:
+    """At this rate the second of the two would wait for more than a minute."""
+    one = sent(running)
+    post(running.api, one.event_type)
+    dead_letters(running, one.subscription, 2)
+    wanted = {"kind": "requeue", "rate_per_second": 0.01, "filter": {"subscription_id": one.subscription}}
+    path = f"/console/bulk-operations/{running.api.good('POST', '/v1/bulk-operations', wanted)['id']}"
+    assert pages.get(f"{path}/panel", hx_request="true").status == 200
+    assert pages.post(f"{path}/stop").status == 303
+    ended = pages.get(f"{path}/panel", hx_request="true")
+    assert (ended.status, "Stopped" in ended.text) == (286, True)
+    assert pages.get(f"{path}/panel").status == 200
