@@ -18,8 +18,8 @@ from infra.settings import VISIBILITY_FACTOR
 from shared.stages.reseal_secrets import Resealed
 
 READERS = ("router", "orchestrator", "delivery")
-TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor")
-FUNCTIONS = ("ingest", "subscriptions", "admin", *TICKED, "delivery", "migrate")
+TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor", "admin")
+FUNCTIONS = ("ingest", "subscriptions", "console", *TICKED, "delivery", "migrate")
 
 
 class StackFault(RuntimeError):

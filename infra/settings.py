@@ -55,7 +55,7 @@ class Nat(StrEnum):
 
     GATEWAY = "gateway"
     INSTANCE = "instance"
-    """One small virtual machine: a tenth of the price, no failover, and nobody but you replaces it."""
+    """One small virtual machine: a tenth of the price, no failover, and nobody but you replaces it when it dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ class FunctionLimits:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """`connection_limit` becomes max_connections; it has to suit the memory of the instance."""
+    """`connection_limit` becomes max_connections; it has to suit the memory of the instance: RDS itself would allow
+    about 112 for each GiB. A change counts once the instance is rebooted: `aws rds reboot-db-instance`."""
 
     instance_class: str = "t4g.micro"
     storage_gb: int = 20
@@ -78,7 +79,7 @@ class DatabaseSettings:
     multi_az: bool = False
     backup_days: int = 7
     keep_when_destroyed: bool = False
-    connection_limit: int = 120
+    connection_limit: int = 100
     proxy: bool = False
 
 
@@ -257,7 +258,8 @@ def _database_out_of_order(env: Environment) -> Iterator[str]:
     if env.connections > allowed:
         yield (
             f"the functions can open {env.connections} connections, and {allowed} of the database's are theirs: "
-            "lower a concurrency, or raise connection_limit with the instance's memory"
+            "lower a concurrency, or raise connection_limit with the instance's memory and, once it is deployed, "
+            "reboot the instance (aws rds reboot-db-instance)"
         )
     if not 1 <= env.endpoint_zones <= env.zones:
         yield f"endpoint_zones is {env.endpoint_zones}: 1 to {env.zones}, as there are zones"

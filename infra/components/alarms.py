@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
@@ -34,6 +34,7 @@ class Alarms(Construct):
         self._env = env
         self.topic = sns.Topic(self, "Topic", topic_name=f"{env.prefix}-alarms")
         if not env.is_local:
+            self._let_alarms_publish()
             self._refuse_plain_http()
         if env.alarm_mail:
             self.topic.add_subscription(subscriptions.EmailSubscription(env.alarm_mail))
@@ -52,6 +53,17 @@ class Alarms(Construct):
             treat_missing_data=_MISSING[limit.alarm_when_missing],
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _let_alarms_publish(self) -> None:
+        """A policy of our own takes the place of the one that a topic has by itself, which let CloudWatch in."""
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+        )
 
     def _refuse_plain_http(self) -> None:
         self.topic.add_to_resource_policy(

@@ -73,6 +73,7 @@ class Database(Construct):
                 "max_connections": str(self._env.database.connection_limit),
                 "rds.force_ssl": "1",
                 "log_min_duration_statement": "1000",
+                "log_parameter_max_length": "0",  # no payload that is bound to a slow statement
                 "log_lock_waits": "1",
             },
         )

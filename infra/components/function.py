@@ -27,7 +27,7 @@ _NETWORK_INTERFACES = (
 
 
 class LeastFunction(Construct):
-    """`place` is None where there is no network of ours."""
+    """`place` is None where there is no network of ours. `repeats`: what it sends may come back to it, many times."""
 
     def __init__(
         self,
@@ -39,12 +39,14 @@ class LeastFunction(Construct):
         place: Place | None,
         environment: Mapping[str, str],
         reserve: bool = False,
+        repeats: bool = False,
     ) -> None:
         super().__init__(scope, name)
         self._env = env
         self.name = f"{env.prefix}-{name}"
         self.log = log_group(self, "Log", f"/aws/lambda/{self.name}", env)
         self.role = self._role(place)
+        self._repeats = repeats
         self.function = self._function(name, limits, place, environment, reserve)
         allow(
             self.function,
@@ -87,11 +89,17 @@ class LeastFunction(Construct):
             timeout=Duration.seconds(limits.timeout_seconds),
             memory_size=limits.memory_mb,
             reserved_concurrent_executions=limits.concurrency if reserve else None,
+            recursive_loop=self._recursive_loop(),
             tracing=lambda_.Tracing.DISABLED if self._env.is_local else lambda_.Tracing.ACTIVE,
             vpc=place.vpc if place else None,
             vpc_subnets=place.subnets if place else None,
             security_groups=[place.security_group] if place else None,
         )
+
+    def _recursive_loop(self) -> lambda_.RecursiveLoop | None:
+        """Lambda stops a chain of messages that starts one function about 16 times. A delivery that is retried soon is
+        such a chain, two starts of the orchestrator for each attempt; max_retry_limit ends it."""
+        return lambda_.RecursiveLoop.ALLOW if self._repeats and not self._env.is_local else None
 
     def _allow_network_interfaces(self, role: iam.Role) -> None:
         """Lambda needs this to put a function into a VPC; the function's own code does not, and may not."""

@@ -48,6 +48,7 @@ class FunctionSet(Construct):
             place=places.of(calls_receivers=design.calls_receivers) if places else None,
             environment=self._environment(design),
             reserve=design.answers_http and self._env.reserve_api_concurrency,
+            repeats=design.repeats,
         )
         for role in design.roles:
             self._database.allow_login(function.role, role)

@@ -23,6 +23,8 @@ class FunctionDesign:
     ticks: bool = False
     opens_secrets: bool = False
     calls_receivers: bool = False
+    repeats: bool = False
+    """Whether what it sends comes back to it: attempt after attempt, until one succeeds or none is left."""
     also: Sequence[Role] = ()
     """Roles that it logs in as beside its own."""
     pages: Sequence[str] = ()
@@ -47,6 +49,7 @@ DESIGNS = {
         reads=(Queue.ORCHESTRATION,),
         sends=(Queue.ORCHESTRATION, Queue.DELIVERY, Queue.DELIVERY_RETRY, Queue.DEAD_TASKS),
         ticks=True,
+        repeats=True,
     ),
     "delivery": FunctionDesign(
         Role.DELIVERY,
@@ -54,6 +57,7 @@ DESIGNS = {
         sends=(Queue.ORCHESTRATION,),
         opens_secrets=True,
         calls_receivers=True,
+        repeats=True,
     ),
     "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
     "health_monitor": FunctionDesign(Role.HEALTH_MONITOR, sends=(Queue.ROUTING,), ticks=True),

@@ -15,13 +15,25 @@ OUTBOUND = ec2.SubnetSelection(subnet_group_name="outbound")
 INSIDE = ec2.SubnetSelection(subnet_group_name="inside")
 DATABASE = ec2.SubnetSelection(subnet_group_name="database")
 
+_ADDRESSES = {Nat.GATEWAY: "EgressAddress", Nat.INSTANCE: "EgressAddressOfNatInstance"}
+"""Each kind has an address of its own: AWS gives none to a gateway that an instance still holds."""
+
+_SWAP = (
+    # Not fallocate: XFS refuses to swap to a file with holes.
+    "dd if=/dev/zero of=/swapfile bs=1M count=1024",
+    "chmod 600 /swapfile",
+    "mkswap /swapfile",
+    "swapon /swapfile",
+)
+_FIRST_COMMAND_OF_CDK = "yum install iptables-services -y"
+
 
 class Network(Construct):
     """`outbound` is for what calls receivers, `inside` for all other functions: it has no route to the internet."""
 
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
-        self._address = ec2.CfnEIP(self, "EgressAddress", domain="vpc")
+        self._address = ec2.CfnEIP(self, _ADDRESSES[env.nat], domain="vpc")
         nat = self._nat(env)
         self.vpc = ec2.Vpc(
             self,
@@ -54,6 +66,7 @@ class Network(Construct):
             instance_type=ec2.InstanceType("t4g.nano"),
             machine_image=ec2.MachineImage.latest_amazon_linux2023(cpu_type=ec2.AmazonLinuxCpuType.ARM_64),
             default_allowed_traffic=ec2.NatTrafficDirection.NONE,
+            user_data=_user_data(),
         )
 
     def _finish_instance(self, nat: ec2.NatInstanceProviderV2, env: Environment) -> None:
@@ -94,6 +107,19 @@ class Network(Construct):
 
 def _subnets(name: str, kind: ec2.SubnetType) -> ec2.SubnetConfiguration:
     return ec2.SubnetConfiguration(name=name, subnet_type=kind, cidr_mask=22 if name == "outbound" else 24)
+
+
+def _user_data() -> ec2.UserData:
+    """What the CDK has the instance do at its first start, so that an installation that fails is not the end of it.
+
+    Swap comes first: installing may take more than the 512 MB that a nano has. It is repeated until it is done: the
+    mirror may be out of reach for a while, as the instance's address changes to the fixed one meanwhile.
+    """
+    install, *rest = ec2.NatInstanceProviderV2.DEFAULT_USER_DATA_COMMANDS
+    assert install == _FIRST_COMMAND_OF_CDK, install
+    data = ec2.UserData.for_linux()
+    data.add_commands(*_SWAP, f"until {install}; do sleep 10; done", *rest)
+    return data
 
 
 def _encrypted_disk() -> ec2.CfnInstance.BlockDeviceMappingProperty:

@@ -27,7 +27,8 @@ class SecretsKey(Construct):
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=43, exclude_characters=string.punctuation, require_each_included_type=False
             ),
-            removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
+            # Not RETAIN: a first deployment that fails would leave the name taken, and no second one could succeed.
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY,
         )
         allow(
             self._secret,

@@ -31,3 +31,6 @@ class Ticks(Construct):
             self, name, rule_name=f"{env.prefix}-{name}-tick", schedule=events.Schedule.rate(EVERY)
         )
         rule.add_target(targets.LambdaFunction(function.function, retry_attempts=0, max_event_age=EVERY))
+        if not env.is_local:
+            # The target's two are for EventBridge's handing over; then Lambda has a queue and two retries of its own.
+            function.function.configure_async_invoke(retry_attempts=0, max_event_age=EVERY)

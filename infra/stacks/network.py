@@ -20,6 +20,8 @@ class NetworkStack(Stack):
         Endpoints(self, "Endpoints", network.vpc, rules, env.endpoint_zones)
         self.vpc = network.vpc
         self.places = Places(network.vpc, rules)
+        # Whether there is a proxy or not: an export that another stack uses cannot go away before its use.
+        self.export_value(rules.proxy.security_group_id)
         CfnOutput(
             self, "EgressAddress", value=network.egress_address, description="Deliveries come from here"
         )

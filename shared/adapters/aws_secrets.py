@@ -1,6 +1,8 @@
 """What AWS keeps or makes for us: secrets from Secrets Manager, and tokens that log in to RDS (through botocore)."""
 
+import functools
 import json
+import os
 from typing import Any, cast
 
 import botocore.session
@@ -33,7 +35,14 @@ def _quoted(value: str) -> str:
 
 def rds_login_token(host: str, port: int, user: str) -> str:
     """A password for IAM authentication, good for 15 minutes. Made on this side; nothing is called."""
-    return str(_client("rds").generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))
+    client = _rds_client(os.environ.get("AWS_DEFAULT_REGION"))
+    return str(client.generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))
+
+
+@functools.cache
+def _rds_client(region: str | None) -> Any:
+    """Kept, because to make one takes far longer than to sign. The region is botocore's own choice for None."""
+    return cast(Any, botocore.session).get_session().create_client("rds", region_name=region)
 
 
 def _client(service: str) -> Any:

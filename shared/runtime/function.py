@@ -6,7 +6,9 @@ sign of life before its first use in an invocation, because the process may have
 
 import asyncio
 import functools
+import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Self
 
 from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token
@@ -23,6 +25,9 @@ from shared.runtime.telemetry import logger, measure_with
 
 DEADLINE_MARGIN_SECONDS = 2
 """What a function keeps of its time to write results and answer."""
+
+SHORTEST_UNIT_SECONDS = 5
+"""What a unit of work has at the least: a slow start may take from the first invocation, not from those after it."""
 
 Event = dict[str, Any]
 
@@ -53,6 +58,7 @@ class Function:
         self.role = role
         self._loop: asyncio.AbstractEventLoop | None = None
         self._metrics = EmfMetrics()
+        self._longest_unit_seconds = math.inf
 
     def run(self, handle: Callable[[Self, Invocation], Awaitable[Any]], event: Event, context: Any) -> Any:
         """Run the coroutine on the loop that this process keeps, and give its answer.
@@ -60,13 +66,15 @@ class Function:
         The loop stands still between invocations, so nothing runs while the process is frozen. After an error no
         task of this invocation is left over for the next one.
         """
+        invocation = Invocation(event, context)
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
+            self._longest_unit_seconds = _longest_unit_seconds(invocation)
         logger.append_keys(function_request_id=getattr(context, "aws_request_id", None))
         measure_with(self._metrics)
         self.session.check_before_next_use()
         try:
-            return self._loop.run_until_complete(_as_coroutine(handle(self, Invocation(event, context))))
+            return self._loop.run_until_complete(_as_coroutine(handle(self, invocation)))
         except BaseException:
             self._loop.run_until_complete(_cancel_the_others())
             raise
@@ -79,7 +87,10 @@ class Function:
 
     @functools.cached_property
     def address(self) -> DatabaseAddress:
-        return function_address(self.settings)
+        """A unit that begins with an invocation ends before it: the caller is told that the database is away."""
+        address = function_address(self.settings)
+        seconds = min(address.unit_timeout_seconds, self._longest_unit_seconds)
+        return replace(address, unit_timeout_seconds=seconds)
 
     @functools.cached_property
     def session(self) -> Session:
@@ -88,6 +99,11 @@ class Function:
     @functools.cached_property
     def queues(self) -> Queues:
         return Queues({Queue(name): url for name, url in self.settings.queue_urls.items()})
+
+
+def _longest_unit_seconds(first: Invocation) -> float:
+    """A process's first invocation begins with the function's whole timeout, which no variable tells."""
+    return max(first.seconds_left(), SHORTEST_UNIT_SECONDS)
 
 
 async def _as_coroutine(answer: Awaitable[Any]) -> Any:

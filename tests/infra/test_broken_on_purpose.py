@@ -7,8 +7,10 @@ import pytest
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
 from tests.infra import test_api_and_migration as api
+from tests.infra import test_invocations as invocations
 from tests.infra import test_network as network
 from tests.infra import test_numbers as numbers
+from tests.infra import test_observability as observability
 from tests.infra import test_rights as rights
 from tests.infra.deployment import Deployment
 from tests.infra.network_view import group
@@ -76,6 +78,31 @@ def run_at_once(deployment: Deployment) -> None:
     for one in deployment.of_type("AWS::Lambda::Function").values():
         if "router" in one["Properties"].get("Handler", ""):
             one["DependsOn"] = []
+
+
+def close_the_topic(deployment: Deployment) -> None:
+    """Leaves only what refuses plain HTTP in the topic's policy."""
+    (policy,) = deployment.of_type("AWS::SNS::TopicPolicy").values()
+    statements = policy["Properties"]["PolicyDocument"]["Statement"]
+    statements[:] = [one for one in statements if one["Effect"] == "Deny"]
+
+
+def let_any_account_publish(deployment: Deployment) -> None:
+    (policy,) = deployment.of_type("AWS::SNS::TopicPolicy").values()
+    for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+        if statement["Effect"] == "Allow":
+            statement["Condition"] = {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+
+
+def install_once(deployment: Deployment) -> None:
+    (instance,) = deployment.of_type("AWS::EC2::Instance").values()
+    steps = network.user_data(deployment)
+    once = ["yum install iptables-services -y" if step.startswith("until") else step for step in steps]
+    instance["Properties"]["UserData"] = {"Fn::Base64": "\n".join(once)}
+
+
+def try_ticks_again(deployment: Deployment) -> None:
+    deployment.resources.pop(next(iter(deployment.of_type("AWS::Lambda::EventInvokeConfig"))))
 
 
 def drop_a_method(deployment: Deployment) -> None:
@@ -168,6 +195,27 @@ BROKEN: list[tuple[str, Break, Callable[[Deployment], None]]] = [
         numbers.test_what_was_given_up_is_kept_for_two_weeks,
     ),
     ("router does not wait for the migration", run_at_once, api.test_every_function_waits_for_the_migration),
+    (
+        "no alarm reaches the topic",
+        close_the_topic,
+        observability.test_alarms_of_this_account_may_tell_the_topic_and_nobody_over_plain_http,
+    ),
+    (
+        "another account's alarms reach the topic",
+        let_any_account_publish,
+        observability.test_alarms_of_this_account_may_tell_the_topic_and_nobody_over_plain_http,
+    ),
+    (
+        "the nat instance installs once",
+        install_once,
+        network.test_the_nat_instance_has_memory_before_it_installs_and_does_not_give_up,
+    ),
+    (
+        "Lambda stops the delivery that is retried often",
+        change("delivery", RecursiveLoop="Terminate"),
+        invocations.test_only_what_its_own_messages_come_back_to_may_run_in_a_loop,
+    ),
+    ("a tick is tried again", try_ticks_again, invocations.test_a_tick_that_failed_is_not_tried_again),
     ("a route is missing", drop_a_method, api.test_every_route_of_the_application_is_in_the_gateway),
 ]
 

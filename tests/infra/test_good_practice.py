@@ -82,7 +82,24 @@ def test_prod_keeps_what_it_holds(prod: Deployment) -> None:
     assert database["Properties"]["DeletionProtection"] is True
     assert database["Properties"]["BackupRetentionPeriod"] >= 7
     (key,) = prod.of_type("AWS::SecretsManager::Secret").values()
-    assert key["DeletionPolicy"] == "Retain"
+    assert key["UpdateReplacePolicy"] == "Retain"
+
+
+def test_a_first_deployment_that_fails_leaves_no_name_taken(on_aws: Deployment) -> None:
+    """What stays after it, and has a name that is given, could not be made by the next one."""
+    kept = [one for one in on_aws.resources.values() if one.get("DeletionPolicy") == "Retain"]
+    assert {one["Type"] for one in kept} == {"AWS::IAM::Role", "AWS::ApiGateway::Account"}
+    assert not [one for one in kept if any("Name" in field for field in one["Properties"])]
+
+
+def test_prod_keeps_its_key_once_it_has_been_deployed(prod: Deployment) -> None:
+    (key,) = prod.of_type("AWS::SecretsManager::Secret").values()
+    assert key["DeletionPolicy"] == "RetainExceptOnCreate"
+
+
+def test_the_databases_log_holds_no_payloads(on_aws: Deployment) -> None:
+    (parameters,) = on_aws.of_type("AWS::RDS::DBParameterGroup").values()
+    assert parameters["Properties"]["Parameters"]["log_parameter_max_length"] == "0"
 
 
 @pytest.mark.parametrize("kind", ["AWS::EC2::", "AWS::RDS::", "AWS::WAFv2::"])

@@ -54,6 +54,21 @@ def test_the_database_has_no_public_address(on_aws: Deployment) -> None:
     assert groups == [group(on_aws, "Database")]
 
 
+def test_the_nat_instance_has_memory_before_it_installs_and_does_not_give_up(dev: Deployment) -> None:
+    steps = user_data(dev)
+    installation = next(place for place, step in enumerate(steps) if "iptables-services" in step)
+    assert steps[installation].startswith("until yum install ")
+    assert "swapon /swapfile" in steps[:installation]
+    for word in ("net.ipv4.ip_forward=1", "MASQUERADE", "-F FORWARD", "iptables save"):
+        assert any(word in step for step in steps[installation + 1 :]), word
+
+
+def user_data(deployment: Deployment) -> list[str]:
+    """The commands of the NAT instance's first start."""
+    (instance,) = deployment.of_type("AWS::EC2::Instance").values()
+    return instance["Properties"]["UserData"]["Fn::Base64"].splitlines()
+
+
 def test_deliveries_leave_by_one_fixed_address(dev: Deployment, prod: Deployment) -> None:
     (association,) = dev.of_type("AWS::EC2::EIPAssociation").values()
     (address,) = (name for name in dev.of_type("AWS::EC2::EIP") if "EgressAddress" in name)

@@ -99,6 +99,17 @@ def test_the_database_has_a_connection_for_every_copy(on_aws: Deployment) -> Non
     assert env.connections < limit
 
 
+@pytest.mark.parametrize("env", ENVIRONMENTS.values(), ids=lambda env: env.name)
+def test_the_database_is_asked_for_no_more_connections_than_rds_itself_would_allow(env: Environment) -> None:
+    memory = {"t4g.micro": 1, "m7g.large": 8}[env.database.instance_class] * 2**30
+    assert env.database.connection_limit <= memory // 9_531_392
+
+
+def test_a_limit_that_is_raised_needs_a_reboot_and_the_refusal_says_so() -> None:
+    with pytest.raises(InvalidDeployment, match="aws rds reboot-db-instance"):
+        replace(DEV, database=DatabaseSettings(connection_limit=70))
+
+
 def test_each_mapping_has_its_own_share_and_gives_back_what_failed(anywhere: Deployment) -> None:
     shares = {}
     for one in anywhere.of_type("AWS::Lambda::EventSourceMapping").values():

@@ -32,6 +32,19 @@ def test_every_alarm_tells_somebody(anywhere: Deployment) -> None:
         assert [anywhere.text(action) for action in one["Properties"]["AlarmActions"]] == [topic]
 
 
+def test_alarms_of_this_account_may_tell_the_topic_and_nobody_over_plain_http(on_aws: Deployment) -> None:
+    (topic,) = on_aws.of_type("AWS::SNS::Topic")
+    (policy,) = on_aws.of_type("AWS::SNS::TopicPolicy").values()
+    assert [on_aws.text(one) for one in policy["Properties"]["Topics"]] == [topic]
+    by_effect = {one["Effect"]: one for one in policy["Properties"]["PolicyDocument"]["Statement"]}
+    assert set(by_effect) == {"Allow", "Deny"}
+    allowed = by_effect["Allow"]
+    assert (allowed["Action"], on_aws.text(allowed["Resource"])) == ("sns:Publish", topic)
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert on_aws.text(allowed["Condition"]["StringEquals"]["aws:SourceAccount"]) == "AWS::AccountId"
+    assert by_effect["Deny"]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
 @pytest.mark.parametrize("queue", WORK)
 def test_what_is_given_up_raises_an_alarm(anywhere: Deployment, queue: str) -> None:
     watched = {

@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import boto3
+import botocore.session
 import pytest
 import trustme
 from psycopg.conninfo import conninfo_to_dict
 
-from shared.adapters.aws_secrets import database_url_from_secret, read_secret
+from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
 from shared.core.errors import DatabaseUnavailable
 from shared.runtime.function import function_address
@@ -85,6 +86,21 @@ async def test_each_login_is_the_roles_own_with_a_token_of_its_own(
         assert (signed["Action"], signed["DBUser"]) == (["connect"], [user])
         assert signed["X-Amz-Expires"] == ["900"]
         assert "/eu-west-1/rds-db/" in signed["X-Amz-Credential"][0]
+
+
+def test_one_client_signs_all_tokens_of_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str | None] = []
+    make = botocore.session.Session.create_client
+
+    def counted(session: Any, service: str, region_name: str | None = None) -> Any:
+        made.append(region_name)
+        return make(session, service, region_name=region_name)
+
+    monkeypatch.setattr(botocore.session.Session, "create_client", counted)
+    for region in ("eu-south-1", "eu-south-1", "ap-south-1"):
+        monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+        assert f"%2F{region}%2Frds-db%2F" in rds_login_token("db.example", 5432, "router_worker")
+    assert made == ["eu-south-1", "ap-south-1"]
 
 
 async def test_a_server_of_another_name_gets_no_token(server: LoginServer, ca_file: Path) -> None:

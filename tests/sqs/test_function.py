@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shared.adapters.database import Role
+from shared.runtime.api_function import ApiFunction
 from shared.runtime.function import Function, Invocation, check_times
 from shared.runtime.settings import InvalidSettings, read_settings
 
@@ -60,6 +61,39 @@ def test_the_deadline_leaves_time_to_write() -> None:
     assert Invocation({}, Context(45)).seconds_left() == 43
     assert Invocation({}, Context(1)).seconds_left() == -1
     assert Invocation({}, None).seconds_left() == 60
+
+
+@pytest.mark.parametrize(
+    ("context", "seconds"),
+    [(Context(15), 13), (Context(28), 26), (Context(50), 40), (Context(3), 5), (None, 40)],
+    ids=["ingest", "other routes", "sweeps", "a slow start", "not timed"],
+)
+def test_the_database_has_less_time_to_answer_than_the_function(
+    function: Function, context: Context | None, seconds: float
+) -> None:
+    """So that who called is told that the database is away, and not that the function was ended."""
+    function.run(_answer, {}, context)
+    assert function.address.unit_timeout_seconds == pytest.approx(seconds)
+
+
+def test_what_a_slow_start_left_does_not_shorten_what_comes_after_a_quick_one(function: Function) -> None:
+    function.run(_answer, {}, Context(15))
+    function.run(_answer, {}, Context(6))
+    assert function.address.unit_timeout_seconds == pytest.approx(13)
+
+
+async def _answer(_: Function, __: Invocation) -> str:
+    return "done"
+
+
+async def test_the_sessions_of_an_api_function_end_in_that_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOKSAGA_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    function = ApiFunction(Role.INGEST, [])
+    await asyncio.to_thread(function.run, _answer, {}, Context(15))
+    session = await function.services.events._free.get()
+    assert session._address.unit_timeout_seconds == pytest.approx(13)
+    assert function._loop is not None
+    function._loop.close()
 
 
 @pytest.mark.parametrize(

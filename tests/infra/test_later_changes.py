@@ -1,0 +1,95 @@
+"""What may be changed on a deployment that is there: no stack takes away what another still uses."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
+
+from infra import settings
+from infra.settings import Environment, Nat
+from tests.infra.conftest import synthesise
+from tests.infra.deployment import Deployment
+
+Synthesise = Callable[[Environment], Deployment]
+
+
+@pytest.fixture
+def deployed_as(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synthesise:
+    """Dev, with these settings."""
+
+    def synthesised(env: Environment) -> Deployment:
+        monkeypatch.setitem(settings.ENVIRONMENTS, "dev", env)
+        return synthesise(tmp_path / "changed")
+
+    return synthesised
+
+
+def with_proxy(wanted: Synthesise) -> Deployment:
+    dev = settings.ENVIRONMENTS["dev"]
+    return wanted(replace(dev, database=replace(dev.database, proxy=True)))
+
+
+def test_a_proxy_is_added_in_one_deployment(dev: Deployment, deployed_as: Synthesise) -> None:
+    """The stacks change one after the other, each while those after it are as they were."""
+    exported = exports(with_proxy(deployed_as))
+    assert imports(dev) <= exported
+
+
+def test_a_proxy_is_taken_away_once_the_functions_do_not_use_it(
+    dev: Deployment, deployed_as: Synthesise
+) -> None:
+    """The pipeline alone first, then all."""
+    before = with_proxy(deployed_as)
+    of_pipeline = imports(dev, "pipeline")
+    assert of_pipeline <= exports(before)
+    assert imports(before, "pipeline") - exports(dev), "else one deployment would do"
+    assert imports(before, "database") <= exports(dev)
+    assert imports(before, "observability") <= exports(dev)
+
+
+def test_each_way_out_has_an_address_of_its_own(dev: Deployment, deployed_as: Synthesise) -> None:
+    """A gateway cannot be made with the address that an instance still has."""
+    changed = deployed_as(replace(settings.ENVIRONMENTS["dev"], nat=Nat.GATEWAY))
+    assert len(changed.of_type("AWS::EC2::NatGateway")) == 1
+    assert not set(dev.of_type("AWS::EC2::EIP")) & set(changed.of_type("AWS::EC2::EIP"))
+    assert imports(dev) <= exports(changed)
+
+
+def exports(deployment: Deployment) -> set[str]:
+    return {
+        output["Export"]["Name"]
+        for template in deployment.templates
+        for output in template.get("Outputs", {}).values()
+        if "Export" in output
+    }
+
+
+def imports(deployment: Deployment, stack: str | None = None) -> set[str]:
+    """What the stack, or any of them, takes from the others."""
+    return {
+        name
+        for template in deployment.templates
+        if stack is None or template["Description"].startswith(_DESCRIPTIONS[stack])
+        for name in _imported(template)
+    }
+
+
+_DESCRIPTIONS = {
+    "database": "hooksaga: database",
+    "pipeline": "hooksaga: queues and functions",
+    "observability": "hooksaga: alarms",
+}
+
+
+def _imported(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return set[str]().union(*map(_imported, value))
+    if not isinstance(value, dict):
+        return set()
+    if "Fn::ImportValue" in value:
+        return {value["Fn::ImportValue"]}
+    return set[str]().union(*map(_imported, value.values()))
