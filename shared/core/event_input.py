@@ -227,7 +227,7 @@ def _bad_key(message: str) -> InvalidInput:
 
 def _invalid_field(message: str) -> InvalidInput:
     """msgspec says "… - at `$.name`", or names the field in backquotes."""
-    rule, _, place = message.rpartition(" - at `") if message.endswith("`") else (message, "", "")
+    rule, _, place = message.rpartition(" - at `")
     named = re.match(r"\$\.?([^`]*)`$", place) or re.search(r"field `([^`]+)`", message)
     return InvalidInput(
         "invalid_event",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from shared.core.errors import InvalidInput
 from shared.core.event_input import (
     MAX_DEPTH,
+    MOST_SAID,
     EventDraft,
     check_event_type,
     check_idempotency_key,
@@ -238,6 +239,26 @@ def test_no_body_takes_the_square_of_its_length_to_be_refused(body: bytes, code:
         read(body)
     assert refused.value.code == code
     assert len(str(refused.value)) + len(refused.value.field) < 1000
+
+
+@pytest.mark.parametrize(
+    ("length", "said"), [(MOST_SAID, "x" * MOST_SAID), (MOST_SAID + 1, "x" * MOST_SAID + "…")]
+)
+def test_a_name_is_repeated_as_far_as_it_can_be_read(length: int, said: str) -> None:
+    assert refusal(f'{{"event_type": "a", "payload": 1, "{"x" * length}": 1}}') == (
+        "invalid_event",
+        said,
+        422,
+    )
+
+
+def test_a_name_like_the_end_of_an_error_is_a_name() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read('{"event_type": "a", "payload": 1, "b - at `$.c - at `$.d": 1}')
+    assert "unknown field `b - at `$.c" in str(refused.value)
+    with pytest.raises(InvalidInput) as refused:
+        read('{"event_type": 1, "payload": 1}')
+    assert str(refused.value) == "the event is not valid: Expected `str`, got `int`"
 
 
 @pytest.mark.parametrize("deep", [MAX_DEPTH - 1, MAX_DEPTH])
