@@ -131,6 +131,7 @@ class DeliveryLane:
         await self._wait_for_place()
         if self._stopping:
             return False
+        await self._hand_back_old()
         job_ids = await self._find()
         if not job_ids:
             self._begin_some(tries=len(self._held))
@@ -152,7 +153,8 @@ class DeliveryLane:
             await self._hand_back(jobs)
             return False
         self._memory.take([len(job.payload) for job in jobs])
-        for job in jobs:
+        chosen = {job_id: number for number, job_id in enumerate(job_ids)}
+        for job in sorted(jobs, key=lambda job: chosen[job.id]):  # as places were given out for them
             claim = Claim(job, claimed_at)
             self._held.put(claim)
             self._alone = claim if job.alone else self._alone
@@ -332,6 +334,13 @@ class DeliveryLane:
             self._ended.answered.add(job.subscription_id)
         if result.outcome.duration_ms <= QUICK_MS:
             self._ended.quick[job.subscription_id] += 1
+
+    async def _hand_back_old(self) -> None:
+        """What is held keeps a place from others, although it may not begin where its subscription has none."""
+        old = self._held.take_older(time.monotonic() - HELD_SECONDS)
+        for job in old:
+            self._memory.give_back(len(job.payload))
+        await self._hand_back(old)
 
     async def _hand_back(self, jobs: Sequence[ClaimedJob]) -> None:
         if not jobs:

@@ -56,6 +56,19 @@ class HeldJobs:
             del self._of[subscription_id]
         return claim
 
+    def take_older(self, than: float) -> list[ClaimedJob]:
+        """Every job that was claimed before that moment."""
+        old = [claim.job for claims in self._of.values() for claim in claims if claim.claimed_at < than]
+        if old:
+            kept = {
+                key: deque(one for one in claims if one.claimed_at >= than)
+                for key, claims in self._of.items()
+            }
+            self._of = {key: claims for key, claims in kept.items() if claims}
+            self._turn = deque(key for key in self._turn if key in self._of)
+            self._count -= len(old)
+        return old
+
     def take_all(self) -> list[ClaimedJob]:
         """Every job that is left."""
         jobs = [claim.job for claims in self._of.values() for claim in claims]

@@ -79,3 +79,13 @@ def test_what_is_left_is_given_back_whole() -> None:
     jobs = held((1, 7), (2, 7), (3, 8))
     assert sorted(job.id for job in jobs.take_all()) == [1, 2, 3]
     assert (len(jobs), taken(jobs)) == (0, [])
+
+
+def test_what_is_held_for_long_is_given_back_and_the_rest_keeps_its_turn() -> None:
+    jobs = held((1, 7), (2, 7), (3, 8), (4, 9))
+    jobs.put(Claim(claim(5, 7).job, 10.0))
+    jobs.put(Claim(claim(6, 9).job, 10.0))
+    assert jobs.take_older(0.0) == []
+    assert sorted(job.id for job in jobs.take_older(10.0)) == [1, 2, 3, 4]
+    assert (len(jobs), jobs.per_subscription()) == (2, {7: 1, 9: 1})
+    assert taken(jobs) == [5, 6]
