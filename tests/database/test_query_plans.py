@@ -329,7 +329,10 @@ HOT = [
     health("show_health", {"id": 31_001, "tenant_id": None}),
     health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 10_000}),
     inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
-    inspect("attempts_of_sagas", {"saga_ids": list(rows.FINISHED_SAGAS)}),
+    inspect(
+        "attempts_of_sagas",
+        {"saga_ids": list(rows.FINISHED_SAGAS), "limit": 1_000, "most_characters": 1_000},
+    ),
     inspect("show_dead_letter", {"id": 500_000, "tenant_id": None}, answers=1),
     dead_letters(),
     dead_letters(before_id=500_000),
