@@ -6,7 +6,7 @@ in order is never synthesised.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Literal
 
@@ -14,6 +14,7 @@ from shared.runtime.settings import (
     MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
     PREFIX,
     InvalidSettings,
+    Settings,
     read_settings,
 )
 
@@ -28,22 +29,6 @@ RECORDING_SECONDS = 5
 
 CONNECTIONS_FOR_PEOPLE = 10
 """Of the database's connections, those that no function may take: operators, RDS itself, the superuser's."""
-
-
-SETTINGS = (
-    "http_timeout_seconds",
-    "http_connect_timeout_seconds",
-    "lease_seconds",
-    "redispatch_seconds",
-    "max_retry_limit",
-    "base_delay_seconds",
-    "max_delay_seconds",
-    "retry_jitter",
-    "max_claims",
-    "disable_after_days",
-    "payload_max_bytes",
-)
-"""What functions read as HOOKSAGA_<NAME>, by the same rules: shared/runtime/settings.py."""
 
 
 class InvalidDeployment(ValueError):
@@ -201,6 +186,10 @@ class Environment:
         """What all functions can have open at once, at their limits. A tick runs beside the queue's copies."""
         ticks = self.router.connections + self.orchestrator.connections
         return ticks + sum(limits.concurrency * limits.connections for limits in self.functions.values())
+
+
+SETTINGS = tuple(one.name for one in fields(Environment) if one.name in Settings.model_fields)
+"""What functions read as HOOKSAGA_<NAME>, by the same rules: shared/runtime/settings.py."""
 
 
 def _problems(env: Environment) -> Iterator[str]:

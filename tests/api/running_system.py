@@ -91,6 +91,11 @@ class RunningSystem:
         with self.database.cursor(row_factory=dict_row) as cursor:
             return cursor.execute(query, params).fetchall()
 
+    def reconnect(self) -> None:
+        """The superuser's connection, after its server was stopped."""
+        self.database.close()
+        self.database = psycopg.connect(self.database_url, autocommit=True)
+
     def run(self, statement: LiteralString, *params: Any) -> None:
         """A superuser's statement."""
         self.database.execute(statement, params)

@@ -34,8 +34,7 @@ def server(running: RunningSystem, folder: Path) -> Iterator[EmbeddedPostgres]:
 def bring_up(running: RunningSystem, server: EmbeddedPostgres) -> None:
     server.start()
     if running.database.closed or not is_alive(running.database):
-        running.database.close()
-        running.database = psycopg.connect(running.database_url, autocommit=True)
+        running.reconnect()
 
 
 def is_alive(connection: psycopg.Connection) -> bool:

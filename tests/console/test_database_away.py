@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from infra.local.postgres import EmbeddedPostgres
@@ -35,8 +34,7 @@ def away(running: RunningSystem, folder: Path) -> Iterator[None]:
     server.stop()
     yield
     server.start()
-    running.database.close()
-    running.database = psycopg.connect(running.database_url, autocommit=True)
+    running.reconnect()
 
 
 @pytest.fixture
