@@ -2,6 +2,8 @@
 
 import asyncio
 import errno
+import shutil
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,6 +106,8 @@ def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) 
     say(f"  API key   {_where_the_key_is(settings, system)}")
     say("  to stop   Ctrl-C, or SIGTERM")
     say("next, in another terminal:")
+    if shutil.which("hooksaga") is None:
+        say(f'  export PATH="{sysconfig.get_path("scripts")}:$PATH"')
     if url != DEFAULT_URL:
         say(f"  export HOOKSAGA_API_URL={url}")
     say("  hooksaga subscriptions create --event-type order.created --callback-url https://...")

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tests.cli.conftest import Run, runner_with
 from tests.cli.processes import CommandProcess, wait_until
 
 pytestmark = pytest.mark.xdist_group("cli_up")
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 MakeFolder = Callable[[], Path]
 Start = Callable[..., CommandProcess]
@@ -74,6 +77,15 @@ def test_it_says_where_it_is_and_what_to_do_next(start: Start) -> None:
     assert f"export HOOKSAGA_API_URL={url}" in process.output
     assert httpx.get(f"{url}/healthz", trust_env=False).json() == {"status": "ok"}
     assert process.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_what_to_do_next_can_be_typed_as_it_stands(start: Start, is_found: bool) -> None:
+    """Also where the command is in no folder of the path, as after `make up`."""
+    scripts = sysconfig.get_path("scripts")
+    process = start(PATH=f"{scripts}:{SYSTEM_PATH}" if is_found else SYSTEM_PATH)
+    process.wait_for(r"(stats --watch)")
+    assert (f'export PATH="{scripts}:$PATH"' in process.output) is not is_found
 
 
 def test_sigterm_lets_what_is_in_flight_end(
