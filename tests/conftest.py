@@ -20,7 +20,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
+from shared.adapters.database import Connection, DatabaseAddress, Role, Session, connect_as
 from shared.adapters.migrations import migrate
 from tests.database.seed import Seed
 from tests.faults.promises import IN_FULL
@@ -119,10 +119,7 @@ async def connect(database_address: DatabaseAddress) -> AsyncIterator[Connect]:
     opened: list[Connection] = []
 
     async def open_connection(role: Role) -> Connection:
-        conninfo = role_conninfo(database_address, role)
-        opened.append(
-            await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
-        )
+        opened.append(await connect_as(database_address, role))
         return opened[-1]
 
     yield open_connection

@@ -16,12 +16,15 @@ from enum import StrEnum
 from functools import lru_cache
 from inspect import signature
 from operator import itemgetter
+from types import NoneType
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors
+from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import AsyncRowFactory, RowMaker, dict_row
+from psycopg.types.array import ListDumper
 
 from shared.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch
 
@@ -102,6 +105,16 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
     )
 
 
+async def connect_as(address: DatabaseAddress, role: Role) -> Connection:
+    """A connection that commits each statement by itself. Raises psycopg.OperationalError."""
+    return await psycopg.AsyncConnection.connect(
+        role_conninfo(address, role),
+        autocommit=True,
+        prepare_threshold=2 if address.prepare else None,
+        context=_ADAPTERS,
+    )
+
+
 class Session:
     """One connection for one role, opened on first use, replaced when it breaks, used by one unit at a time."""
 
@@ -155,11 +168,7 @@ class Session:
             ):
                 return self._connection
             await self.close()
-        self._connection = await psycopg.AsyncConnection.connect(
-            role_conninfo(self._address, self._role),
-            autocommit=True,
-            prepare_threshold=2 if self._address.prepare else None,
-        )
+        self._connection = await connect_as(self._address, self._role)
         self._last_used = time.monotonic()
         return self._connection
 
@@ -269,6 +278,37 @@ async def fetch_dicts(connection: Connection, query: LiteralString, params: Para
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchall()
+
+
+class ColumnDumper(ListDumper):
+    """A list as the text of an array, as psycopg writes it, but at once where it holds numbers or texts: its own
+    goes from item to item. Set-based SQL takes every column of a batch as such a list."""
+
+    def dump(self, obj: list[Any]) -> Any:
+        """Raises psycopg.DataError for a NUL in a text, UnicodeEncodeError for half of a surrogate pair."""
+        types = set(map(type, obj))
+        if types <= _NUMBERS:
+            return f"{{{str(obj)[1:-1].replace('None', 'NULL')}}}".encode()
+        if types <= _TEXTS:
+            return self._texts(obj)
+        return super().dump(obj)
+
+    @staticmethod
+    def _texts(texts: list[str | None]) -> bytes:
+        items = [
+            "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            for text in texts
+        ]
+        array = f"{{{','.join(items)}}}"
+        if "\0" in array:
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+        return array.encode()
+
+
+_NUMBERS = {int, bool, NoneType}
+_TEXTS = {str, NoneType}
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+_ADAPTERS.register_dumper(list, ColumnDumper)
 
 
 def _rows_as(row: type[R]) -> AsyncRowFactory[R]:
