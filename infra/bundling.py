@@ -52,6 +52,8 @@ DATA = {
 
 NEVER_RUNS = (
     *("bin", "cffi", "pycparser", "aws_lambda_powertools/event_handler"),
+    *("aws_lambda_powertools/utilities/[!_j]*", "pydantic/v1", "pydantic/mypy.py", "cryptography/x509"),
+    *("psycopg/pq/*ctypes*", "anyio/_backends/_trio.py", "anyio/streams"),
     *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.c", "**/*.h", "**/_testcapi*", "**/sboms"),
     *("**/RECORD", "**/INSTALLER", "**/REQUESTED", "**/uv_cache.json", "**/.lock"),
 )

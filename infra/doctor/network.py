@@ -62,7 +62,7 @@ async def _address_of(settings: Settings, url: CallbackUrl) -> str:
         return url.host
     resolver = VettedResolver(settings.address_policy)
     try:
-        return (await resolver.resolve(url.host, url.port))[0]["host"]
+        return (await resolver.addresses(url.host))[0]
     finally:
         await resolver.close()
 

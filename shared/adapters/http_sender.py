@@ -13,40 +13,28 @@ The rules (spec §7):
 import asyncio
 import errno
 import re
-import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 from shared.adapters.http_connections import (
-    HeadFirstConnector,
-    Peer,
-    PeerNotingResponse,
+    Answer,
+    ConnectFailed,
+    ConnectionPool,
+    HttpConnection,
+    MalformedAnswer,
+    Origin,
     client_tls,
-    peer_of_send,
 )
 from shared.adapters.resolver import AddressBlocked, Lookup, NameNotFound, ResolveFailed, VettedResolver
 from shared.core.address_policy import AddressPolicy
 from shared.core.callback_url import InvalidCallbackUrl, UrlRule, parse_callback_url
 from shared.core.outcomes import ErrorCode, http_error, is_success
 from shared.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
-
-# Node's HTTP server, behind many receivers, closes a connection that was idle for 5 s. Reusing one at that
-# very moment would cost the attempt, because a POST that may have arrived is not sent twice.
-KEEPALIVE_SECONDS = 4.0
-
-# Addresses that were vetted are used again for this long; a burst to one name makes one look-up.
-DNS_CACHE_SECONDS = 10
-
-MAX_HEADER_LINE_BYTES = 8 * 1024
-MAX_HEADERS = 100
 
 # They frame the message, name its target or change the exchange: they are the sender's own.
 _FRAMING_HEADERS = frozenset(
@@ -55,7 +43,6 @@ _FRAMING_HEADERS = frozenset(
 )
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
-_NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _TARGETS_KEPT = 4096
 
 
@@ -63,8 +50,8 @@ class BadRequestHeader(ValueError):
     """A header that no HTTP/1.1 request can carry, or that only the sender may set."""
 
 
-class MalformedAnswer(Exception):
-    """The client took the answer, but its status is none of HTTP's."""
+class ConnectTimedOut(Exception):
+    """Nobody took the connection in the time for that."""
 
 
 class OutgoingRequest(msgspec.Struct, frozen=True):
@@ -108,75 +95,47 @@ class HttpSender:
         self._tls = client_tls(ca_file)
         self._resolver = VettedResolver(policy, lookup)
         self._connect_timeout_seconds = connect_timeout_seconds
-        self._session: aiohttp.ClientSession | None = None
+        self._pool: ConnectionPool | None = None
         self._target = lru_cache(_TARGETS_KEPT)(self._parse_target)
 
     async def send(self, request: OutgoingRequest) -> SendOutcome:
         """One attempt. Every fault is in the outcome; only asyncio.CancelledError is raised."""
         attempt = _Attempt()
-        token = peer_of_send.set(attempt.peer)
         try:
-            async with asyncio.timeout(request.timeout_seconds):
-                await self._exchange(request, attempt)
+            await self._exchange(request, attempt)
         except Exception as fault:  # noqa: BLE001 - one subscription's fault must not fail its batch
             attempt.fault = fault
-        finally:
-            peer_of_send.reset(token)
         return attempt.outcome()
 
     async def close(self) -> None:
         """Closes all connections. What is in flight ends as connection_reset."""
-        if self._session is not None:
-            await self._session.close()
+        if self._pool is not None:
+            self._pool.close()
         await self._resolver.close()
 
     async def _exchange(self, request: OutgoingRequest, attempt: "_Attempt") -> None:
+        deadline = asyncio.get_running_loop().time() + request.timeout_seconds
         target = self._target(request.url)
-        _check_headers(request.headers)
-        session = self._session or self._open_session()
-        answer = await session.post(target, headers=request.headers, data=request.body, allow_redirects=False)
+        message = _message(target, request)
+        pool = self._pool = self._pool or ConnectionPool(self._policy, self._resolver, self._tls)
+        connection = pool.take(target.origin) or await self._open(pool, target.origin, attempt, deadline)
+        attempt.address = connection.address
+        await connection.exchange(message, attempt.answer, deadline)
+        pool.give_back(target.origin, connection)
+
+    async def _open(
+        self, pool: ConnectionPool, origin: Origin, attempt: "_Attempt", deadline: float
+    ) -> HttpConnection:
+        connected_by = asyncio.get_running_loop().time() + self._connect_timeout_seconds
         try:
-            attempt.take_head(answer)
-            await attempt.read_body(answer.content)
-        finally:
-            answer.close()
+            async with asyncio.timeout_at(min(connected_by, deadline)):
+                return await pool.open(origin, attempt.dial)
+        except TimeoutError:
+            if deadline <= connected_by:
+                raise
+            raise ConnectTimedOut from None
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        connector = HeadFirstConnector(
-            resolver=self._resolver,
-            ttl_dns_cache=DNS_CACHE_SECONDS,
-            ssl=self._tls,
-            limit=0,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            timeout_ceil_threshold=float("inf"),
-            socket_factory=self._open_socket,
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            response_class=PeerNotingResponse,
-            timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_timeout_seconds),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=_NOT_ADDED,
-            auto_decompress=False,
-            raise_for_status=False,
-            trust_env=False,
-            read_bufsize=EXCERPT_BYTES,
-            max_line_size=MAX_HEADER_LINE_BYTES,
-            max_field_size=MAX_HEADER_LINE_BYTES,
-            max_headers=MAX_HEADERS,
-        )
-        return self._session
-
-    def _open_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """The only place where a socket is made, so the only one that has to be right about addresses."""
-        family, kind, protocol, _, address = info
-        host = str(address[0])
-        if not self._policy.permits(host):
-            raise AddressBlocked(host)
-        peer_of_send.get().address = host
-        return socket.socket(family, kind, protocol)
-
-    def _parse_target(self, url: str) -> URL:
+    def _parse_target(self, url: str) -> "_Target":
         """Today's rules for a URL that was stored earlier. Raises AddressBlocked or InvalidCallbackUrl."""
         try:
             parsed = parse_callback_url(url, self._policy)
@@ -184,59 +143,61 @@ class HttpSender:
             if fault.rule is UrlRule.ADDRESS:
                 raise AddressBlocked(str(fault)) from fault
             raise
-        return URL(parsed.url, encoded=True)
+        authority, _, path = parsed.url.removeprefix("https://").partition("/")
+        return _Target(Origin(parsed.host, parsed.port), f"POST /{path} HTTP/1.1\r\nHost: {authority}\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A URL, taken apart: head_start is its part of a request's head."""
+
+    origin: Origin
+    head_start: str
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is known so far about one send()."""
+    """What is known so far about one send(). Of the body one byte more is kept than is shown: it tells of a rest."""
 
     started: float = field(default_factory=time.monotonic)
-    peer: Peer = field(default_factory=Peer)
-    status: int | None = None
-    retry_after: str | None = None
-    body: bytearray = field(default_factory=bytearray)
-    body_complete: bool = False
+    address: str | None = None
+    answer: Answer = field(default_factory=lambda: Answer(most=EXCERPT_BYTES + 1))
     fault: Exception | None = None
 
-    def take_head(self, response: aiohttp.ClientResponse) -> None:
-        """From here on the status decides. Raises MalformedAnswer when it is none."""
-        if response.status < 100:
-            raise MalformedAnswer(f"status {response.status}")
-        self.status = response.status
-        self.retry_after = response.headers.get("Retry-After")
-
-    async def read_body(self, content: aiohttp.StreamReader) -> None:
-        """Stops one byte after the excerpt: enough to know that there is more."""
-        while len(self.body) <= EXCERPT_BYTES:
-            chunk = await content.read(EXCERPT_BYTES + 1 - len(self.body))
-            if not chunk:
-                self.body_complete = True
-                return
-            self.body += chunk
+    def dial(self, address: str) -> None:
+        self.address = address
 
     def outcome(self) -> SendOutcome:
         """A fault counts only without a status: after the head of the answer it is about the body."""
         duration_ms = round((time.monotonic() - self.started) * 1000)
-        if self.status is None:
-            return SendOutcome(None, self._error_word(), None, False, None, self.peer.address, duration_ms)
-        excerpt, cut = body_excerpt(bytes(self.body))
+        status = self.answer.status
+        if status is None:
+            return SendOutcome(None, self._error_word(), None, False, None, self.address, duration_ms)
+        excerpt, cut = body_excerpt(bytes(self.answer.body))
         return SendOutcome(
-            response_status=self.status,
-            error_code=None if is_success(self.status) else http_error(self.status),
+            response_status=status,
+            error_code=None if is_success(status) else http_error(status),
             response_body=excerpt,
-            response_truncated=cut or not self.body_complete,
-            retry_after_seconds=retry_after_seconds(self.retry_after, time.time()),
-            resolved_ip=self.peer.address,
+            response_truncated=cut or not self.answer.body_complete,
+            retry_after_seconds=retry_after_seconds(self.answer.retry_after, time.time()),
+            resolved_ip=self.address,
             duration_ms=duration_ms,
         )
 
     def _error_word(self) -> str:
         word = _error_word(self.fault)
         # Nothing was dialled, so the look-up had used up the time for connecting.
-        if word is ErrorCode.TIMEOUT_CONNECT and self.peer.address is None:
+        if word is ErrorCode.TIMEOUT_CONNECT and self.address is None:
             word = ErrorCode.DNS_ERROR
         return word.value
+
+
+def _message(target: _Target, request: OutgoingRequest) -> bytes:
+    """The request, to the byte. Raises BadRequestHeader."""
+    _check_headers(request.headers)
+    lines = "".join([f"{name}: {value}\r\n" for name, value in request.headers.items()])
+    head = f"{target.head_start}{lines}Content-Length: {len(request.body)}\r\n\r\n"
+    return head.encode() + request.body
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
@@ -262,13 +223,10 @@ _WORDS: tuple[tuple[type[BaseException] | int, ErrorCode], ...] = (
     (NameNotFound, ErrorCode.DNS_NXDOMAIN),
     (ResolveFailed, ErrorCode.DNS_ERROR),
     (InvalidCallbackUrl, ErrorCode.INVALID_URL),
-    (aiohttp.InvalidURL, ErrorCode.INVALID_URL),
     (BadRequestHeader, ErrorCode.INTERNAL_ERROR),
-    (aiohttp.ConnectionTimeoutError, ErrorCode.TIMEOUT_CONNECT),
+    (ConnectTimedOut, ErrorCode.TIMEOUT_CONNECT),
     (ssl.SSLError, ErrorCode.TLS_ERROR),
-    (aiohttp.ClientResponseError, ErrorCode.PROTOCOL_ERROR),
     (MalformedAnswer, ErrorCode.PROTOCOL_ERROR),
-    (aiohttp.ClientPayloadError, ErrorCode.PROTOCOL_ERROR),
     (errno.ECONNREFUSED, ErrorCode.CONNECTION_REFUSED),
     (errno.ETIMEDOUT, ErrorCode.TIMEOUT_CONNECT),
     (errno.EMFILE, ErrorCode.INTERNAL_ERROR),
@@ -277,8 +235,7 @@ _WORDS: tuple[tuple[type[BaseException] | int, ErrorCode], ...] = (
     (errno.ENOMEM, ErrorCode.INTERNAL_ERROR),
     (errno.EADDRNOTAVAIL, ErrorCode.INTERNAL_ERROR),
     (ConnectionError, ErrorCode.CONNECTION_RESET),
-    (aiohttp.ClientConnectorError, ErrorCode.CONNECTION_REFUSED),
-    (aiohttp.ClientConnectionError, ErrorCode.CONNECTION_RESET),
+    (ConnectFailed, ErrorCode.CONNECTION_REFUSED),
     (TimeoutError, ErrorCode.TIMEOUT_TOTAL),
 )
 

@@ -8,8 +8,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-
-from aiohttp.abc import AbstractResolver, ResolveResult
+from functools import partial
 
 from shared.core.address_policy import AddressPolicy
 
@@ -21,6 +20,9 @@ Lookup = Callable[[str], Sequence[str]]
 # outlive its POST, so there may be more of them than POSTs in flight. Threads are only made as they are needed.
 LOOKUP_THREADS = 512
 
+# Addresses that were vetted are used again for this long; a burst to one name makes one look-up.
+KEPT_SECONDS = 10
+
 _NO_SUCH_NAME = frozenset(
     getattr(socket, name)
     for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
@@ -28,7 +30,7 @@ _NO_SUCH_NAME = frozenset(
 )
 
 
-# None of the three is an OSError, so the HTTP client hands them on as they are.
+# None of the three is an OSError: those are about connections.
 class AddressBlocked(Exception):
     """The policy permits none of the addresses that the name, or the literal host, stands for."""
 
@@ -41,31 +43,45 @@ class ResolveFailed(Exception):
     """DNS gave no answer this time: SERVFAIL, a timeout, no server within reach."""
 
 
-class VettedResolver(AbstractResolver):
+class VettedResolver:
     """Looks a name up once, in a thread of its own pool, and drops the addresses that policy refuses.
 
-    Names of the localhost family stand for 127.0.0.1 without a look-up (RFC 6761 §6.3).
+    Whoever asks for a name that is being looked up waits for the same look-up. What was found is kept for
+    KEPT_SECONDS; a failure is not. Names of the localhost family stand for 127.0.0.1 without a look-up
+    (RFC 6761 §6.3). Belongs to one event loop.
     """
 
     def __init__(self, policy: AddressPolicy, lookup: Lookup | None = None) -> None:
         self._policy = policy
         self._lookup = lookup or system_lookup
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="dns")
+        self._known: dict[str, asyncio.Task[list[str]]] = {}
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
+    async def addresses(self, host: str) -> list[str]:
         """All permitted addresses of either family, never none.
 
         Raises AddressBlocked, NameNotFound or ResolveFailed.
         """
+        known = self._known.get(host)
+        if known is None:
+            known = self._known[host] = asyncio.create_task(self._vetted(host))
+            known.add_done_callback(partial(self._keep, host))
+        return await asyncio.shield(known)
+
+    def _keep(self, host: str, look_up: "asyncio.Task[list[str]]") -> None:
+        if look_up.cancelled() or look_up.exception() is not None:
+            del self._known[host]
+        else:
+            look_up.get_loop().call_later(KEPT_SECONDS, self._known.pop, host)
+
+    async def _vetted(self, host: str) -> list[str]:
         addresses = await self._addresses(host)
         if not addresses:
             raise NameNotFound(host)
         vetted = [address for address in addresses if self._policy.permits(address)]
         if not vetted:
             raise AddressBlocked(host)
-        return [_result(host, address, port) for address in vetted]
+        return vetted
 
     async def close(self) -> None:
         """Look-ups that are under way end by themselves; nothing waits for them."""
@@ -103,14 +119,3 @@ def _with_zone(sockaddr: tuple[object, ...]) -> str:
 
 def _translated(fault: socket.gaierror, host: str) -> Exception:
     return NameNotFound(host) if fault.errno in _NO_SUCH_NAME else ResolveFailed(host)
-
-
-def _result(host: str, address: str, port: int) -> ResolveResult:
-    return ResolveResult(
-        hostname=host,
-        host=address,
-        port=port,
-        family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-        proto=0,
-        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-    )

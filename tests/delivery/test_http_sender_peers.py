@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from shared.adapters import resolver
 from shared.adapters.http_sender import HttpSender, SendOutcome
 from shared.adapters.resolver import Lookup
 from shared.core.address_policy import AddressPolicy
@@ -94,9 +95,10 @@ def in_turn(*answers: Sequence[str]) -> tuple[Lookup, list[str]]:
 
 
 async def test_the_address_that_was_vetted_is_the_one_that_is_dialled(
-    make_sender: MakeSender, authority: Authority
+    make_sender: MakeSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """127.0.0.1 stands for a public address, 127.0.0.9 for one inside, which the second look-up answers."""
+    monkeypatch.setattr(resolver, "KEPT_SECONDS", 0)
     lookup, asked = in_turn(["127.0.0.1"], ["127.0.0.9"])
     sender = make_sender(AddressPolicy.parse("127.0.0.1"), lookup=lookup)
     tls = authority.tls("rebind.example.com")
@@ -129,6 +131,24 @@ async def test_the_next_address_is_tried_when_one_refuses(
     async with receiver(well, authority.tls("two.example.com")) as receiving:
         outcome = await post(sender, receiving.url(host="two.example.com"))
     assert (outcome.error_code, outcome.resolved_ip) == (None, "127.0.0.1")
+
+
+async def test_the_next_address_is_tried_when_one_is_not_the_receiver(
+    make_sender: MakeSender, authority: Authority
+) -> None:
+    lookup, _ = in_turn(["127.0.0.2", "127.0.0.1"])
+    sender = make_sender(lookup=lookup)
+    async with (
+        receiver(well, authority.tls("two.example.com")) as right,
+        receiver(well, authority.tls("other.example.com"), host="127.0.0.2", port=right.port) as wrong,
+    ):
+        outcome = await post(sender, right.url(host="two.example.com"))
+        assert (outcome.error_code, outcome.resolved_ip) == (None, "127.0.0.1")
+        await sender.close()
+        lookup, _ = in_turn(["127.0.0.2"])
+        outcome = await post(make_sender(lookup=lookup), right.url(host="two.example.com"))
+        assert (outcome.error_code, outcome.resolved_ip) == ("tls_error", "127.0.0.2")
+        assert wrong.requests == []
 
 
 @pytest.mark.hostile("Callback URLs, when they are called")
