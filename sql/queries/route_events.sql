@@ -4,7 +4,8 @@
 -- max_sagas, so that events with very many subscriptions still fit in one transaction each. What the statement
 -- saw is written down per event, for `explain`; an event that is routed again keeps its first decision. The
 -- answer has one row per event, put together by grouping: a join of the two steps would compare every event with
--- every saga.
+-- every saga. OFFSET 0 makes each event read the subscriptions of its own type: a planner that has no statistics of
+-- them takes them for one, and reads every one of them for each event.
 WITH taken AS MATERIALIZED (
     SELECT event_id FROM routing_outbox
      WHERE %(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[])
@@ -28,8 +29,11 @@ WITH taken AS MATERIALIZED (
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
     SELECT c.id, s.id
       FROM chosen c
-      JOIN subscriptions s ON s.tenant_id = c.tenant_id AND s.event_type = c.event_type
-       AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= c.created_at
+     CROSS JOIN LATERAL (
+          SELECT sub.id FROM subscriptions sub
+           WHERE sub.tenant_id = c.tenant_id AND sub.event_type = c.event_type
+             AND sub.active AND sub.verified AND sub.deleted_at IS NULL AND sub.eligible_since <= c.created_at
+          OFFSET 0) AS s
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
     RETURNING id, event_id

@@ -226,6 +226,29 @@ def test_a_step_reads_what_it_takes(backlog_everywhere: DatabaseAddress) -> None
     assert {query: rows for query, rows in read.items() if rows > 20 * TAKEN} == {}
 
 
+def test_an_event_reads_the_subscriptions_of_its_type(database_address: DatabaseAddress) -> None:
+    """After statistics without any subscription: 10,000 that take another type, and one that takes this."""
+    with psycopg.connect(database_address.url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_since)"
+            " SELECT CASE n WHEN 1 THEN 'this' ELSE 'other' END, 'https://a.example/', true, true, '2020-01-01'"
+            " FROM generate_series(0, %s) AS n",
+            [EVERYWHERE],
+        )
+        connection.execute(
+            "WITH event AS (INSERT INTO events (event_type, payload)"
+            " SELECT 'this', '{}' FROM generate_series(1, %s) RETURNING id)"
+            " INSERT INTO routing_outbox (event_id, created_at) SELECT id, now() FROM event",
+            [TAKEN],
+        )
+    query = load_queries("route_events")["route_outbox"]
+    params: dict[str, Any] = {"event_ids": None, "max_events": TAKEN, "max_sagas": TAKEN}
+    plan = plan_kept(database_address, Role.ROUTER, query, **params)
+    assert _read_from("subscriptions", plan) == TAKEN + 1  # and once to count them
+
+
 @pytest.mark.parametrize(
     ("dropped", "looks"),
     [
@@ -259,6 +282,16 @@ def _indexes(node: dict[str, Any]) -> Iterator[str]:
         yield node["Index Name"]
     for child in node.get("Plans", ()):
         yield from _indexes(child)
+
+
+def _read_from(table: str, node: dict[str, Any]) -> int:
+    own = _own_rows(node) if node.get("Relation Name") == table else 0
+    return own + sum(_read_from(table, child) for child in node.get("Plans", ()))
+
+
+def _own_rows(node: dict[str, Any]) -> int:
+    thrown = sum(count for name, count in node.items() if name.startswith("Rows Removed by"))
+    return int((node["Actual Rows"] + thrown) * node["Actual Loops"])
 
 
 def _read(node: dict[str, Any]) -> int:
