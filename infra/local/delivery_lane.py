@@ -67,6 +67,16 @@ def has_backlog(
     )
 
 
+def left_some(
+    waiting: Sequence[WaitingJobs], room: Mapping[int, int], default_room: int, chosen: int
+) -> bool:
+    """Whether more may wait than was chosen: who filled the room that it was given may have more."""
+    many = {row.subscription_id: len(row.ids or ()) for row in waiting}
+    return chosen < sum(many.values()) or any(
+        ids >= room.get(subscription_id, default_room) for subscription_id, ids in many.items()
+    )
+
+
 def without_large_payload(result: AttemptResult) -> AttemptResult:
     """It need not be kept until the result is written."""
     if len(result.job.payload) <= LARGE_PAYLOAD:
@@ -121,13 +131,14 @@ class DeliveryLane:
         self._ended = Ended()
         self._ran_dry = asyncio.Event()
         self._has_backlog = False
+        self._left_some = False
         self._somebody_had_no_room = False
         self._last_served = 0
         self._look_after = 0
         self._stopping = False
 
     async def step(self) -> bool:
-        """Claim once and begin the POSTs. False when nothing that could be claimed was waiting."""
+        """Claim once and begin the POSTs. False when nothing else was waiting that could be claimed."""
         await self._wait_for_place()
         if self._stopping:
             return False
@@ -160,7 +171,7 @@ class DeliveryLane:
             self._alone = claim if job.alone else self._alone
         self._begin_some(tries=len(self._held))
         if jobs:
-            return True
+            return self._left_some or len(jobs) < len(job_ids)
         if self._sends_alone():
             return False  # what was found may wait for its end
         await asyncio.sleep(GATHER_SECONDS)  # it is another's by now, or is locked by somebody
@@ -260,7 +271,10 @@ class DeliveryLane:
         room_of_ids = {key: min(share, many) for key, many in room.items()}
         self._has_backlog = has_backlog(waiting, room_of_ids, min(share, default_room), ended.answered)
         self._somebody_had_no_room = self._somebody_had_no_room or 0 in room.values()
-        return self._take_in_turn(waiting, most, places)
+        job_ids = self._take_in_turn(waiting, most, places)
+        left = left_some(waiting, room_of_ids, min(share, default_room), len(job_ids))
+        self._left_some = left or self._look_after > 0
+        return job_ids
 
     def _room(self, quick: Counter[int]) -> tuple[dict[int, int], int]:
         """How many to claim of each subscription that has any here, and of every other."""

@@ -38,4 +38,5 @@ class OvertakingLane(DeliveryLane):
             subscription_id, job_id = self._offered.popleft()
             if places.take(subscription_id):
                 chosen.append(job_id)
+        self._left_some = bool(self._offered)
         return chosen

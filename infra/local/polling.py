@@ -87,7 +87,7 @@ class PollingWorker:
         self._bulk_now = asyncio.Event()
         self._blocked_bulk: frozenset[int] = frozenset()
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
-        self._start_rest = POLL_SECONDS
+        self._next_due_at = 0.0
         self._refused_at = -POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
         self._router_beside = Session(address, Role.ROUTER)
@@ -119,7 +119,7 @@ class PollingWorker:
                 group.create_task(self._loop("router", self._route, wakes.route)),
                 group.create_task(self._loop("router", self._route_beside, wakes.route_beside)),
                 group.create_task(
-                    self._loop("orchestrator", self._start, wakes.start, lambda: self._start_rest)
+                    self._loop("orchestrator", self._start, wakes.start, self._until_next_is_due)
                 ),
                 group.create_task(self._loop("orchestrator", self._start_overtaking, wakes.start_overtaking)),
                 group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
@@ -223,7 +223,7 @@ class PollingWorker:
         if self._wide.has_overtaking:
             self.wakes.start_overtaking.set()
         telemetry.note_routed(routed)
-        return bool(routed.events)
+        return len(routed.events) >= route_events.MAX_EVENTS or len(routed.saga_ids) >= route_events.MAX_SAGAS
 
     async def _start_overtaking(self) -> bool:
         """Start what need not wait until the sagas of a wide event have been started."""
@@ -240,30 +240,44 @@ class PollingWorker:
         if first:
             self._overtaking.offer([move for move in first if self._wide.is_overtaken_by(move.webhook_id)])
             self.wakes.first.set()
+        self._wide.note_begun(move.webhook_id for move in first if move.job_id is None)
+        self._told(first)
+        return await self._start_retries() or self._may_be_more(first)
+
+    async def _start_retries(self) -> bool:
+        """When one may be due: an event without any asks for none."""
+        if self._until_next_is_due():
+            return False
         retries = await self._move(self._starter, orchestrate.start_due_retries)
         if retries:
             self.wakes.retry.set()
-        self._wide.note_begun(move.webhook_id for move in first if move.job_id is None)
-        self._told([*first, *retries])
-        if first or retries:
+        self._told(retries)
+        if self._may_be_more(retries):
             return True
-        if self._has_refused_row:
-            self._start_rest = POLL_SECONDS  # it is overdue, and looking again at once would not help
-            return False
-        soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
-        self._start_rest = (
-            POLL_SECONDS if soonest is None else min(POLL_SECONDS, max(SHORTEST_REST_SECONDS, soonest))
-        )
+        rest = POLL_SECONDS
+        if not self._has_refused_row:  # it is overdue, and looking again at once would not help
+            soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
+            rest = rest if soonest is None else min(rest, max(SHORTEST_REST_SECONDS, soonest))
+        self._next_due_at = time.monotonic() + rest
         return False
+
+    def _until_next_is_due(self) -> float:
+        """Seconds until a saga that waits is due; another process may have let one wait, so a poll at the most."""
+        return max(0.0, self._next_due_at - time.monotonic())
+
+    def _look_when_next_is_due(self) -> None:
+        """The wait until the soonest one may have become shorter."""
+        self._next_due_at = 0.0
+        self.wakes.start.set()
 
     async def _apply(self) -> bool:
         moves = await self._move(self._applier, orchestrate.apply_results)
         self._told(moves)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
-            self.wakes.start.set()  # the wait until the soonest retry may have become shorter
+            self._look_when_next_is_due()
         if len(moves) >= MANY:
             await self._rest(self._stopping, GATHER_SECONDS)
-        return bool(moves)
+        return self._may_be_more(moves)
 
     async def _move(
         self, session: Session, stage: Callable[..., Awaitable[list[SagaMoved]]]
@@ -277,6 +291,10 @@ class PollingWorker:
                 self._refused_at = time.monotonic()
                 telemetry.logger.error("row refused", extra={"error": str(refused)})
             return list(refused.done)
+
+    def _may_be_more(self, moves: Sequence[SagaMoved]) -> bool:
+        """Whether what waits was more than one look takes. Who makes more work sets a wake."""
+        return len(moves) >= orchestrate.BATCH or (bool(moves) and self._has_refused_row)
 
     @property
     def _has_refused_row(self) -> bool:
@@ -317,7 +335,7 @@ class PollingWorker:
         )
         telemetry.note_bulk_step(step)
         if step.saga_ids:
-            self.wakes.start.set()  # the wait until the next attempt may have become shorter
+            self._look_when_next_is_due()
         if step.operation_id is None:
             self._blocked_bulk = frozenset()
             return False

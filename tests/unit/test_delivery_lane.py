@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local.delivery_lane import has_backlog
+from infra.local.delivery_lane import has_backlog, left_some
 from infra.local.places import Places, may_begin
 from shared.stages.deliver import WaitingJobs
 
@@ -26,6 +26,25 @@ def test_a_backlog_is_of_subscriptions_that_answer(
 ) -> None:
     rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
     assert has_backlog(rows, room, 10, answered) is expected
+
+
+@pytest.mark.parametrize(
+    ("waiting", "room", "chosen", "expected"),
+    [
+        ({}, {}, 0, False),
+        ({OTHER: 1}, {}, 1, False),
+        ({OTHER: 9, BUSY: 3}, {BUSY: 4}, 12, False),
+        ({OTHER: 9, BUSY: 3}, {BUSY: 4}, 11, True),  # one found no place
+        ({OTHER: 10}, {}, 10, True),
+        ({BUSY: 4}, {BUSY: 4}, 4, True),
+        ({BUSY: 0}, {BUSY: 0}, 0, True),  # it has no room, so nobody knows
+    ],
+)
+def test_an_event_alone_needs_no_second_look(
+    waiting: dict[int, int], room: dict[int, int], chosen: int, expected: bool
+) -> None:
+    rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
+    assert left_some(rows, room, 10, chosen) is expected
 
 
 @pytest.mark.parametrize("subscriptions", [1, 2, 5, 50])
