@@ -1,4 +1,4 @@
-"""Events in: one transaction per batch, one answer per event, in order (r04 §1, spec §8, §14)."""
+"""Events in: one statement per batch, one answer per event, in order (r04 §1, spec §8, §14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shared.adapters.database import Connection, fetch_rows, transaction
+from shared.adapters.database import Connection, fetch_rows, refusals
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
 from shared.core.event_input import EventDraft
@@ -60,11 +60,14 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     if not drafts:
         return []
 
-    async def store(batch: Sequence[EventDraft]) -> list[Answer]:
-        async with transaction(connection):
-            return await _store(connection, batch)
+    async def insert(batch: Sequence[EventDraft]) -> list[Answer | None]:
+        async with refusals():
+            return await _insert(connection, batch)
 
-    return await run_isolating(store, drafts, _refusal)
+    answers = await run_isolating(insert, drafts, _refusal)
+    known = [(position, draft) for position, draft in enumerate(drafts) if answers[position] is None]
+    by_position = await _answer_known(connection, known) if known else {}
+    return [by_position[position] if answer is None else answer for position, answer in enumerate(answers)]
 
 
 def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
@@ -73,14 +76,12 @@ def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
     )
 
 
-async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    queries = load_queries("accept_events")
-    inserted = await fetch_rows(connection, queries["insert_events"], _columns(drafts), _InsertedRow)
-    answers: dict[int, Answer] = {row.position: _accepted(row, drafts[row.position - 1]) for row in inserted}
-    missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
-    if missing:
-        answers |= await _answer_known(connection, drafts, missing)
-    return [answers[position] for position in range(1, len(drafts) + 1)]
+async def _insert(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer | None]:
+    """One statement, which commits by itself. None stands for a key that was known."""
+    query = load_queries("accept_events")["insert_events"]
+    inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
+    accepted = {row.position: _accepted(row, drafts[row.position - 1]) for row in inserted}
+    return [accepted.get(position) for position in range(1, len(drafts) + 1)]
 
 
 def _accepted(row: _InsertedRow, draft: EventDraft) -> AcceptedEvent:
@@ -90,15 +91,17 @@ def _accepted(row: _InsertedRow, draft: EventDraft) -> AcceptedEvent:
 
 
 async def _answer_known(
-    connection: Connection, drafts: Sequence[EventDraft], positions: Sequence[int]
+    connection: Connection, drafts: Sequence[tuple[int, EventDraft]]
 ) -> dict[int, Answer]:
+    """Drafts by their positions, whose keys were taken when they were to be inserted."""
     known = await fetch_rows(
         connection,
         load_queries("accept_events")["find_events_by_key"],
-        {**_columns([drafts[position - 1] for position in positions]), "positions": list(positions)},
+        {**_columns([draft for _, draft in drafts]), "positions": [position for position, _ in drafts]},
         _KnownRow,
     )
-    return {row.position: _answer_to_repeat(row, drafts[row.position - 1]) for row in known}
+    by_position = dict(drafts)
+    return {row.position: _answer_to_repeat(row, by_position[row.position]) for row in known}
 
 
 def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:
