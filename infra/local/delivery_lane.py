@@ -41,7 +41,7 @@ QUICK_MS = 250
 HELD_SECONDS = 2.0
 """A job that was held for longer is handed back: its subscription may have changed since."""
 
-MOST_AT_ONCE = 4
+MOST_AT_ONCE = 2
 """POSTs that begin, and so mostly end, in one turn of the event loop: the API and the other loops are in it too."""
 
 IDS_PER_PLACE = 8
