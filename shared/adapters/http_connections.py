@@ -85,7 +85,7 @@ class HttpConnection(asyncio.Protocol):
         self._on_lost = on_lost
         self._waiter: asyncio.Future[None] | None = None
         self._is_lost = False
-        self._arrivals: select.poll | None = None
+        self._poll: select.poll | None = None
 
     async def exchange(self, message: bytes, answer: Answer, deadline: float) -> None:
         """Send a request and fill the answer, until it is complete or its body has as much as is kept.
@@ -95,6 +95,8 @@ class HttpConnection(asyncio.Protocol):
         """
         if not self.is_open:
             raise ConnectionResetError("the connection has ended")
+        if deadline <= self._loop.time():
+            raise TimeoutError
         self._answer = answer
         self._answer_bytes = 0
         self._is_interim = self._is_over = self._keeps_alive = self._has_excess = False
@@ -110,12 +112,16 @@ class HttpConnection(asyncio.Protocol):
             self._waiter = None
             if not self._may_be_kept():
                 self.abort()
+            del self._parser, self._answer  # they hold each other and this
 
     @property
     def is_usable(self) -> bool:
-        """Asked before a connection is used again: False also when something has arrived, be it the end of the
-        connection, that the event loop has not come to yet."""
-        return self.is_open and not (self._arrivals is not None and self._arrivals.poll(0))
+        """Asked before a connection is used again. False also when something has arrived, be it the end of the
+        connection, that the event loop has not come to yet, and while a request that was answered early is still
+        being written: the transport's own count stops at TLS."""
+        if self._poll is None:
+            return self.is_open
+        return self.is_open and [event for _, event in self._poll.poll(0)] == [select.POLLOUT]
 
     @property
     def is_open(self) -> bool:
@@ -135,8 +141,8 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         if hasattr(select, "poll"):  # there is none on Windows
-            self._arrivals = select.poll()
-            self._arrivals.register(transport.get_extra_info("socket"), select.POLLIN)
+            self._poll = select.poll()
+            self._poll.register(transport.get_extra_info("socket"), select.POLLIN | select.POLLOUT)
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None or self._waiter.done():
@@ -162,7 +168,8 @@ class HttpConnection(asyncio.Protocol):
             self._end(MalformedAnswer("the answer never comes to its end"))
 
     def eof_received(self) -> bool:
-        """Not left to the transport, which would first send what is left of the request."""
+        """Not left to the transport, which would first send what is left of the request. uvloop may do so all the same
+        when the end comes without TLS's farewell: then the deadline ends it."""
         self._end_with_connection(None)
         self.abort()
         return False
@@ -227,12 +234,7 @@ class HttpConnection(asyncio.Protocol):
             self._waiter.set_exception(fault)
 
     def _may_be_kept(self) -> bool:
-        return (
-            self._keeps_alive
-            and not self._has_excess
-            and self.is_open
-            and self._transport.get_write_buffer_size() == 0
-        )
+        return self._keeps_alive and not self._has_excess and self.is_open
 
 
 def _answer_parser(protocol: HttpConnection) -> HttpResponseParser:
@@ -280,13 +282,14 @@ class ConnectionPool:
         """A new one. `dialled` is told of each address before it is tried. One that takes the connection and then
         fails in TLS is left for the next.
 
-        Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound or ResolveFailed.
+        Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound, ResolveFailed, or RuntimeError once the
+        pool is closed.
         """
-        if self._is_closed:
-            raise RuntimeError("the pool is closed")
         addresses = [origin.host] if _is_address(origin.host) else await self._resolver.addresses(origin.host)
         infos = [_address_info(address, origin.port) for address in addresses]
         while True:
+            if self._is_closed:
+                raise RuntimeError("the pool is closed")
             made: dict[socket.socket, _AddressInfo] = {}
             try:
                 connected = await self._connect(infos, made, dialled)
@@ -303,7 +306,7 @@ class ConnectionPool:
                     raise ConnectFailed(str(fault)) from fault
 
     def close(self) -> None:
-        """All of them, at once."""
+        """All of them, at once. One that is being opened is closed as soon as it is there."""
         self._is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -317,11 +320,18 @@ class ConnectionPool:
         made: dict[socket.socket, _AddressInfo],
         dialled: Callable[[str], None],
     ) -> socket.socket:
-        return await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType] - untyped addresses
+        task = asyncio.current_task()
+        cancels = task.cancelling() if task else 0
+        connected = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType] - untyped addresses
             infos,
             happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS,
             socket_factory=partial(self._open_socket, made, dialled),
         )
+        if task and task.cancelling() > cancels:
+            # A cancel that comes while the losers of the race are ended is swallowed there: a deadline would be lost.
+            connected.close()
+            raise asyncio.CancelledError
+        return connected
 
     def _open_socket(
         self, made: dict[socket.socket, _AddressInfo], dialled: Callable[[str], None], info: _AddressInfo
@@ -347,7 +357,7 @@ class ConnectionPool:
         )
         if self._is_closed:
             connection.abort()
-            raise ConnectionResetError("no connection is opened any more")
+            raise RuntimeError("the pool is closed")
         if connection.is_open:
             self._open.add(connection)
         return connection

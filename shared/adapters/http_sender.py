@@ -108,7 +108,7 @@ class HttpSender:
         return attempt.outcome()
 
     async def close(self) -> None:
-        """Closes all connections. What is in flight ends as connection_reset."""
+        """Closes all connections. What is in flight ends as connection_reset, what is connecting as internal_error."""
         if self._pool is not None:
             self._pool.close()
         await self._resolver.close()
@@ -120,8 +120,10 @@ class HttpSender:
         pool = self._pool = self._pool or ConnectionPool(self._policy, self._resolver, self._tls)
         connection = pool.take(target.origin) or await self._open(pool, target.origin, attempt, deadline)
         attempt.address = connection.address
-        await connection.exchange(message, attempt.answer, deadline)
-        pool.give_back(target.origin, connection)
+        try:
+            await connection.exchange(message, attempt.answer, deadline)
+        finally:
+            pool.give_back(target.origin, connection)
 
     async def _open(
         self, pool: ConnectionPool, origin: Origin, attempt: "_Attempt", deadline: float
@@ -237,6 +239,7 @@ _WORDS: tuple[tuple[type[BaseException] | int, ErrorCode], ...] = (
     (ConnectionError, ErrorCode.CONNECTION_RESET),
     (ConnectFailed, ErrorCode.CONNECTION_REFUSED),
     (TimeoutError, ErrorCode.TIMEOUT_TOTAL),
+    (OSError, ErrorCode.CONNECTION_RESET),
 )
 
 

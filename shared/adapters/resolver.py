@@ -5,9 +5,11 @@ to: nothing looks the name up again.
 """
 
 import asyncio
+import math
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 from shared.core.address_policy import AddressPolicy
@@ -55,7 +57,7 @@ class VettedResolver:
         self._policy = policy
         self._lookup = lookup or system_lookup
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="dns")
-        self._known: dict[str, asyncio.Task[list[str]]] = {}
+        self._known: dict[str, _LookUp] = {}
 
     async def addresses(self, host: str) -> list[str]:
         """All permitted addresses of either family, never none.
@@ -63,16 +65,26 @@ class VettedResolver:
         Raises AddressBlocked, NameNotFound or ResolveFailed.
         """
         known = self._known.get(host)
-        if known is None:
-            known = self._known[host] = asyncio.create_task(self._vetted(host))
-            known.add_done_callback(partial(self._keep, host))
-        return await asyncio.shield(known)
+        if known is None or known.is_old():
+            known = self._known[host] = _LookUp(asyncio.create_task(self._vetted(host)))
+            known.task.add_done_callback(partial(self._keep, host, known))
+        try:
+            return await asyncio.shield(known.task)
+        except asyncio.CancelledError:
+            if not known.task.cancelled():
+                raise
+            raise ResolveFailed(host) from None  # by close(), and not who asks
 
-    def _keep(self, host: str, look_up: "asyncio.Task[list[str]]") -> None:
-        if look_up.cancelled() or look_up.exception() is not None:
-            del self._known[host]
+    def _keep(self, host: str, look_up: "_LookUp", task: "asyncio.Task[list[str]]") -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._forget(host, look_up)
         else:
-            look_up.get_loop().call_later(KEPT_SECONDS, self._known.pop, host)
+            look_up.kept_until = task.get_loop().time() + KEPT_SECONDS
+            task.get_loop().call_later(KEPT_SECONDS, self._forget, host, look_up)
+
+    def _forget(self, host: str, look_up: "_LookUp") -> None:
+        if self._known.get(host) is look_up:
+            del self._known[host]
 
     async def _vetted(self, host: str) -> list[str]:
         addresses = await self._addresses(host)
@@ -99,6 +111,16 @@ class VettedResolver:
             raise NameNotFound(host) from fault
         except OSError as fault:
             raise ResolveFailed(host) from fault
+
+
+@dataclass(slots=True)
+class _LookUp:
+    task: asyncio.Task[list[str]]
+    kept_until: float = math.inf
+
+    def is_old(self) -> bool:
+        """Timers of a process that was frozen come later than its next look-up."""
+        return asyncio.get_running_loop().time() >= self.kept_until
 
 
 def system_lookup(host: str) -> list[str]:

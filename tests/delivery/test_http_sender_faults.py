@@ -1,11 +1,16 @@
 """Connections that break, deadlines, attempts that are cut, and requests that cannot be sent."""
 
 import asyncio
+import contextlib
+import socket
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
+import aiohappyeyeballs
 import pytest
 
+from shared.adapters.http_connections import ConnectionPool, HttpConnection
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import (
@@ -219,6 +224,67 @@ async def test_attempts_cut_at_any_moment_leave_nothing_behind(
         assert {outcome.error_code for outcome in outcomes} == {None}
         await sender.close()
         await receiving.until(lambda seen: seen.open_connections == 0)
+
+
+async def test_a_cancel_that_comes_with_the_answer_loses_no_connection(
+    sender: HttpSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with receiver(well, authority.tls()) as receiving:
+        sending = asyncio.ensure_future(post(sender, receiving.url()))
+        end = HttpConnection._end  # pyright: ignore[reportPrivateUsage]
+
+        def end_and_cancel(connection: HttpConnection, fault: Exception | None) -> None:
+            end(connection, fault)
+            sending.cancel()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(HttpConnection, "_end", end_and_cancel)
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+        assert (await post(sender, receiving.url())).error_code is None
+        assert receiving.connections == 1
+
+
+async def test_a_deadline_that_comes_when_an_address_has_won_still_counts(
+    make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The race between addresses swallows a cancel that comes while it ends the losers."""
+    start_connection = aiohappyeyeballs.start_connection  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+    async def swallowing(*args: Any, **options: Any) -> Any:
+        connected: Any = await start_connection(*args, **options)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(2)
+        return connected
+
+    monkeypatch.setattr(aiohappyeyeballs, "start_connection", swallowing)
+    async with silent_listener() as port:
+        sender = make_sender(connect_timeout_seconds=0.2)
+        outcome = await post(sender, f"https://127.0.0.1:{port}/")
+    assert outcome.error_code == "timeout_connect"
+    assert outcome.duration_ms < 1500
+
+
+async def test_nothing_follows_a_request_that_is_not_out_yet(
+    sender: HttpSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receiver answers early, keeps the connection open, and reads nothing more."""
+    open_socket: Any = ConnectionPool._open_socket  # pyright: ignore[reportPrivateUsage]
+
+    def open_small(*args: Any) -> socket.socket:
+        made: socket.socket = open_socket(*args)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 40_000)
+        return made
+
+    async def early(exchange: Exchange) -> None:
+        await exchange.answer(413, b"no")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ConnectionPool, "_open_socket", open_small)
+    async with receiver(early, authority.tls(), reads_body=False) as receiving:
+        assert (await post(sender, receiving.url(), b"a" * 262_144)).error_code == "http_413"
+        assert (await post(sender, receiving.url(), seconds=1)).error_code == "http_413"
+        assert receiving.connections == 2
 
 
 async def test_after_close_an_attempt_is_an_outcome(sender: HttpSender, authority: Authority) -> None:

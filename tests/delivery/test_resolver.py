@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from shared.adapters import resolver as resolver_module
 from shared.adapters.resolver import (
+    KEPT_SECONDS,
     LOOKUP_THREADS,
     AddressBlocked,
     Lookup,
@@ -153,6 +155,43 @@ async def test_closing_does_not_wait_for_a_look_up() -> None:
     assert time.monotonic() - began < 1
     released.set()
     assert len(await pending) == 1
+
+
+async def test_closing_cancels_nobody_who_waits_for_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolver_module, "LOOKUP_THREADS", 1)
+    released = threading.Event()
+
+    def lookup(_host: str) -> Sequence[str]:
+        released.wait(2)
+        return (PUBLIC,)
+
+    vetted = VettedResolver(STRICT, lookup)
+    pending = [asyncio.create_task(vetted.addresses(f"{number}.example.com")) for number in range(2)]
+    await asyncio.sleep(0.05)
+    await vetted.close()
+    released.set()
+    first, second = await asyncio.gather(*pending, return_exceptions=True)
+    assert first == [PUBLIC]
+    assert isinstance(second, ResolveFailed)
+
+
+async def test_what_was_found_is_kept_for_its_time_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by a timer, which comes late in a process that was frozen."""
+    asked: list[str] = []
+
+    def lookup(host: str) -> Sequence[str]:
+        asked.append(host)
+        return (PUBLIC,)
+
+    async with resolver(lookup) as vetted:
+        for _ in range(3):
+            await vetted.addresses("hook.example.com")
+        assert len(asked) == 1
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        monkeypatch.setattr(loop, "time", lambda: now + KEPT_SECONDS)
+        await vetted.addresses("hook.example.com")
+        assert len(asked) == 2
 
 
 def test_names_are_looked_up_as_they_are_and_never_completed(monkeypatch: pytest.MonkeyPatch) -> None:
