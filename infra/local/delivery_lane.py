@@ -271,9 +271,10 @@ class DeliveryLane:
         room_of_ids = {key: min(share, many) for key, many in room.items()}
         self._has_backlog = has_backlog(waiting, room_of_ids, min(share, default_room), ended.answered)
         self._somebody_had_no_room = self._somebody_had_no_room or 0 in room.values()
+        began = self._look_after
         job_ids = self._take_in_turn(waiting, most, places)
         left = left_some(waiting, room_of_ids, min(share, default_room), len(job_ids))
-        self._left_some = left or self._look_after > 0
+        self._left_some = left or began > 0 or self._look_after > 0  # not everybody was looked at
         return job_ids
 
     def _room(self, quick: Counter[int]) -> tuple[dict[int, int], int]:

@@ -223,7 +223,7 @@ class PollingWorker:
         if self._wide.has_overtaking:
             self.wakes.start_overtaking.set()
         telemetry.note_routed(routed)
-        return len(routed.events) >= route_events.MAX_EVENTS or len(routed.saga_ids) >= route_events.MAX_SAGAS
+        return len(routed.events) >= route_events.MAX_EVENTS or any(event.more for event in routed.events)
 
     async def _start_overtaking(self) -> bool:
         """Start what need not wait until the sagas of a wide event have been started."""
@@ -255,10 +255,12 @@ class PollingWorker:
         if self._may_be_more(retries):
             return True
         rest = POLL_SECONDS
+        self._next_due_at = time.monotonic() + rest
         if not self._has_refused_row:  # it is overdue, and looking again at once would not help
             soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
             rest = rest if soonest is None else min(rest, max(SHORTEST_REST_SECONDS, soonest))
-        self._next_due_at = time.monotonic() + rest
+        # The least of both: whoever asked for another look meanwhile gets it.
+        self._next_due_at = min(self._next_due_at, time.monotonic() + rest)
         return False
 
     def _until_next_is_due(self) -> float:

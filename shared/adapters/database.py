@@ -97,6 +97,7 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
         address.url,
         **login,
         application_name=f"hooksaga {role}",
+        client_encoding="UTF8",
         connect_timeout=address.connect_timeout_seconds,
         keepalives_idle=5,
         keepalives_interval=3,

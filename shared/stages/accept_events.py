@@ -1,4 +1,4 @@
-"""Events in: one statement per batch, one answer per event, in order (r04 §1, spec §8, §14)."""
+"""Events in: one transaction per batch, one answer per event, in order (r04 §1, spec §8, §14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from shared.adapters.database import Connection, fetch_rows, refusals
+from shared.adapters.database import Connection, fetch_rows, refusals, transaction
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
 from shared.core.event_input import EventDraft
@@ -60,14 +60,14 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     if not drafts:
         return []
 
-    async def insert(batch: Sequence[EventDraft]) -> list[Answer | None]:
-        async with refusals():
-            return await _insert(connection, batch)
+    async def store(batch: Sequence[EventDraft]) -> list[Answer]:
+        if all(draft.external_id is None for draft in batch):
+            async with refusals():  # one statement, which commits by itself: two round trips less
+                return list((await _insert(connection, batch)).values())
+        async with transaction(connection):
+            return await _store(connection, batch)
 
-    answers = await run_isolating(insert, drafts, _refusal)
-    known = [(position, draft) for position, draft in enumerate(drafts) if answers[position] is None]
-    by_position = await _answer_known(connection, known) if known else {}
-    return [by_position[position] if answer is None else answer for position, answer in enumerate(answers)]
+    return await run_isolating(store, drafts, _refusal)
 
 
 def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
@@ -76,12 +76,20 @@ def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
     )
 
 
-async def _insert(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer | None]:
-    """One statement, which commits by itself. None stands for a key that was known."""
+async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
+    answers = await _insert(connection, drafts)
+    missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
+    if missing:
+        answers |= await _answer_known(connection, drafts, missing)
+    return [answers[position] for position in range(1, len(drafts) + 1)]
+
+
+async def _insert(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
+    """By position from 1, in order. A position whose key was known is missing."""
     query = load_queries("accept_events")["insert_events"]
     inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
-    accepted = {row.position: _accepted(row, drafts[row.position - 1]) for row in inserted}
-    return [accepted.get(position) for position in range(1, len(drafts) + 1)]
+    rows = sorted(inserted, key=lambda row: row.position)
+    return {row.position: _accepted(row, drafts[row.position - 1]) for row in rows}
 
 
 def _accepted(row: _InsertedRow, draft: EventDraft) -> AcceptedEvent:
@@ -91,17 +99,15 @@ def _accepted(row: _InsertedRow, draft: EventDraft) -> AcceptedEvent:
 
 
 async def _answer_known(
-    connection: Connection, drafts: Sequence[tuple[int, EventDraft]]
+    connection: Connection, drafts: Sequence[EventDraft], positions: Sequence[int]
 ) -> dict[int, Answer]:
-    """Drafts by their positions, whose keys were taken when they were to be inserted."""
     known = await fetch_rows(
         connection,
         load_queries("accept_events")["find_events_by_key"],
-        {**_columns([draft for _, draft in drafts]), "positions": [position for position, _ in drafts]},
+        {**_columns([drafts[position - 1] for position in positions]), "positions": list(positions)},
         _KnownRow,
     )
-    by_position = dict(drafts)
-    return {row.position: _answer_to_repeat(row, by_position[row.position]) for row in known}
+    return {row.position: _answer_to_repeat(row, drafts[row.position - 1]) for row in known}
 
 
 def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:

@@ -18,13 +18,17 @@ MAX_SAGAS = 20_000
 
 
 class RoutedEvent(msgspec.Struct, frozen=True):
-    """An event that left the outbox, how long it had waited there, and its new sagas, of which it can have none."""
+    """An event that left the outbox, how long it had waited there, and its new sagas, of which it can have none.
+
+    more: its batch would have started too many, so others that waited are left for the next.
+    """
 
     id: int
     webhook_id: UUID
     traceparent: str | None
     delay_ms: float
     saga_ids: list[int]
+    more: bool = False
 
     @property
     def correlation_id(self) -> str:

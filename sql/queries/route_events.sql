@@ -58,7 +58,8 @@ WITH taken AS MATERIALIZED (
 SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS webhook_id,
        min(traceparent) AS traceparent,
        extract(epoch FROM clock_timestamp() - min(created_at))::float8 * 1000 AS delay_ms,
-       coalesce(max(saga_ids), '{}') AS saga_ids
+       coalesce(max(saga_ids), '{}') AS saga_ids,
+       (SELECT count(*) FROM taken) > (SELECT count(*) FROM chosen) AS more
   FROM joined GROUP BY id ORDER BY id;
 
 -- name: outbox_age

@@ -237,3 +237,19 @@ async def test_the_age_of_the_outbox_is_that_of_its_first_event(router: Connecti
     assert 90 <= await outbox_age_seconds(router) < 100
     await route_events(router)
     assert await outbox_age_seconds(router) == 0
+
+
+async def test_a_batch_that_was_cut_says_so_whatever_came_of_it(router: Connection, seed: Seed) -> None:
+    """It is cut by how many subscriptions the type has, also by those that became eligible after the events."""
+    for _ in range(3):
+        await seed.subscription("a")
+    await seed.connection.execute("SET session_replication_role = replica")
+    await seed.connection.execute("UPDATE subscriptions SET eligible_since = now() + interval '1 day'")
+    await seed.connection.execute("RESET session_replication_role")
+    event_ids = [await seed.event("a") for _ in range(3)]
+    batches = [(await route_events(router, max_sagas=2)).events for _ in range(3)]
+    assert [[(event.id, event.more, event.saga_ids) for event in batch] for batch in batches] == [
+        [(event_ids[0], True, [])],
+        [(event_ids[1], True, [])],
+        [(event_ids[2], False, [])],
+    ]

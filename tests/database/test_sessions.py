@@ -13,6 +13,7 @@ from shared.adapters.database import (
     Role,
     Session,
     Sessions,
+    connect_as,
     fetch_dicts,
     transaction,
 )
@@ -292,3 +293,17 @@ async def test_sessions_that_broke_are_used_again(sessions: Sessions, seed: Seed
     assert {type(answer) for answer in failed} <= {DatabaseUnavailable, int}
     answers = await asyncio.gather(*(sessions.run(pid) for _ in range(9)), return_exceptions=True)
     assert pids.isdisjoint(answers)
+
+
+async def test_texts_are_utf_8_whatever_the_environment_asks_for(
+    database_address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    connection = await connect_as(database_address, Role.OWNER)
+    try:
+        query = "SELECT %(texts)s::text[] = ARRAY[%(text)s::text] AS same"
+        assert await fetch_dicts(connection, query, {"texts": ["\u00e9"], "text": "\u00e9"}) == [
+            {"same": True}
+        ]
+    finally:
+        await connection.close()

@@ -1,10 +1,16 @@
 """When the claims of a lane wait a moment for each other, and what is claimed at all."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from infra.local.delivery_lane import has_backlog, left_some
-from infra.local.places import Places, may_begin
-from shared.stages.deliver import WaitingJobs
+from infra.local.delivery_lane import MOST_SUBSCRIPTIONS, DeliveryLane, Ended, has_backlog, left_some
+from infra.local.places import Places, Pool, may_begin
+from shared.runtime.settings import Settings
+from shared.stages import deliver
+from shared.stages.deliver import Lane, WaitingJobs
 
 BUSY, OTHER = 1, 2
 
@@ -45,6 +51,32 @@ def test_an_event_alone_needs_no_second_look(
 ) -> None:
     rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
     assert left_some(rows, room, 10, chosen) is expected
+
+
+@pytest.mark.parametrize("many", [1, MOST_SUBSCRIPTIONS - 1, MOST_SUBSCRIPTIONS, 2 * MOST_SUBSCRIPTIONS + 1])
+async def test_looks_end_only_when_everybody_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    waiting = {number: [2 * number, 2 * number + 1] for number in range(1, many + 1)}
+
+    async def find(_connection: Any, _lane: Lane, **asked: Any) -> list[WaitingJobs]:
+        following = sorted(key for key in waiting if key > asked["after_subscription"])
+        return [WaitingJobs(key, waiting[key].copy()) for key in following[: asked["max_subscriptions"]]]
+
+    monkeypatch.setattr(deliver, "find_waiting_jobs", find)
+    session: Any = SimpleNamespace(run=lambda unit: unit(None))
+    parts: Any = SimpleNamespace(
+        writer=None, settings=Settings(), sender=None, box=None, worker_id="w", wide=None
+    )
+    lane = DeliveryLane(Lane.RETRY, Pool(60), session, asyncio.Event(), parts)
+    while True:
+        for job_id in await lane._look(Ended()):
+            waiting[job_id // 2].remove(job_id)
+            if not waiting[job_id // 2]:
+                del waiting[job_id // 2]
+        if not lane._left_some:
+            break
+    assert waiting == {}
 
 
 @pytest.mark.parametrize("subscriptions", [1, 2, 5, 50])
