@@ -1,32 +1,18 @@
-"""Kept TLS connections to receivers, and the exchange of one POST for one answer on each: HTTP/1.1, as much of it as
-a webhook needs.
+"""The exchange of one POST for one answer on a kept TLS connection: HTTP/1.1, as much of it as a webhook needs.
 
-httptools parses answers, aiohappyeyeballs picks among a name's addresses, the ssl module of Python verifies. What a
-receiver may cost is bounded here: the head of its answer, interim answers included, the whole answer, and how much of
-its body is kept. What arrives outside of an exchange is never taken for an answer: the connection is dropped.
+httptools parses answers, the ssl module of Python verifies. What a receiver may cost is bounded here: the head of its
+answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an exchange
+is never taken for an answer: the connection is dropped.
 """
 
 import asyncio
 import select
-import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from ipaddress import ip_address
-from typing import Any, NamedTuple, cast
+from typing import cast
 
-import aiohappyeyeballs
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-
-from shared.adapters.resolver import AddressBlocked, VettedResolver
-from shared.core.address_policy import AddressPolicy
-
-# Node's HTTP server, behind many receivers, closes a connection that was idle for 5 s. Reusing one at that
-# very moment would cost the attempt, because a POST that may have arrived is not sent twice.
-KEEPALIVE_SECONDS = 4.0
-
-SWEEP_SECONDS = 1.0
 
 # Interim answers (1xx) included. A larger head ends as protocol_error.
 MAX_HEAD_BYTES = 64 * 1024
@@ -35,31 +21,11 @@ MAX_HEAD_BYTES = 64 * 1024
 # only an answer that never comes to its body, such as an endless chunk extension.
 MAX_ANSWER_BYTES = 1024 * 1024
 
-# RFC 8305 §5: a second address is tried beside the first one after so long.
-_NEXT_ADDRESS_SECONDS = 0.25
-
-# A farewell that a receiver does not return is not waited for.
-_FAREWELL_SECONDS = 1.0
-
 _SWITCHING_PROTOCOLS = 101
-
-_AddressInfo = tuple[Any, ...]
-"""As getaddrinfo tells of one address."""
-
-
-class ConnectFailed(Exception):
-    """No connection came about. The cause, an OSError, says why."""
 
 
 class MalformedAnswer(Exception):
     """What came is no HTTP/1 answer, or has too large a head. Anything after a complete head is about the body."""
-
-
-class Origin(NamedTuple):
-    """Where connections go to, and may be used again. host is a name or an address without brackets."""
-
-    host: str
-    port: int
 
 
 @dataclass(slots=True)
@@ -244,151 +210,6 @@ def _answer_parser(protocol: HttpConnection) -> HttpResponseParser:
         lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
     )
     return parser
-
-
-class ConnectionPool:
-    """Connections that were opened and may be used again. Belongs to the loop that runs when it is made."""
-
-    def __init__(self, policy: AddressPolicy, resolver: VettedResolver, tls: ssl.SSLContext) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._policy = policy
-        self._resolver = resolver
-        self._tls = tls
-        self._idle: dict[Origin, list[HttpConnection]] = {}
-        self._open: set[HttpConnection] = set()
-        self._sweep: asyncio.TimerHandle | None = None
-        self._is_closed = False
-
-    def take(self, origin: Origin) -> HttpConnection | None:
-        """The one that was used last; None when there is none that can be used."""
-        idle = self._idle.get(origin)
-        while idle:
-            connection = idle.pop()
-            if connection.idle_since > self._oldest() and connection.is_usable:
-                return connection
-            connection.abort()
-        return None
-
-    def give_back(self, origin: Origin, connection: HttpConnection) -> None:
-        """After an exchange. One that is closed is forgotten."""
-        if not connection.is_open:
-            return
-        connection.idle_since = self._loop.time()
-        self._idle.setdefault(origin, []).append(connection)
-        if self._sweep is None:
-            self._sweep = self._loop.call_later(SWEEP_SECONDS, self._close_idle)
-
-    async def open(self, origin: Origin, dialled: Callable[[str], None]) -> HttpConnection:
-        """A new one. `dialled` is told of each address before it is tried. One that takes the connection and then
-        fails in TLS is left for the next.
-
-        Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound, ResolveFailed, or RuntimeError once the
-        pool is closed.
-        """
-        addresses = [origin.host] if _is_address(origin.host) else await self._resolver.addresses(origin.host)
-        infos = [_address_info(address, origin.port) for address in addresses]
-        while True:
-            if self._is_closed:
-                raise RuntimeError("the pool is closed")
-            made: dict[socket.socket, _AddressInfo] = {}
-            try:
-                connected = await self._connect(infos, made, dialled)
-            except OSError as fault:
-                raise ConnectFailed(str(fault)) from fault
-            info = made[connected]
-            try:
-                return await self._begin(connected, origin, str(info[4][0]))
-            except OSError as fault:
-                infos.remove(info)
-                if not infos and isinstance(fault, ssl.SSLError):
-                    raise
-                if not infos:
-                    raise ConnectFailed(str(fault)) from fault
-
-    def close(self) -> None:
-        """All of them, at once. One that is being opened is closed as soon as it is there."""
-        self._is_closed = True
-        if self._sweep is not None:
-            self._sweep.cancel()
-        for connection in tuple(self._open):
-            connection.abort()
-        self._idle.clear()
-
-    async def _connect(
-        self,
-        infos: Sequence[_AddressInfo],
-        made: dict[socket.socket, _AddressInfo],
-        dialled: Callable[[str], None],
-    ) -> socket.socket:
-        task = asyncio.current_task()
-        cancels = task.cancelling() if task else 0
-        connected = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType] - untyped addresses
-            infos,
-            happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS,
-            socket_factory=partial(self._open_socket, made, dialled),
-        )
-        if task and task.cancelling() > cancels:
-            # A cancel that comes while the losers of the race are ended is swallowed there: a deadline would be lost.
-            connected.close()
-            raise asyncio.CancelledError
-        return connected
-
-    def _open_socket(
-        self, made: dict[socket.socket, _AddressInfo], dialled: Callable[[str], None], info: _AddressInfo
-    ) -> socket.socket:
-        """The only place where a socket is made, so the only one that has to be right about addresses."""
-        family, kind, protocol, _, address = info
-        host = str(address[0])
-        if not self._policy.permits(host):
-            raise AddressBlocked(host)
-        dialled(host)
-        one = socket.socket(family, kind, protocol)
-        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made[one] = info
-        return one
-
-    async def _begin(self, connected: socket.socket, origin: Origin, address: str) -> HttpConnection:
-        _, connection = await self._loop.create_connection(  # which closes the socket when it fails
-            lambda: HttpConnection(self._loop, address, self._open.discard),
-            sock=connected,
-            ssl=self._tls,
-            server_hostname=origin.host,
-            ssl_shutdown_timeout=_FAREWELL_SECONDS,
-        )
-        if self._is_closed:
-            connection.abort()
-            raise RuntimeError("the pool is closed")
-        if connection.is_open:
-            self._open.add(connection)
-        return connection
-
-    def _close_idle(self) -> None:
-        """Those that have rested too long, the oldest of each origin first."""
-        oldest = self._oldest()
-        for origin, idle in tuple(self._idle.items()):
-            while idle and (idle[0].idle_since <= oldest or not idle[0].is_open):
-                idle.pop(0).close()
-            if not idle:
-                del self._idle[origin]
-        self._sweep = self._loop.call_later(SWEEP_SECONDS, self._close_idle) if self._idle else None
-
-    def _oldest(self) -> float:
-        return self._loop.time() - KEEPALIVE_SECONDS
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _address_info(address: str, port: int) -> _AddressInfo:
-    is_v6 = ":" in address
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    place = (address, port, 0, 0) if is_v6 else (address, port)
-    return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place
 
 
 def client_tls(ca_file: str | None) -> ssl.SSLContext:

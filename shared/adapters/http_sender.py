@@ -21,15 +21,8 @@ from functools import lru_cache
 
 import msgspec
 
-from shared.adapters.http_connections import (
-    Answer,
-    ConnectFailed,
-    ConnectionPool,
-    HttpConnection,
-    MalformedAnswer,
-    Origin,
-    client_tls,
-)
+from shared.adapters.connection_pool import ConnectFailed, ConnectionPool, Origin
+from shared.adapters.http_connections import Answer, HttpConnection, MalformedAnswer, client_tls
 from shared.adapters.resolver import AddressBlocked, Lookup, NameNotFound, ResolveFailed, VettedResolver
 from shared.core.address_policy import AddressPolicy
 from shared.core.callback_url import InvalidCallbackUrl, UrlRule, parse_callback_url

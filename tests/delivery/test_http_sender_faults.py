@@ -10,7 +10,8 @@ from typing import Any
 import aiohappyeyeballs
 import pytest
 
-from shared.adapters.http_connections import ConnectionPool, HttpConnection
+from shared.adapters.connection_pool import ConnectionPool
+from shared.adapters.http_connections import HttpConnection
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import (
