@@ -1,8 +1,8 @@
 """The exchange of one POST for one answer on a kept TLS connection: HTTP/1.1, as much of it as a webhook needs.
 
 httptools parses answers, the ssl module of Python verifies. What a receiver may cost is bounded here: the head of its
-answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an exchange
-is never taken for an answer: the connection is dropped.
+answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an
+exchange is never taken for an answer: the connection is dropped.
 """
 
 import asyncio
