@@ -106,6 +106,8 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if peer := transport.get_extra_info("peername"):  # None for one that was reset at once
+            self.address = str(peer[0])
         if hasattr(select, "poll"):  # there is none on Windows
             self._poll = select.poll()
             self._poll.register(transport.get_extra_info("socket"), select.POLLIN | select.POLLOUT)
