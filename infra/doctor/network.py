@@ -4,7 +4,6 @@ Nothing is posted: a HEAD request goes to the address, and whatever it answers i
 """
 
 import asyncio
-import ipaddress
 import re
 import ssl
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from infra.doctor.check import Check, skipped
+from shared.adapters.connection_pool import is_address
 from shared.adapters.http_connections import MAX_HEAD_BYTES, client_tls
 from shared.adapters.resolver import AddressBlocked, NameNotFound, ResolveFailed, VettedResolver
 from shared.core.callback_url import CallbackUrl, InvalidCallbackUrl, parse_callback_url
@@ -58,21 +58,13 @@ async def _reach(settings: Settings, url: CallbackUrl) -> Reached:
 
 async def _address_of(settings: Settings, url: CallbackUrl) -> str:
     """The one that a delivery would try first. A literal address was vetted with the URL."""
-    if _is_address(url.host):
+    if is_address(url.host):
         return url.host
     resolver = VettedResolver(settings.address_policy)
     try:
         return (await resolver.addresses(url.host))[0]
     finally:
         await resolver.close()
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 async def _head(url: CallbackUrl, address: str, tls: ssl.SSLContext) -> Reached:

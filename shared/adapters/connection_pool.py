@@ -84,7 +84,7 @@ class ConnectionPool:
         Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound, ResolveFailed, or RuntimeError once the
         pool is closed.
         """
-        addresses = [origin.host] if _is_address(origin.host) else await self._resolver.addresses(origin.host)
+        addresses = [origin.host] if is_address(origin.host) else await self._resolver.addresses(origin.host)
         infos = [_address_info(address, origin.port) for address in addresses]
         while True:
             if self._is_closed:
@@ -175,7 +175,8 @@ class ConnectionPool:
         return self._loop.time() - KEEPALIVE_SECONDS
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Whether a host is a literal address, without brackets."""
     try:
         ip_address(host)
     except ValueError:

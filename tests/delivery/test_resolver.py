@@ -159,15 +159,17 @@ async def test_closing_does_not_wait_for_a_look_up() -> None:
 
 async def test_closing_cancels_nobody_who_waits_for_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver_module, "LOOKUP_THREADS", 1)
-    released = threading.Event()
+    asked, released = threading.Event(), threading.Event()
 
     def lookup(_host: str) -> Sequence[str]:
+        asked.set()
         released.wait(2)
         return (PUBLIC,)
 
     vetted = VettedResolver(STRICT, lookup)
     pending = [asyncio.create_task(vetted.addresses(f"{number}.example.com")) for number in range(2)]
-    await asyncio.sleep(0.05)
+    while not asked.is_set():
+        await asyncio.sleep(0.001)
     await vetted.close()
     released.set()
     first, second = await asyncio.gather(*pending, return_exceptions=True)
