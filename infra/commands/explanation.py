@@ -27,7 +27,11 @@ def explanation(event: Json, *, every: bool = False) -> Iterator[Text]:
 
 def _routed(event: Json) -> str:
     routing, accepted = event["routing"], f"accepted {short_time(event['created_at'])}"
+    count = routing["sagas_started"]
+    subscriptions = f"{count or 'no'} subscription{'' if count == 1 else 's'}"
     match routing["state"]:
+        case "waiting" if count:
+            return f"{accepted}; being routed, to {subscriptions} so far"
         case "waiting":
             return f"{accepted}; waits to be routed since {short_time(routing['waiting_since'])}"
         case "unrecorded":
@@ -36,8 +40,7 @@ def _routed(event: Json) -> str:
                 "are known"
             )
         case _:
-            count = routing["sagas_started"]
-            whom = f"{count or 'no'} subscription{'' if count == 1 else 's'} of tenant {event['tenant_id']}"
+            whom = f"{subscriptions} of tenant {event['tenant_id']}"
             return f"{accepted}; routed to {whom} at {short_time(routing['routed_at'])}"
 
 

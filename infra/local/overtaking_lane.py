@@ -30,13 +30,18 @@ class OvertakingLane(DeliveryLane):
         return places_to_overtake(self._pool)
 
     async def _find(self) -> list[int]:
-        """A subscription that has all the places that it may have here is left to its turn."""
+        """What is offered of a subscription that has all the places that it may have here waits for one of them."""
         self._ended = Ended()  # what looks go by, and there are none here
         places = Places(self._free - len(self._held), self._per_subscription, Counter())
         chosen: list[int] = []
+        waiting: list[tuple[int, int]] = []
         while self._offered and len(chosen) < min(self._free, self._memory.room):
             subscription_id, job_id = self._offered.popleft()
             if places.take(subscription_id):
                 chosen.append(job_id)
+            else:
+                waiting.append((subscription_id, job_id))
         self._left_some = bool(self._offered)
+        self._offered.extendleft(reversed(waiting))
+        self._somebody_had_no_room = bool(waiting)
         return chosen

@@ -18,6 +18,7 @@ from functools import partial
 
 from infra.local.delivery_lane import DeliveryLane, LaneParts
 from infra.local.overtaking_lane import OvertakingLane
+from infra.local.part_pace import PartPace
 from infra.local.places import Pool
 from infra.local.result_writer import GATHER_SECONDS, MANY, ResultWriter
 from infra.local.wide_fan_outs import WideFanOuts
@@ -39,9 +40,6 @@ SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
 
-LONG_ROUTING_SECONDS = 0.05
-"""What is accepted while a statement of the router takes longer is routed by another one, beside it."""
-
 BULK_HORIZON_SECONDS = 3.0
 """How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
 
@@ -53,7 +51,6 @@ class Wakes:
     """One event per loop: set by whoever has made work for it."""
 
     route: asyncio.Event = field(default_factory=asyncio.Event)
-    route_beside: asyncio.Event = field(default_factory=asyncio.Event)
     start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
     claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
     start: asyncio.Event = field(default_factory=asyncio.Event)
@@ -90,9 +87,8 @@ class PollingWorker:
         self._next_due_at = 0.0
         self._refused_at = -POLL_SECONDS
         self._router = Session(address, Role.ROUTER)
-        self._router_beside = Session(address, Role.ROUTER)
-        self._routing_since: float | None = None
         self._wide = WideFanOuts()
+        self._pace = PartPace(settings.fan_out_rate)
         self._starter = Session(address, Role.ORCHESTRATOR)
         self._overtaker = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
@@ -116,8 +112,7 @@ class PollingWorker:
         wakes, lanes = self.wakes, self._lanes
         async with asyncio.TaskGroup() as group:
             loops = [
-                group.create_task(self._loop("router", self._route, wakes.route)),
-                group.create_task(self._loop("router", self._route_beside, wakes.route_beside)),
+                group.create_task(self._loop("router", self._route, wakes.route, self._until_next_part)),
                 group.create_task(
                     self._loop("orchestrator", self._start, wakes.start, self._until_next_is_due)
                 ),
@@ -151,8 +146,6 @@ class PollingWorker:
     def events_accepted(self) -> None:
         """There is something in the outbox."""
         self.wakes.route.set()
-        if self._is_routing_for_long:
-            self.wakes.route_beside.set()
 
     async def cancel_saga(self, saga_id: int) -> None:
         """End a waiting saga. Raises Conflict or NotFound, as the stage does."""
@@ -198,25 +191,11 @@ class PollingWorker:
             return
 
     async def _route(self) -> bool:
-        self._routing_since = time.monotonic()
-        late = asyncio.get_running_loop().call_later(LONG_ROUTING_SECONDS, self.wakes.route_beside.set)
-        try:
-            return await self._route_by(self._router)
-        finally:
-            late.cancel()
-            self._routing_since = None
-
-    @property
-    def _is_routing_for_long(self) -> bool:
-        since = self._routing_since
-        return since is not None and time.monotonic() > since + LONG_ROUTING_SECONDS
-
-    async def _route_beside(self) -> bool:
-        """What the other router has not locked, while it is at one statement for long."""
-        return self._is_routing_for_long and await self._route_by(self._router_beside)
-
-    async def _route_by(self, router: Session) -> bool:
-        routed = await router.run(route_events.route_events)
+        go_on = self._pace.may_go_on()
+        routed = await self._router.run(
+            partial(route_events.route_events, part_size=self._pace.part_size, go_on=go_on)
+        )
+        self._pace.note_routed(routed.events, went_on=go_on)
         self._wide.note_routed(routed.events)
         if any(event.saga_ids for event in routed.events):
             self.wakes.start.set()
@@ -224,6 +203,10 @@ class PollingWorker:
             self.wakes.start_overtaking.set()
         telemetry.note_routed(routed)
         return len(routed.events) >= route_events.MAX_EVENTS or any(event.more for event in routed.events)
+
+    def _until_next_part(self) -> float:
+        rest = self._pace.until_next_part()
+        return POLL_SECONDS if rest is None else rest
 
     async def _start_overtaking(self) -> bool:
         """Start what need not wait until the sagas of a wide event have been started."""
@@ -348,7 +331,6 @@ class PollingWorker:
     async def _close(self) -> None:
         steady = (
             self._router,
-            self._router_beside,
             self._starter,
             self._overtaker,
             self._applier,

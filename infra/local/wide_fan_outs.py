@@ -10,11 +10,11 @@ from uuid import UUID
 
 from shared.stages.route_events import RoutedEvent
 
-WIDE = 500
-"""An event with more sagas than this is wide: starting them takes several statements."""
-
 NARROW = 50
 """An event with no more sagas than this may overtake wide ones; all that lie between wait in their turn."""
+
+BEHIND = 200
+"""With fewer sagas of wide events routed and not begun, those of others are started soon enough in their turn."""
 
 MOST_OVERTAKING = 2000
 FORGOTTEN_SECONDS = 60.0
@@ -22,7 +22,7 @@ FORGOTTEN_SECONDS = 60.0
 
 
 class WideFanOuts:
-    """Belongs to one event loop."""
+    """An event is wide when it is routed in parts. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._left: dict[UUID, int] = {}
@@ -47,14 +47,14 @@ class WideFanOuts:
         del self._left[webhook_id], self._moved_at[webhook_id]
 
     def note_routed(self, events: Sequence[RoutedEvent]) -> None:
-        """While a wide event is under way, the sagas of narrow ones may overtake it."""
+        """While there is much of a wide event to be started, the sagas of narrow ones may overtake it."""
         for event in events:
-            if len(event.saga_ids) > WIDE:
-                self._left[event.webhook_id] = len(event.saga_ids)
+            if not event.whole or event.webhook_id in self._left:
+                self._left[event.webhook_id] = self._left.get(event.webhook_id, 0) + len(event.saga_ids)
                 self._moved_at[event.webhook_id] = time.monotonic()
-        if self.under_way:
+        if self.under_way and sum(self._left.values()) > BEHIND:
             for event in events:
-                if len(event.saga_ids) <= NARROW:
+                if len(event.saga_ids) <= NARROW and event.webhook_id not in self._left:
                     self._overtaking.extend(event.saga_ids)
 
     def is_overtaken_by(self, webhook_id: UUID) -> bool:

@@ -54,7 +54,7 @@ _ROUTING: Json = {
     ),
     "waiting_since": _said(maybe(TIME), "Since when it has waited to be routed; `null` once it is routed."),
     "routed_at": maybe(TIME),
-    "sagas_started": _said(maybe(NUMBER), "How many subscriptions it was routed to."),
+    "sagas_started": _said(maybe(NUMBER), "How many subscriptions it was routed to; while it waits, so far."),
     "decisions": _said(
         {"type": "array", "items": _ref("RoutingDecision")},
         "The tenant's subscriptions: with a saga, then of this event type at some time, then the others.",

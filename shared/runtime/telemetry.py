@@ -62,7 +62,7 @@ def note_accepted(events: Sequence[AcceptedEvent]) -> None:
 
 
 def note_routed(routed: Routed) -> None:
-    """One line per event; its sagas have their own lines when they move."""
+    """One line per event, or part of one; its sagas have their own lines when they move."""
     _metrics.count(Metric.SAGAS_CREATED, sum(len(event.saga_ids) for event in routed.events))
     write_lines(logger, map(_routed_entry, routed.events))
 
@@ -71,7 +71,7 @@ def _routed_entry(event: RoutedEvent) -> Entry:
     line = RoutedLine(
         event_id_text(event.webhook_id), event.correlation_id, len(event.saga_ids), round(event.delay_ms, 1)
     )
-    return Entry(logging.INFO, "event routed", line)
+    return Entry(logging.INFO, "event routed" if event.whole else "event partly routed", line)
 
 
 def note_outbox_age(seconds: float) -> None:

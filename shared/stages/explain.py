@@ -78,7 +78,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """One event's routing, with a page of its tenant's subscriptions. next: None when none is left to show."""
+    """One event's routing, with a page of its tenant's subscriptions. next: None when none is left to show.
+
+    One with very many subscriptions is routed in parts: until the last one it waits, with the sagas_started so far.
+    """
 
     event_id: int
     webhook_id: UUID
@@ -171,7 +174,7 @@ async def _walk(connection: Connection, routing: Routing, place: Place) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """then_… are all null when the router saw nothing. routed: the router started a saga."""
+    """then_… are all null when the router saw nothing. routed: the router started a saga; by_router: the newest."""
 
     subscription_id: int
     subscription_created_at: datetime
@@ -196,6 +199,7 @@ class _Row:
     requeued_from: int | None
     dead_letter_id: int | None
     routed: bool
+    by_router: bool
 
 
 def _decision(routing: Routing, row: _Row, default_attempt_limit: int) -> Decision:
@@ -250,9 +254,8 @@ def _saga(routing: Routing, row: _Row, default_attempt_limit: int) -> SagaStandi
 
 
 def _started_by(routing: Routing, row: _Row) -> StartedBy | None:
-    """A saga that the router started has the moment of its decision: both are of one transaction."""
     if row.requeued_from is not None:
         return StartedBy.REQUEUE
     if routing.state is RoutingState.UNRECORDED:
         return None
-    return StartedBy.ROUTING if row.saga_created_at == routing.routed_at else StartedBy.BACKFILL
+    return StartedBy.ROUTING if row.by_router else StartedBy.BACKFILL

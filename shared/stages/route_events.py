@@ -14,13 +14,18 @@ from shared.adapters.queries import load_queries
 from shared.core.trace import Traced, correlation_id_of
 
 MAX_EVENTS = 500
-MAX_SAGAS = 20_000
+MAX_SAGAS = 2_000
+WIDE_FROM = 500
+"""An event that more subscriptions take is routed in parts."""
+
+PART_SIZE = 500
 
 
 class RoutedEvent(msgspec.Struct, frozen=True):
-    """An event that left the outbox, how long it had waited there, and its new sagas, of which it can have none.
+    """An event, how long ago it was accepted, and its new sagas, of which it can have none.
 
-    more: its batch would have started too many, so others that waited are left for the next.
+    whole: it has left the outbox; else this was a part, and the next one goes on behind it. more: its batch would
+    have started too many, so others that waited are left for the next.
     """
 
     id: int
@@ -28,6 +33,7 @@ class RoutedEvent(msgspec.Struct, frozen=True):
     traceparent: str | None
     delay_ms: float
     saga_ids: list[int]
+    whole: bool = True
     more: bool = False
 
     @property
@@ -65,10 +71,15 @@ async def route_events(
     event_ids: Sequence[int] | None = None,
     max_events: int = MAX_EVENTS,
     max_sagas: int = MAX_SAGAS,
+    wide_from: int = WIDE_FROM,
+    part_size: int = PART_SIZE,
+    go_on: bool = True,
 ) -> Routed:
     """Route one batch of waiting events: those named, or the oldest. Nothing waiting gives empty lists.
 
-    A batch stops growing once it has started `max_sagas`, so call again until no events come back.
+    A batch stops growing once it has started `max_sagas`, and of an event that more than `wide_from` subscriptions
+    take it starts `part_size`, which is no more than that; so call again until no events come back. Without `go_on`
+    events of which a part was started before are left alone.
     """
     rows = await fetch_rows(
         connection,
@@ -77,6 +88,9 @@ async def route_events(
             "event_ids": None if event_ids is None else list(event_ids),
             "max_events": max_events,
             "max_sagas": max_sagas,
+            "wide_from": wide_from,
+            "part_size": part_size,
+            "go_on": go_on,
         },
         RoutedEvent,
     )

@@ -13,7 +13,7 @@ SELECT e.id AS event_id, s.id AS subscription_id
  WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = e.id AND g.subscription_id = s.id)
    AND NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.horizon
-                      AND NOT EXISTS (SELECT FROM routing_decisions d WHERE d.event_id = e.id AND d.sagas_started = 0))
+                      AND (SELECT sum(d.sagas_started) FROM routing_decisions d WHERE d.event_id = e.id) IS DISTINCT FROM 0)
  LIMIT %(limit)s;
 
 -- name: pair_with_two_first_sagas

@@ -1,10 +1,14 @@
 -- name: show_routing
--- One statement, so that an event is seen either in the outbox or routed, never neither.
+-- One statement, so that an event is seen either in the outbox or routed, never neither. It is routed with the part that
+-- has no upper end.
 SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.created_at AS accepted_at,
        o.created_at AS waiting_since, d.routed_at, d.sagas_started
   FROM events e
   LEFT JOIN routing_outbox o ON o.event_id = e.id
-  LEFT JOIN routing_decisions d ON d.event_id = e.id
+ CROSS JOIN LATERAL (
+      SELECT min(routed_at) FILTER (WHERE through_subscription IS NULL) AS routed_at,
+             sum(sagas_started) AS sagas_started
+        FROM routing_decisions WHERE event_id = e.id) AS d
  WHERE e.webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
 
 -- The three walks go through a tenant's subscriptions by id, from one to the next on an index. fits is false for
@@ -55,19 +59,19 @@ SELECT w.id,
  ORDER BY w.id;
 
 -- name: decisions_of_subscriptions
--- What the router saw of each, what is true now, and the newest saga. A change and the routing are told apart by
--- the router's snapshot, which is exact. Transaction ids mean something in one cluster only, so in one that was
+-- What the router saw of each in the part that it was in, what is true now, and the newest saga. A change and the routing
+-- are told apart by the router's snapshot, which is exact. Transaction ids mean something in one cluster only, so in one that was
 -- restored from a dump time has to do: a change is committed, and the router's statement ended, long before a
--- minute is over. routed: the router itself has started a saga, in the transaction of its decision.
+-- minute is over. by_router: in the transaction of a decision, whose moment it has; routed: one of them is.
 WITH decision AS MATERIALIZED (
-    SELECT routed_at, snapshot FROM routing_decisions WHERE event_id = %(event_id)s
+    SELECT after_subscription, through_subscription, routed_at, snapshot
+      FROM routing_decisions WHERE event_id = %(event_id)s
 ), saga AS MATERIALIZED (
-    SELECT DISTINCT ON (g.subscription_id) g.*,
-           bool_or(g.requeued_from IS NULL AND g.created_at = (SELECT routed_at FROM decision))
-               OVER (PARTITION BY g.subscription_id) AS routed
-      FROM webhook_delivery_sagas g
-     WHERE g.event_id = %(event_id)s AND g.subscription_id = ANY (%(subscription_ids)s::bigint[])
-     ORDER BY g.subscription_id, g.created_at DESC, g.id DESC
+    SELECT DISTINCT ON (subscription_id) *, bool_or(by_router) OVER (PARTITION BY subscription_id) AS routed
+      FROM (SELECT g.*, g.requeued_from IS NULL AND g.created_at IN (SELECT routed_at FROM decision) AS by_router
+              FROM webhook_delivery_sagas g
+             WHERE g.event_id = %(event_id)s AND g.subscription_id = ANY (%(subscription_ids)s::bigint[])) AS started
+     ORDER BY subscription_id, created_at DESC, id DESC
 )
 SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at AS subscription_created_at,
        s.event_type AS now_event_type, s.active AS now_active, s.verified AS now_verified,
@@ -76,10 +80,14 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        seen.eligible_since AS then_eligible_since, seen.deleted_at AS then_deleted_at,
        saga.id AS saga_id, saga.status AS saga_status, saga.created_at AS saga_created_at, saga.attempt_count,
        saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id,
-       coalesce(saga.routed, false) AS routed
+       coalesce(saga.routed, false) AS routed, coalesce(saga.by_router, false) AS by_router
   FROM unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
   JOIN subscriptions s ON s.id = wanted.id
-  LEFT JOIN decision d ON true
+  LEFT JOIN LATERAL (
+      SELECT decision.routed_at, decision.snapshot FROM decision
+       WHERE decision.after_subscription < s.id
+         AND (decision.through_subscription IS NULL OR s.id <= decision.through_subscription)
+       ORDER BY decision.routed_at LIMIT 1) AS d ON true
   LEFT JOIN saga ON saga.subscription_id = s.id
   LEFT JOIN LATERAL (
       SELECT h.event_type, h.active, h.verified, h.eligible_since, h.deleted_at FROM subscription_history h

@@ -1,29 +1,40 @@
 -- name: route_outbox
 -- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
--- nothing (r04 §3). Repeating it makes no second saga. The batch ends where its fan-out would pass
--- max_sagas, so that events with very many subscriptions still fit in one transaction each. What the statement
--- saw is written down per event, for `explain`; an event that is routed again keeps its first decision. The
--- answer has one row per event, put together by grouping: a join of the two steps would compare every event with
--- every saga. OFFSET 0 makes each event read the subscriptions of its own type: a planner that has no statistics of
--- them takes them for one, and reads every one of them for each event.
+-- nothing (r04 §3). Repeating it makes no second saga. Of an event that more than wide_from subscriptions take it starts
+-- part_size, by their ids, and keeps the row for the next time that it may go on. The batch ends where its fan-out would pass max_sagas: the
+-- oldest event is always in it, then those with the fewest subscriptions, so that one with very many holds up nobody.
+-- What the statement saw is written down per part, for `explain`; an event that is routed again keeps its first
+-- decisions. The answer has one row per event, put together by grouping: a join of the two steps would compare every
+-- event with every saga. OFFSET 0 makes each event read the subscriptions of its own part, and the range of a part is one of
+-- pairs because only the index of routing has them, and begins there: a planner that has no statistics of subscriptions
+-- takes them for one, and reads every one of them for each event.
 WITH taken AS MATERIALIZED (
-    SELECT event_id FROM routing_outbox
-     WHERE %(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[])
+    SELECT event_id, started_through FROM routing_outbox
+     WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
+       AND (%(go_on)s OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
-    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at
+    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, taken.started_through,
+           CASE taken.started_through WHEN 0 THEN %(wide_from)s ELSE %(part_size)s END AS most
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
-    SELECT kind.tenant_id, kind.event_type, (
-               SELECT count(*) FROM subscriptions s
-                WHERE s.tenant_id = kind.tenant_id AND s.event_type = kind.event_type
-                  AND s.active AND s.verified AND s.deleted_at IS NULL
-           ) AS size
-      FROM (SELECT DISTINCT tenant_id, event_type FROM candidate) AS kind
+    SELECT tenant_id, event_type, started_through,
+           CASE WHEN cardinality(ids) > most THEN %(part_size)s ELSE cardinality(ids) END AS size,
+           CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s] END AS through
+      FROM (SELECT DISTINCT tenant_id, event_type, started_through, most FROM candidate) AS kind
+     CROSS JOIN LATERAL (SELECT ARRAY(
+          SELECT s.id FROM subscriptions s
+           WHERE s.tenant_id = kind.tenant_id AND s.active AND s.verified AND s.deleted_at IS NULL
+             AND (s.event_type, s.id) > (kind.event_type, kind.started_through)
+             AND (s.event_type, s.id) <= (kind.event_type, 9223372036854775807)
+           ORDER BY s.event_type, s.id LIMIT kind.most + 1) AS ids OFFSET 0) AS next
 ), chosen AS MATERIALIZED (
-    SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at
-      FROM (SELECT c.*, sum(f.size) OVER (ORDER BY c.id) - f.size AS sagas_before
-              FROM candidate c JOIN fan_out f USING (tenant_id, event_type)) AS counted
+    SELECT *
+      FROM (SELECT c.*, f.through,
+                   sum(f.size) OVER (ORDER BY c.id > first.id, f.size, c.id) - f.size AS sagas_before
+              FROM candidate c
+              JOIN fan_out f USING (tenant_id, event_type, started_through)
+             CROSS JOIN (SELECT min(id) AS id FROM candidate) AS first) AS counted
      WHERE sagas_before <= %(max_sagas)s
 ), started AS (
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
@@ -31,34 +42,36 @@ WITH taken AS MATERIALIZED (
       FROM chosen c
      CROSS JOIN LATERAL (
           SELECT sub.id FROM subscriptions sub
-           WHERE sub.tenant_id = c.tenant_id AND sub.event_type = c.event_type
-             AND sub.active AND sub.verified AND sub.deleted_at IS NULL AND sub.eligible_since <= c.created_at
+           WHERE sub.tenant_id = c.tenant_id AND sub.active AND sub.verified AND sub.deleted_at IS NULL
+             AND (sub.event_type, sub.id) > (c.event_type, c.started_through)
+             AND (sub.event_type, sub.id) <= (c.event_type, coalesce(c.through, 9223372036854775807))
+             AND sub.eligible_since <= c.created_at
           OFFSET 0) AS s
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
     RETURNING id, event_id
 ), decided AS (
-    INSERT INTO routing_decisions (event_id, snapshot, sagas_started)
-    SELECT event_id, (SELECT pg_current_snapshot()), count(saga_id)
-      FROM (SELECT id AS event_id, NULL::bigint AS saga_id FROM chosen
+    INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, snapshot, sagas_started)
+    SELECT event_id, max(after), max(through), (SELECT pg_current_snapshot()), count(saga_id)
+      FROM (SELECT id AS event_id, started_through AS after, through, NULL::bigint AS saga_id FROM chosen
             UNION ALL
-            SELECT event_id, id FROM started) AS fan
+            SELECT event_id, NULL, NULL, id FROM started) AS fan
      GROUP BY event_id ORDER BY event_id
     ON CONFLICT DO NOTHING
 ), done AS (
-    DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id
-    RETURNING chosen.id, chosen.webhook_id, chosen.traceparent, chosen.created_at
-), saga_ids AS MATERIALIZED (
-    SELECT event_id, array_agg(id ORDER BY id) AS ids FROM started GROUP BY event_id
+    DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id AND chosen.through IS NULL
+), partly_done AS (
+    UPDATE routing_outbox o SET started_through = chosen.through
+      FROM chosen WHERE o.event_id = chosen.id AND chosen.through IS NOT NULL
 ), joined AS (
-    SELECT id, webhook_id, traceparent, created_at, NULL::bigint[] AS saga_ids FROM done
+    SELECT id, webhook_id, traceparent, created_at, through IS NULL AS whole, NULL::bigint[] AS saga_ids FROM chosen
     UNION ALL
-    SELECT event_id, NULL, NULL, NULL, ids FROM saga_ids
+    SELECT event_id, NULL, NULL, NULL, NULL, array_agg(id ORDER BY id) FROM started GROUP BY event_id
 )
 SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS webhook_id,
        min(traceparent) AS traceparent,
        extract(epoch FROM clock_timestamp() - min(created_at))::float8 * 1000 AS delay_ms,
-       coalesce(max(saga_ids), '{}') AS saga_ids,
+       coalesce(max(saga_ids), '{}') AS saga_ids, bool_and(whole) AS whole,
        (SELECT count(*) FROM taken) > (SELECT count(*) FROM chosen) AS more
   FROM joined GROUP BY id ORDER BY id;
 

@@ -375,6 +375,67 @@ async def test_a_repeated_routing_keeps_the_first_decision(
     assert decision.saga.started_by is StartedBy.BACKFILL
 
 
+async def test_an_event_that_is_partly_routed_waits_and_shows_whom_it_has_reached(
+    router: Connection, operator: Connection, seed: Seed
+) -> None:
+    subscriptions = [await seed.subscription("a") for _ in range(3)]
+    event_id = await seed.event("a")
+    await route_events(router, wide_from=2, part_size=2)
+    routing = await explained(operator, seed, event_id)
+    assert (routing.state, routing.routed_at, routing.sagas_started) == (RoutingState.WAITING, None, 2)
+    assert routing.waiting_since == routing.accepted_at
+    assert [
+        (one.subscription_id, one.matched, one.saga and one.saga.started_by) for one in routing.decisions
+    ] == [(subscription_id, None, StartedBy.ROUTING) for subscription_id in subscriptions[:2]]
+    await route_events(router, wide_from=2, part_size=2)
+    routing = await explained(operator, seed, event_id)
+    assert (routing.state, routing.waiting_since, routing.sagas_started) == (RoutingState.ROUTED, None, 3)
+    last = routing.decisions[-1].saga
+    assert last is not None
+    assert last.created_at == routing.routed_at
+
+
+async def test_each_part_tells_of_its_own_subscriptions(
+    router: Connection, operator: Connection, seed: Seed
+) -> None:
+    """What changes between two parts is seen by the second, and by that one only."""
+    subscriptions = [await seed.subscription("a") for _ in range(4)]
+    event_id = await seed.event("a")
+    await route_events(router, wide_from=2, part_size=2)
+    for subscription_id in (subscriptions[1], subscriptions[2]):
+        await change(seed, subscription_id, "active = false")
+    await route_events(router, wide_from=2, part_size=2)
+    routing = await explained(operator, seed, event_id)
+    told = {one.subscription_id: (outcome_of(one), one.then and one.then.active) for one in routing.decisions}
+    assert [told[subscription_id] for subscription_id in subscriptions] == [
+        (MATCHED, True),
+        (MATCHED, True),
+        ((False, Reason.INACTIVE), False),
+        (MATCHED, True),
+    ]
+
+
+async def test_a_repeated_routing_in_other_parts_keeps_the_first_decision(
+    router: Connection, operator: Connection, seed: Seed
+) -> None:
+    subscriptions = [await seed.subscription("a") for _ in range(3)]
+    await change(seed, subscriptions[2], "active = false")
+    event_id = await seed.event("a")
+    await route_events(router)
+    before = await explained(operator, seed, event_id)
+    await change(seed, subscriptions[2], "active = true")
+    await seed.connection.execute(
+        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
+    )
+    while (await route_events(router, wide_from=1, part_size=1)).events:
+        pass
+    after = await explained(operator, seed, event_id)
+    assert (after.routed_at, after.sagas_started) == (before.routed_at, before.sagas_started)
+    assert [(one.then, outcome_of(one)) for one in after.decisions] == [
+        (one.then, outcome_of(one)) for one in before.decisions
+    ]
+
+
 async def test_a_router_that_dies_leaves_no_decision(connect: Connect, seed: Seed) -> None:
     event_id = await seed.event_for(await seed.subscription())
     dying = await connect(Role.ROUTER)

@@ -167,6 +167,22 @@ async def test_a_router_that_dies_in_the_middle_leaves_the_event_waiting(
     assert len(await receivers(seed, event_id)) == 1
 
 
+async def test_a_router_that_dies_amid_the_parts_leaves_the_rest_waiting(
+    router: Connection, connect: Connect, seed: Seed
+) -> None:
+    wanted = [await seed.subscription("wide") for _ in range(5)]
+    event_id = await seed.event("wide")
+    await route_events(router, wide_from=2, part_size=2)
+    await router.execute("BEGIN")
+    assert len((await route_events(router, wide_from=2, part_size=2)).saga_ids) == 2
+    await seed.connection.execute("SELECT pg_terminate_backend(%s)", [router.info.backend_pid])
+    with pytest.raises(errors.OperationalError):
+        await router.execute("COMMIT")
+    assert await receivers(seed, event_id) == wanted[:2]
+    assert len((await route_events(await connect(Role.ROUTER))).saga_ids) == 3
+    assert await receivers(seed, event_id) == wanted
+
+
 async def test_the_oldest_events_go_first(router: Connection, seed: Seed) -> None:
     events = [await seed.event("a") for _ in range(5)]
     assert (await route_events(router, max_events=2)).event_ids == events[:2]
@@ -190,11 +206,107 @@ async def test_a_batch_ends_where_its_fan_out_would_pass_the_bound(router: Conne
     assert batches == [(events[:3], 21), (events[3:], 10)]
 
 
-async def test_one_event_wider_than_the_bound_is_routed_all_the_same(router: Connection, seed: Seed) -> None:
+async def test_the_oldest_is_in_each_batch_and_then_those_with_the_fewest(
+    router: Connection, seed: Seed
+) -> None:
+    for _ in range(9):
+        await seed.subscription("wide")
+    await seed.subscription("narrow")
+    first, second, *narrow = [await seed.event(kind) for kind in ("wide", "wide", "narrow", "narrow")]
+    routed = await route_events(router, max_sagas=10, wide_from=9, part_size=9)
+    assert [(event.id, len(event.saga_ids), event.more) for event in routed.events] == [
+        (first, 9, True),
+        *((event_id, 1, True) for event_id in narrow),
+    ]
+    assert ids(await route_events(router, max_sagas=10, wide_from=9, part_size=9))[0] == [second]
+
+
+async def test_an_event_with_more_subscriptions_than_a_part_is_routed_in_parts(
+    router: Connection, seed: Seed
+) -> None:
+    wanted = [await seed.subscription("wide") for _ in range(10)]
+    wide, narrow = await seed.event("wide"), await seed.event("narrow")
+    batches = [(await route_events(router, wide_from=4, part_size=4)).events for _ in range(4)]
+    assert [
+        [(event.id, len(event.saga_ids), event.whole, event.more) for event in batch] for batch in batches
+    ] == [
+        [(wide, 4, False, False), (narrow, 0, True, False)],
+        [(wide, 4, False, False)],
+        [(wide, 2, True, False)],
+        [],
+    ]
+    assert await receivers(seed, wide) == wanted
+    assert await seed.value("SELECT count(*) FROM routing_outbox") == 0
+
+
+async def test_a_wide_event_that_was_begun_goes_on_only_when_it_may(router: Connection, seed: Seed) -> None:
     for _ in range(10):
         await seed.subscription("wide")
+    wide = await seed.event("wide")
+
+    async def started(part_size: int, *, go_on: bool) -> list[int]:
+        routed = await route_events(router, wide_from=9, part_size=part_size, go_on=go_on)
+        return [len(event.saga_ids) for event in routed.events]
+
+    assert [await started(2, go_on=go_on) for go_on in (False, False, True)] == [[2], [], [2]]
+    assert await started(5, go_on=True) == [5]
+    newer = await seed.event("wide")
+    routed = await route_events(router, part_size=3, go_on=False)
+    assert ids(routed)[0] == [newer]
+    assert await started(9, go_on=True) == [1]
+    assert len(await receivers(seed, wide)) == 10
+
+
+async def test_an_event_with_as_many_subscriptions_as_a_part_is_whole(router: Connection, seed: Seed) -> None:
+    for _ in range(4):
+        await seed.subscription("wide")
     await seed.event("wide")
-    assert len((await route_events(router, max_sagas=3)).saga_ids) == 10
+    assert [
+        (event.whole, event.more) for event in (await route_events(router, wide_from=4, part_size=4)).events
+    ] == [(True, False)]
+
+
+async def test_parts_of_whom_none_is_eligible_are_gone_through(router: Connection, seed: Seed) -> None:
+    event_id = await seed.event("wide")
+    for _ in range(3):
+        await seed.subscription("wide")
+    batches = [(await route_events(router, wide_from=1, part_size=1)).events for _ in range(3)]
+    assert [[(event.saga_ids, event.whole) for event in batch] for batch in batches] == [
+        [([], False)],
+        [([], False)],
+        [([], True)],
+    ]
+    assert await receivers(seed, event_id) == []
+
+
+async def test_a_subscription_that_comes_or_goes_between_parts_is_not_started(
+    router: Connection, seed: Seed
+) -> None:
+    subscriptions = [await seed.subscription("wide") for _ in range(4)]
+    event_id = await seed.event("wide")
+    await route_events(router, wide_from=2, part_size=2)
+    await seed.connection.execute(
+        "UPDATE subscriptions SET active = false WHERE id = ANY (%s)", [[subscriptions[0], subscriptions[3]]]
+    )
+    await seed.subscription("wide")
+    while (await route_events(router, wide_from=2, part_size=2)).events:
+        pass
+    assert await receivers(seed, event_id) == subscriptions[:3]
+
+
+async def test_routers_at_once_start_each_part_once(connect: Connect, seed: Seed) -> None:
+    wanted = [await seed.subscription("wide") for _ in range(100)]
+    event_ids = [await seed.event("wide") for _ in range(6)]
+    crowd = [await connect(Role.ROUTER) for _ in range(4)]
+
+    async def drain(connection: Connection) -> int:
+        started = 0
+        while (routed := await route_events(connection, max_events=2, wide_from=7, part_size=7)).events:
+            started += len(routed.saga_ids)
+        return started
+
+    assert sum(await asyncio.gather(*map(drain, crowd))) == 600
+    assert [await receivers(seed, event_id) for event_id in event_ids] == [wanted] * 6
 
 
 async def test_nothing_waiting_is_no_error(router: Connection) -> None:

@@ -199,7 +199,13 @@ LOOK: dict[str, Any] = {
     "most_ids": 1000,
 }
 STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
-    (Role.ROUTER, "route_events", "route_outbox", {"event_ids": None, "max_events": TAKEN, "max_sagas": 100}),
+    (
+        Role.ROUTER,
+        "route_events",
+        "route_outbox",
+        {"event_ids": None, "go_on": True}
+        | dict.fromkeys(("max_events", "max_sagas", "wide_from", "part_size"), TAKEN),
+    ),
     (Role.ROUTER, "route_events", "outbox_age", {}),
     (Role.ORCHESTRATOR, "orchestrate", "lock_pending_sagas", {"limit": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "lock_due_retries", {"limit": TAKEN}),
@@ -244,7 +250,8 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
             [TAKEN],
         )
     query = load_queries("route_events")["route_outbox"]
-    params: dict[str, Any] = {"event_ids": None, "max_events": TAKEN, "max_sagas": TAKEN}
+    sizes = dict.fromkeys(("max_events", "max_sagas", "wide_from", "part_size"), TAKEN)
+    params: dict[str, Any] = {"event_ids": None, "go_on": True, **sizes}
     plan = plan_kept(database_address, Role.ROUTER, query, **params)
     assert _read_from("subscriptions", plan) == TAKEN + 1  # and once to count them
 

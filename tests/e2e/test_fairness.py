@@ -1,10 +1,12 @@
 """One endpoint that hangs takes nothing from the others. Counted in deliveries, not in seconds."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from infra.local import wide_fan_outs
+from infra.local import part_pace, wide_fan_outs
+from shared.stages import route_events
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import ENDED, World
@@ -17,7 +19,12 @@ EVENTS_EACH = 12
 @pytest.fixture(scope="module")
 def settings() -> dict[str, object]:
     """Few places, so that one endpoint could fill them all."""
-    return {"concurrency": 8, "http_timeout_seconds": 30, "http_connect_timeout_seconds": 5}
+    return {
+        "concurrency": 8,
+        "fan_out_rate": 200,
+        "http_timeout_seconds": 30,
+        "http_connect_timeout_seconds": 5,
+    }
 
 
 @pytest.mark.guarantee(Promise.ALONE, "an endpoint that never answers, beside nine others")
@@ -54,16 +61,19 @@ def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
 
 
 @pytest.mark.guarantee(Promise.ALONE, "one event with very many subscribers, before others with few")
+@pytest.mark.parametrize("subscribers", [3, 1])
 def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, subscribers: int
 ) -> None:
-    monkeypatch.setattr(wide_fan_outs, "WIDE", 20)
+    monkeypatch.setattr(route_events, "route_events", partial(route_events.route_events, wide_from=20))
+    monkeypatch.setattr(part_pace, "PART_SIZE", 20)
     monkeypatch.setattr(wide_fan_outs, "NARROW", 5)
+    monkeypatch.setattr(wide_fan_outs, "BEHIND", 5)
     event_type = new_name("wide")
     many = [world.subscribe("slow/300", event_type=event_type) for _ in range(40)]
-    others = [world.subscribe() for _ in range(3)]
+    others = [world.subscribe() for _ in range(subscribers)]
     wide = world.post(many[0])
-    narrow = each(lambda n: world.post(others[n % 3]), 12)
+    narrow = each(lambda n: world.post(others[n % subscribers]), 12)
     wait_until(
         lambda: sum(len(world.recorder.events(other.path)) for other in others) == 12, "all twelve", 25
     )

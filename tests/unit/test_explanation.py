@@ -257,8 +257,12 @@ def test_others_are_counted_until_all_are_asked_for() -> None:
             "accepted 2026-01-02 10:00:00Z; routed to no subscriptions of tenant default at 2026-01-02 10:00:01Z",
         ),
         (
-            {"state": "waiting", "waiting_since": "2026-01-02T10:00:00.123456Z"},
+            {"state": "waiting", "waiting_since": "2026-01-02T10:00:00.123456Z", "sagas_started": None},
             "accepted 2026-01-02 10:00:00Z; waits to be routed since 2026-01-02 10:00:00Z",
+        ),
+        (
+            {"state": "waiting", "waiting_since": "2026-01-02T10:00:00.123456Z", "sagas_started": 500},
+            "accepted 2026-01-02 10:00:00Z; being routed, to 500 subscriptions so far",
         ),
         (
             {"state": "unrecorded"},
