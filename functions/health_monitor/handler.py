@@ -7,7 +7,7 @@ from shared.adapters.database import Role
 from shared.runtime.dispatch import tell_router
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.telemetry import note_watched
-from shared.stages.watch_endpoints import STEPS, Step, Watched
+from shared.stages.watch_endpoints import Step, Watched, take_steps
 
 function = Function(Role.HEALTH_MONITOR)
 
@@ -19,7 +19,8 @@ def handler(event: Event, context: Any) -> Any:
 
 async def run(function: Function, invocation: Invocation) -> dict[str, int]:
     counts = {"attempts": 0, "verdicts": 0, "events": 0}
-    for step in STEPS:
+
+    async def take(step: Step) -> None:
         while invocation.seconds_left() > 0:
             done = await _take(function, step)
             counts["attempts"] += done.attempts
@@ -27,6 +28,8 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
             counts["events"] += len(done.events)
             if not done.more:
                 break
+
+    await take_steps(take)
     return counts
 
 

@@ -292,14 +292,14 @@ class PollingWorker:
             self.wakes.watch.set()  # somebody may want to know, or the endpoint is to be switched off
 
     async def _watch(self) -> bool:
-        found_more = False
-        for step in watch_endpoints.STEPS:
+        async def take(step: watch_endpoints.Step) -> bool:
             done = await self._monitor.run(partial(step, policy=self._settings.health_policy))
             telemetry.note_watched(done)
             if done.events:
                 self.wakes.route.set()
-            found_more = found_more or done.more
-        return found_more
+            return done.more
+
+        return any(await watch_endpoints.take_steps(take))
 
     async def _clean(self) -> bool:
         resets = await self._cleaner.run(

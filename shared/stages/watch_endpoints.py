@@ -4,9 +4,9 @@ Repeating a step changes nothing more, and monitors side by side do each thing o
 write here nor wait for it: everything is found afterwards in the finished jobs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, LiteralString, Protocol, TypeAlias, assert_never
+from typing import Any, LiteralString, Protocol, TypeAlias, TypeVar, assert_never
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
 from shared.adapters.queries import load_queries
@@ -22,6 +22,7 @@ from shared.core.endpoint_health import (
     disabled_at_if_it_goes_on,
     judge_run,
 )
+from shared.core.errors import DatabaseUnavailable
 from shared.core.operational_events import (
     FailingEndpoint,
     OperationalEvent,
@@ -31,6 +32,8 @@ from shared.core.operational_events import (
 from shared.core.outcomes import UNCOUNTED
 from shared.core.trace import Traced
 from shared.stages.operational_events import BATCH, store_operational_events, tell_of_dead_letters
+
+Answer = TypeVar("Answer")
 
 COUNT_BATCH = 5_000
 SETTLE_SECONDS = 60.0
@@ -191,3 +194,20 @@ class Step(Protocol):
 
 STEPS: tuple[Step, ...] = (_tell, disable_gone, _count, judge_failing)
 """The monitor's whole work, each a unit of its own, in this order."""
+
+
+async def take_steps(take: Callable[[Step], Awaitable[Answer]]) -> list[Answer]:
+    """What `take` gives for each step. One that fails keeps none behind it from being taken: its fault is raised at the
+    end. Raises DatabaseUnavailable at once."""
+    answers: list[Answer] = []
+    fault: Exception | None = None
+    for step in STEPS:
+        try:
+            answers.append(await take(step))
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised below
+            fault = fault or error
+    if fault is not None:
+        raise fault
+    return answers
