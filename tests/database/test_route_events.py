@@ -10,6 +10,7 @@ from shared.core.event_input import EventDraft
 from shared.stages.route_events import Routed, outbox_age_seconds, route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
+from tests.faults.promises import Promise
 
 
 @pytest.fixture
@@ -167,6 +168,7 @@ async def test_a_router_that_dies_in_the_middle_leaves_the_event_waiting(
     assert len(await receivers(seed, event_id)) == 1
 
 
+@pytest.mark.guarantee(Promise.ARRIVES, "the router, amid the parts of an event with very many subscribers")
 async def test_a_router_that_dies_amid_the_parts_leaves_the_rest_waiting(
     router: Connection, connect: Connect, seed: Seed
 ) -> None:
