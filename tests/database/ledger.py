@@ -38,6 +38,7 @@ class Ledger:
     applied: set[int] = field(default_factory=set[int])
     limits: dict[int, int] = field(default_factory=dict[int, int])
     requeued: dict[int, int] = field(default_factory=dict[int, int])
+    made: set[int] = field(default_factory=set[int])
     canceled: set[int] = field(default_factory=set[int])
     in_bulk: set[int] = field(default_factory=set[int])
     dropped: int = 0
@@ -111,18 +112,16 @@ class Ledger:
             self.applied.add(move.job_id)
 
     def requeued_one(self, answers: Sequence[Requeued] | HooksagaError) -> None:
-        """One new saga for each dead letter, for ever."""
+        """One new saga for each dead letter, for ever. Of two who asked at once the one who made it may be told last."""
         assert not isinstance(answers, HooksagaError)
         for answer in answers:
-            if answer.saga_id in self.in_bulk:
-                assert not answer.created
+            if answer.saga_id is not None:
                 self.requeued.setdefault(answer.dead_letter_id, answer.saga_id)
-            known = self.requeued.get(answer.dead_letter_id)
-            assert answer.created == (known is None and answer.saga_id is not None), answer
-            if known is not None:
-                assert answer.saga_id == known
-            elif answer.saga_id is not None:
-                self.requeued[answer.dead_letter_id] = answer.saga_id
+            assert answer.saga_id == self.requeued.get(answer.dead_letter_id), answer
+            if answer.created:
+                assert answer.saga_id is not None
+                assert answer.saga_id not in self.made | self.in_bulk, answer
+                self.made.add(answer.saga_id)
 
     def stepped(self, step: BulkStep) -> None:
         """A bulk requeue has started these sagas, which nobody had started before."""
