@@ -41,7 +41,7 @@ class AttemptLine(msgspec.Struct, omit_defaults=True):
 
 
 class RoutedLine(msgspec.Struct):
-    """One event that left the outbox. sagas: how many deliveries it became."""
+    """One event that was routed, or a part of one. sagas: how many deliveries it became."""
 
     event_id: str
     correlation_id: str

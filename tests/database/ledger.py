@@ -112,7 +112,7 @@ class Ledger:
             self.applied.add(move.job_id)
 
     def requeued_one(self, answers: Sequence[Requeued] | HooksagaError) -> None:
-        """One new saga for each dead letter, for ever. Of two who asked at once the one who made it may be told last."""
+        """One new saga for each dead letter, for ever. Of two who ask at once the one who made it may be told last."""
         assert not isinstance(answers, HooksagaError)
         for answer in answers:
             if answer.saga_id is not None:
