@@ -1,26 +1,26 @@
 -- name: route_outbox
 -- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
--- nothing (r04 §3). Repeating it makes no second saga. Of an event that more than wide_from subscriptions take it starts
--- part_size, by their ids, and keeps the row for the next time that it may go on. The batch ends where its fan-out would pass max_sagas: the
--- oldest event is always in it, then those with the fewest subscriptions, so that one with very many holds up nobody.
--- What the statement saw is written down per part, for `explain`; an event that is routed again keeps its first
--- decisions. The answer has one row per event, put together by grouping: a join of the two steps would compare every
--- event with every saga. OFFSET 0 makes each event read the subscriptions of its own part, and the range of a part is one of
--- pairs because only the index of routing has them, and begins there: a planner that has no statistics of subscriptions
--- takes them for one, and reads every one of them for each event.
+-- nothing (r04 §3). Repeating it makes no second saga. Of an event that more than wide_from subscriptions take it
+-- starts part_size, by their ids, and keeps the row for the next time that it may go on. The batch ends where its
+-- fan-out would pass max_sagas: the oldest event is always in it, then those with the fewest subscriptions, so that
+-- one with very many holds up nobody. What the statement saw is written down per part, for `explain`; an event that
+-- is routed again keeps its first decisions. The answer has one row per event, put together by grouping: a join of
+-- the two steps would compare every event with every saga. OFFSET 0 makes each event read the subscriptions of its
+-- own part, and the range of a part is one of pairs because only the index of routing has them, and begins there: a
+-- planner that has no statistics of subscriptions takes them for one, and reads every one of them for each event.
 WITH taken AS MATERIALIZED (
     SELECT event_id, started_through FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
-       AND (%(go_on)s OR started_through = 0)
+       AND (%(go_on)s::boolean OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
     SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, taken.started_through,
-           CASE taken.started_through WHEN 0 THEN %(wide_from)s ELSE %(part_size)s END AS most
+           CASE taken.started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
     SELECT tenant_id, event_type, started_through,
-           CASE WHEN cardinality(ids) > most THEN %(part_size)s ELSE cardinality(ids) END AS size,
-           CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s] END AS through
+           CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE cardinality(ids) END AS size,
+           CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s::int] END AS through
       FROM (SELECT DISTINCT tenant_id, event_type, started_through, most FROM candidate) AS kind
      CROSS JOIN LATERAL (SELECT ARRAY(
           SELECT s.id FROM subscriptions s
