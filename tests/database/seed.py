@@ -123,6 +123,12 @@ class Seed:
         )
         return await self.event(wanted["event_type"], payload, tenant_id=wanted["tenant_id"])
 
+    async def put_back(self, event_id: int) -> None:
+        """Into the outbox, as if it had not been routed."""
+        await self.connection.execute(
+            "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
+        )
+
     async def saga(
         self,
         status: SagaStatus = SagaStatus.PENDING,

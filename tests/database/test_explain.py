@@ -364,9 +364,7 @@ async def test_a_repeated_routing_keeps_the_first_decision(
     first = await seed.rows("SELECT * FROM routing_decisions")
     await change(seed, subscription_id, "active = true")
     await seed.rewrite("UPDATE subscriptions SET eligible_since = '2020-01-01'")
-    await seed.connection.execute(
-        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
-    )
+    await seed.put_back(event_id)
     assert len((await route_events(router)).saga_ids) == 1
     assert await seed.rows("SELECT * FROM routing_decisions") == first
     decision = await only_decision(operator, seed, event_id)
@@ -424,9 +422,7 @@ async def test_a_repeated_routing_in_other_parts_keeps_the_first_decision(
     await route_events(router)
     before = await explained(operator, seed, event_id)
     await change(seed, subscriptions[2], "active = true")
-    await seed.connection.execute(
-        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
-    )
+    await seed.put_back(event_id)
     while (await route_events(router, wide_from=1, part_size=1)).events:
         pass
     after = await explained(operator, seed, event_id)

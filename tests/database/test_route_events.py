@@ -106,9 +106,7 @@ async def test_routing_an_event_again_makes_no_second_saga(router: Connection, s
     event_id = await seed.event_for(await seed.subscription())
     await route_events(router)
     assert await route_events(router, event_ids=[event_id]) == Routed()
-    await seed.connection.execute(
-        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
-    )
+    await seed.put_back(event_id)
     assert ids(await route_events(router, event_ids=[event_id])) == ([event_id], [])
     assert len(await receivers(seed, event_id)) == 1
 
@@ -119,9 +117,7 @@ async def test_routing_again_adds_those_who_were_missing(router: Connection, see
     await route_events(router)
     second = await seed.subscription("a")
     await seed.rewrite("UPDATE subscriptions SET eligible_since = '2020-01-01'")
-    await seed.connection.execute(
-        "INSERT INTO routing_outbox (event_id, created_at) VALUES (%s, now())", [event_id]
-    )
+    await seed.put_back(event_id)
     routed = await route_events(router)
     assert len(routed.saga_ids) == 1
     assert await receivers(seed, event_id) == [first, second]
