@@ -38,7 +38,7 @@ class StartedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that routing asks of a subscription of the event's tenant, at one moment."""
+    """What routing asks of a subscription of the event's tenant, at one moment. eligible_since is for people."""
 
     event_type: str
     active: bool
@@ -47,8 +47,12 @@ class Facts:
     deleted_at: datetime | None
 
 
-def why_not_matched(facts: Facts | None, event_type: str, accepted_at: datetime) -> Reason | None:
-    """None when an event of this type, accepted then, is for the subscription. facts None: it was not there."""
+def why_not_matched(facts: Facts | None, event_type: str, *, in_time: bool) -> Reason | None:
+    """Return why an event of this type is not for the subscription, or None when it is.
+
+    facts None: the subscription was not there. in_time: the event was accepted after the subscription became
+    eligible, which the database tells without a clock (`accepted_after`).
+    """
     if facts is None:
         return Reason.CREATED_LATER
     if facts.event_type != event_type:
@@ -59,6 +63,4 @@ def why_not_matched(facts: Facts | None, event_type: str, accepted_at: datetime)
         return Reason.INACTIVE
     if not facts.verified:
         return Reason.UNVERIFIED
-    if facts.eligible_since is None or facts.eligible_since > accepted_at:
-        return Reason.ELIGIBLE_LATER
-    return None
+    return None if in_time else Reason.ELIGIBLE_LATER

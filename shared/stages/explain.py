@@ -190,6 +190,7 @@ class _Row:
     then_verified: bool | None
     then_eligible_since: datetime | None
     then_deleted_at: datetime | None
+    then_in_time: bool
     saga_id: int | None
     saga_status: str | None
     saga_created_at: datetime | None
@@ -205,7 +206,8 @@ class _Row:
 def _decision(routing: Routing, row: _Row, default_attempt_limit: int) -> Decision:
     then, reason, matched = _then(row), None, None
     if routing.state is RoutingState.ROUTED:
-        reason = None if row.routed else why_not_matched(then, routing.event_type, routing.accepted_at)
+        if not row.routed:
+            reason = why_not_matched(then, routing.event_type, in_time=row.then_in_time)
         matched = reason is None
     return Decision(
         subscription_id=row.subscription_id,

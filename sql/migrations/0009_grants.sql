@@ -9,9 +9,11 @@ GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_since, delet
     ON subscriptions TO event_ingest_writer;
 
 -- router_worker: sees everything of an event but its payload, and may only start sagas.
-GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at) ON events TO router_worker;
-GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_since, deleted_at)
+GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by) ON events TO router_worker;
+GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_after_event, eligible_snapshot, deleted_at)
     ON subscriptions TO router_worker;
+GRANT EXECUTE ON FUNCTION eligible_snapshot_of(bigint) TO router_worker;
+GRANT EXECUTE ON FUNCTION accepted_after(bigint, xid8, bigint, pg_snapshot) TO router_worker, dead_letter_operator;
 GRANT SELECT, UPDATE, DELETE ON routing_outbox TO router_worker;
 GRANT INSERT (event_id, subscription_id) ON webhook_delivery_sagas TO router_worker;
 GRANT SELECT (id, event_id, subscription_id, requeued_from) ON webhook_delivery_sagas TO router_worker;

@@ -2,8 +2,10 @@
 -- is true now. So the facts that routing asks for are kept as they change, and the router writes down, beside the
 -- sagas that it starts, which of them it could see.
 
--- One row per change of a subscription in anything that routing asks for. changed_by is the transaction of the
--- change: whether a snapshot saw that is exact, where changed_at alone could be before the commit.
+-- One row per change of a subscription in anything that routing asks for, and what its transaction was and saw:
+-- changed_by and changed_in are for change_was_seen(); changed_at is for people. waiting_events are the events that
+-- waited in the outbox when an eligible subscription changed: the only ones that its routing may leave out later. Null
+-- where there were more than 500. The audit asks for it, because it shares no assumption with accepted_after().
 CREATE TABLE subscription_history (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscription_id bigint NOT NULL REFERENCES subscriptions (id),
@@ -12,13 +14,17 @@ CREATE TABLE subscription_history (
     active boolean NOT NULL,
     verified boolean NOT NULL,
     eligible_since timestamptz,
+    eligible_after_event bigint,
+    eligible_snapshot pg_snapshot,
     deleted_at timestamptz,
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    changed_by xid8 NOT NULL DEFAULT pg_current_xact_id()
+    changed_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    changed_in pg_snapshot NOT NULL DEFAULT pg_current_snapshot(),
+    waiting_events bigint[]
 );
 
 -- The newest row of one subscription that an event's routing saw.
-CREATE INDEX idx_history_subscription ON subscription_history (subscription_id, changed_at, id);
+CREATE INDEX idx_history_subscription ON subscription_history (subscription_id, id);
 
 -- Every subscription of a tenant that ever took an event type: who matched, and who nearly did.
 CREATE INDEX idx_history_type ON subscription_history (tenant_id, event_type, subscription_id);
@@ -28,10 +34,17 @@ CREATE INDEX idx_sub_tenant ON subscriptions (tenant_id, id);
 
 CREATE FUNCTION record_subscription_facts() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+DECLARE
+    waiting bigint[] := '{}';
 BEGIN
+    IF NEW.eligible_after_event IS NOT NULL THEN
+        waiting := ARRAY(SELECT event_id FROM routing_outbox ORDER BY event_id LIMIT 501);
+    END IF;
     INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified, eligible_since,
-                                      deleted_at)
-    VALUES (NEW.id, NEW.tenant_id, NEW.event_type, NEW.active, NEW.verified, NEW.eligible_since, NEW.deleted_at);
+                                      eligible_after_event, eligible_snapshot, deleted_at, waiting_events)
+    VALUES (NEW.id, NEW.tenant_id, NEW.event_type, NEW.active, NEW.verified, NEW.eligible_since,
+            NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
+            CASE WHEN cardinality(waiting) <= 500 THEN waiting END);
     RETURN NULL;
 END
 $$;
@@ -41,9 +54,9 @@ CREATE TRIGGER a_new_subscription_is_recorded AFTER INSERT ON subscriptions
 
 CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
     FOR EACH ROW WHEN (
-        (NEW.event_type, NEW.active, NEW.verified, NEW.eligible_since, NEW.deleted_at)
+        (NEW.event_type, NEW.active, NEW.verified, NEW.eligible_after_event, NEW.deleted_at)
         IS DISTINCT FROM
-        (OLD.event_type, OLD.active, OLD.verified, OLD.eligible_since, OLD.deleted_at)
+        (OLD.event_type, OLD.active, OLD.verified, OLD.eligible_after_event, OLD.deleted_at)
     )
     EXECUTE FUNCTION record_subscription_facts();
 
@@ -54,24 +67,48 @@ CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON subscriptions
 
 -- Whoever is there already begins now. Creating the triggers has locked the table against writers, so nothing
 -- changes between the two.
-INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified, eligible_since, deleted_at)
-SELECT id, tenant_id, event_type, active, verified, eligible_since, deleted_at FROM subscriptions ORDER BY id;
+INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified, eligible_since,
+                                  eligible_after_event, eligible_snapshot, deleted_at)
+SELECT id, tenant_id, event_type, active, verified, eligible_since, eligible_after_event, eligible_snapshot, deleted_at
+  FROM subscriptions ORDER BY id;
 
 CREATE TRIGGER subscription_history_never_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_history
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
 
--- One row per routed event, written by the statement that starts its sagas. routed_at is the start of that
+-- One row per routed event, or per part of one, written by the statement that starts its sagas. A part goes from
+-- after_subscription, left out, through through_subscription; the last part, of most events the only one, has no upper
+-- end. routed_at is the start of that
 -- transaction, so the sagas that it started have the same moment in created_at; snapshot is what the statement
--- could see. No foreign key: an event leaves the outbox, which has one, in the same statement, and events never go.
+-- could see, and newest_change the newest row of subscription_history in it. No foreign key: an event leaves the
+-- outbox, which has one, in the same statement, and events never go.
 CREATE TABLE routing_decisions (
-    event_id bigint PRIMARY KEY,
+    event_id bigint NOT NULL,
+    after_subscription bigint NOT NULL DEFAULT 0,
+    through_subscription bigint,
     routed_at timestamptz NOT NULL DEFAULT now(),
+    newest_change bigint NOT NULL,
     snapshot pg_snapshot NOT NULL,
-    sagas_started integer NOT NULL
+    sagas_started integer NOT NULL,
+    PRIMARY KEY (event_id, after_subscription),
+    CONSTRAINT part_has_a_range CHECK (through_subscription > after_subscription)
 );
+
+-- Whether a routing saw a change of a subscription. One with a greater id than the newest seen was made later. One with a
+-- lower id was seen, unless its transaction was still in flight. A snapshot tells that only about transactions of its
+-- own cluster: a change that was restored from a dump has numbers of another one, and was seen. Such a change knows a
+-- later transaction than the routing does, which within one cluster is impossible (decision 32).
+CREATE FUNCTION change_was_seen(
+    change_id bigint, changed_by xid8, changed_in pg_snapshot, newest_change bigint, snapshot pg_snapshot
+) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN change_id <= newest_change
+   AND (pg_visible_in_snapshot(changed_by, snapshot) OR pg_snapshot_xmax(changed_in) > pg_snapshot_xmax(snapshot));
 
 CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON routing_decisions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was decided is history');
 
-GRANT INSERT (event_id, snapshot, sagas_started) ON routing_decisions TO router_worker;
+GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, snapshot, sagas_started)
+    ON routing_decisions TO router_worker;
+GRANT SELECT (id) ON subscription_history TO router_worker;
+GRANT EXECUTE ON FUNCTION change_was_seen(bigint, xid8, pg_snapshot, bigint, pg_snapshot) TO dead_letter_operator;
 GRANT SELECT ON subscription_history, routing_decisions TO dead_letter_operator;

@@ -2,18 +2,47 @@
 -- deleted is excused, and nothing else: `retention_state` says of which time that may be.
 
 -- name: event_neither_waiting_nor_routed
--- A routed event has left the outbox; every eligible subscription of then has its saga. What can be told from
--- the rows today: an event outside the outbox that a subscription, unchanged since, should have got. Before the
--- horizon a saga may have been completed and pruned, unless the router wrote down that it started none.
-SELECT e.id AS event_id, s.id AS subscription_id
+-- An event that left the outbox has the decision of its last part, which has no upper end.
+SELECT e.id AS event_id
   FROM events e
-  JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
-   AND s.active AND s.verified AND s.deleted_at IS NULL
-   AND s.eligible_since <= e.created_at AND s.updated_at <= e.created_at
  WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
-   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = e.id AND g.subscription_id = s.id)
-   AND NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.horizon
-                      AND (SELECT sum(d.sagas_started) FROM routing_decisions d WHERE d.event_id = e.id) IS DISTINCT FROM 0)
+   AND NOT EXISTS (SELECT FROM routing_decisions d WHERE d.event_id = e.id AND d.through_subscription IS NULL)
+ LIMIT %(limit)s;
+
+-- name: matching_subscription_without_saga
+-- The routing of the event saw the subscription eligible, as it still is, and started no saga. That is right only for
+-- an event that was accepted before the subscription became eligible and routed after. The audit does not rely on the
+-- router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription changed, and its
+-- history names those events one by one, unless they were too many. Before the horizon a saga may have been completed
+-- and pruned, unless the routing started none.
+WITH eligible AS MATERIALIZED (
+    SELECT s.id, s.tenant_id, s.event_type, s.eligible_after_event, s.eligible_snapshot, h.id AS change_id,
+           h.changed_by, h.changed_in, h.waiting_events
+      FROM subscriptions s
+     CROSS JOIN LATERAL (
+          SELECT * FROM subscription_history WHERE subscription_id = s.id ORDER BY id DESC LIMIT 1) AS h
+     WHERE s.active AND s.verified AND s.deleted_at IS NULL
+), pair AS MATERIALIZED (
+    SELECT e.id AS event_id, e.accepted_by, e.created_at, s.*
+      FROM events e
+      JOIN eligible s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+      LEFT JOIN webhook_delivery_sagas g ON g.event_id = e.id AND g.subscription_id = s.id
+     WHERE g.id IS NULL
+)
+SELECT p.event_id, p.id AS subscription_id
+  FROM pair p
+ CROSS JOIN LATERAL (
+      SELECT d.newest_change, d.snapshot FROM routing_decisions d
+       WHERE d.event_id = p.event_id AND d.after_subscription < p.id
+         AND (d.through_subscription IS NULL OR p.id <= d.through_subscription)
+       ORDER BY d.newest_change, pg_snapshot_xmax(d.snapshot) LIMIT 1) AS d
+ WHERE change_was_seen(p.change_id, p.changed_by, p.changed_in, d.newest_change, d.snapshot)
+   AND (p.eligible_after_event IS NULL OR p.event_id <> ALL (p.waiting_events)
+        OR accepted_after(p.event_id, p.accepted_by, p.eligible_after_event, p.eligible_snapshot))
+   AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = p.event_id)
+   AND NOT EXISTS (SELECT FROM retention_state r WHERE p.created_at < r.horizon
+                      AND (SELECT sum(d.sagas_started) FROM routing_decisions d WHERE d.event_id = p.event_id)
+                          IS DISTINCT FROM 0)
  LIMIT %(limit)s;
 
 -- name: pair_with_two_first_sagas

@@ -59,40 +59,45 @@ SELECT w.id,
  ORDER BY w.id;
 
 -- name: decisions_of_subscriptions
--- What the router saw of each in the part that it was in, what is true now, and the newest saga. A change and the routing
--- are told apart by the router's snapshot, which is exact. Transaction ids mean something in one cluster only, so in one that was
--- restored from a dump time has to do: a change is committed, and the router's statement ended, long before a
--- minute is over. by_router: in the transaction of a decision, whose moment it has; routed: one of them is.
-WITH decision AS MATERIALIZED (
-    SELECT after_subscription, through_subscription, routed_at, snapshot
+-- What the router saw of each in the part that it was in, what is true now, and the newest saga. then_in_time: the event
+-- was accepted after the subscription, as it was then, became eligible. by_router: in the transaction of a decision,
+-- whose moment it has; routed: one of them is. Order is told by ids and snapshots, never by times.
+WITH event AS MATERIALIZED (
+    SELECT id, accepted_by FROM events WHERE id = %(event_id)s
+), decision AS MATERIALIZED (
+    SELECT after_subscription, through_subscription, routed_at, newest_change, snapshot
       FROM routing_decisions WHERE event_id = %(event_id)s
 ), saga AS MATERIALIZED (
     SELECT DISTINCT ON (subscription_id) *, bool_or(by_router) OVER (PARTITION BY subscription_id) AS routed
       FROM (SELECT g.*, g.requeued_from IS NULL AND g.created_at IN (SELECT routed_at FROM decision) AS by_router
               FROM webhook_delivery_sagas g
              WHERE g.event_id = %(event_id)s AND g.subscription_id = ANY (%(subscription_ids)s::bigint[])) AS started
-     ORDER BY subscription_id, created_at DESC, id DESC
+     ORDER BY subscription_id, id DESC
 )
 SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at AS subscription_created_at,
        s.event_type AS now_event_type, s.active AS now_active, s.verified AS now_verified,
        s.eligible_since AS now_eligible_since, s.deleted_at AS now_deleted_at,
        seen.event_type AS then_event_type, seen.active AS then_active, seen.verified AS then_verified,
        seen.eligible_since AS then_eligible_since, seen.deleted_at AS then_deleted_at,
+       coalesce(accepted_after(event.id, event.accepted_by, seen.eligible_after_event, seen.eligible_snapshot), false)
+           AS then_in_time,
        saga.id AS saga_id, saga.status AS saga_status, saga.created_at AS saga_created_at, saga.attempt_count,
        saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id,
        coalesce(saga.routed, false) AS routed, coalesce(saga.by_router, false) AS by_router
-  FROM unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
+  FROM event CROSS JOIN unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
   JOIN subscriptions s ON s.id = wanted.id
   LEFT JOIN LATERAL (
-      SELECT decision.routed_at, decision.snapshot FROM decision
+      SELECT decision.newest_change, decision.snapshot FROM decision
        WHERE decision.after_subscription < s.id
          AND (decision.through_subscription IS NULL OR s.id <= decision.through_subscription)
-       ORDER BY decision.routed_at LIMIT 1) AS d ON true
+       ORDER BY decision.newest_change, pg_snapshot_xmax(decision.snapshot) LIMIT 1) AS d ON true
   LEFT JOIN saga ON saga.subscription_id = s.id
   LEFT JOIN LATERAL (
-      SELECT h.event_type, h.active, h.verified, h.eligible_since, h.deleted_at FROM subscription_history h
-       WHERE h.subscription_id = s.id AND h.changed_at < d.routed_at + interval '1 minute'
-         AND (h.changed_at < d.routed_at - interval '1 minute' OR pg_visible_in_snapshot(h.changed_by, d.snapshot))
-       ORDER BY h.changed_at DESC, h.id DESC LIMIT 1) AS seen ON true
+      SELECT h.event_type, h.active, h.verified, h.eligible_since, h.eligible_after_event, h.eligible_snapshot,
+             h.deleted_at
+        FROM subscription_history h
+       WHERE h.subscription_id = s.id
+         AND change_was_seen(h.id, h.changed_by, h.changed_in, d.newest_change, d.snapshot)
+       ORDER BY h.id DESC LIMIT 1) AS seen ON true
   LEFT JOIN LATERAL (SELECT l.id FROM dead_letters l WHERE l.saga_id = saga.id LIMIT 1) AS letter ON true
  ORDER BY wanted.position;

@@ -7,14 +7,16 @@
 -- is routed again keeps its first decisions. The answer has one row per event, put together by grouping: a join of
 -- the two steps would compare every event with every saga. OFFSET 0 makes each event read the subscriptions of its
 -- own part, and the range of a part is one of pairs because only the index of routing has them, and begins there: a
--- planner that has no statistics of subscriptions takes them for one, and reads every one of them for each event.
+-- planner that has no statistics of subscriptions takes them for one, and reads every one of them for each event. Of the
+-- two sides of accepted_after the index answers the first; the snapshot is looked up where an event does not pass it.
 WITH taken AS MATERIALIZED (
     SELECT event_id, started_through FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
        AND (%(go_on)s::boolean OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
-    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, taken.started_through,
+    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by,
+           taken.started_through,
            CASE taken.started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
@@ -45,14 +47,17 @@ WITH taken AS MATERIALIZED (
            WHERE sub.tenant_id = c.tenant_id AND sub.active AND sub.verified AND sub.deleted_at IS NULL
              AND (sub.event_type, sub.id) > (c.event_type, c.started_through)
              AND (sub.event_type, sub.id) <= (c.event_type, coalesce(c.through, 9223372036854775807))
-             AND sub.eligible_since <= c.created_at
+             AND accepted_after(c.id, c.accepted_by, sub.eligible_after_event, eligible_snapshot_of(sub.id))
           OFFSET 0) AS s
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
     RETURNING id, event_id
 ), decided AS (
-    INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, snapshot, sagas_started)
-    SELECT event_id, max(after), max(through), (SELECT pg_current_snapshot()), count(saga_id)
+    INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, newest_change, snapshot,
+                                   sagas_started)
+    SELECT event_id, max(after), max(through),
+           coalesce((SELECT id FROM subscription_history ORDER BY id DESC LIMIT 1), 0), (SELECT pg_current_snapshot()),
+           count(saga_id)
       FROM (SELECT id AS event_id, started_through AS after, through, NULL::bigint AS saga_id FROM chosen
             UNION ALL
             SELECT event_id, NULL, NULL, id FROM started) AS fan

@@ -5,14 +5,17 @@ WITH created AS (
                                base_delay_seconds, timeout_seconds, headers)
     VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(headers)s::jsonb)
-    RETURNING *
+    RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+              max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
 ), kept AS (
     INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, %(secret)s FROM created
 )
 SELECT * FROM created;
 
 -- name: list_subscriptions
-SELECT * FROM subscriptions
+SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+  FROM subscriptions
  WHERE deleted_at IS NULL
    AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
    AND (%(event_type)s::text IS NULL OR event_type = %(event_type)s)
@@ -20,11 +23,15 @@ SELECT * FROM subscriptions
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: show_subscription
-SELECT * FROM subscriptions
+SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+  FROM subscriptions
  WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: lock_subscription
-SELECT * FROM subscriptions
+SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+  FROM subscriptions
  WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
    FOR UPDATE;
 
@@ -35,7 +42,8 @@ UPDATE subscriptions
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
        timeout_seconds = %(timeout_seconds)s, headers = %(headers)s::jsonb
  WHERE id = %(id)s
-RETURNING *;
+RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+          max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at;
 
 -- name: deactivate_subscription
 UPDATE subscriptions SET active = false, deleted_at = coalesce(deleted_at, clock_timestamp())
@@ -52,7 +60,8 @@ SELECT secret, extract(epoch FROM clock_timestamp())::bigint AS read_at FROM sub
 UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, verified = true
  WHERE id = %(id)s AND deleted_at IS NULL
    AND coalesce(pending_callback_url, callback_url) = %(url)s
-RETURNING *;
+RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+          max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at;
 
 -- name: retire_secrets
 -- The present secret signs beside the new one until it expires. Without any overlap the earlier ones end with it.

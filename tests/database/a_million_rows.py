@@ -43,8 +43,8 @@ BUSY_JOBS = range(1_701_031, 1_721_031)
 
 _STATEMENTS: tuple[LiteralString, ...] = (
     # 1,000 event types with 50 subscriptions each
-    """INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_since)
-       SELECT 'type.' || n % 1000, 'https://receiver.example/' || n, true, true, '2020-01-01'
+    """INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)
+       SELECT 'type.' || n % 1000, 'https://receiver.example/' || n, true, true, 0
          FROM generate_series(1, 50000) AS n""",
     "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions",
     # a month of events, every second one with a key
@@ -125,12 +125,14 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     # each subscription changed twenty times in the month of events; of a million events it is known how they were
     # routed, of the few that a test routes it is not
     """INSERT INTO subscription_history
-              (subscription_id, tenant_id, event_type, active, verified, eligible_since, changed_at, changed_by)
-       SELECT 1 + n % 50000, 'default', 'type.' || (1 + n % 50000) % 1000, n / 50000 % 2 = 0, true, '2020-01-01',
-              now() - (1000000 - n) * interval '2.6 seconds', n::text::xid8
+              (subscription_id, tenant_id, event_type, active, verified, eligible_after_event, changed_at, changed_by,
+               changed_in)
+       SELECT 1 + n % 50000, 'default', 'type.' || (1 + n % 50000) % 1000, n / 50000 % 2 = 0, true,
+              CASE n / 50000 % 2 WHEN 0 THEN 0 END, now() - (1000000 - n) * interval '2.6 seconds', n::text::xid8,
+              (1 + n || ':' || 1 + n || ':')::pg_snapshot
          FROM generate_series(0, 999999) AS n""",
-    """INSERT INTO routing_decisions (event_id, routed_at, snapshot, sagas_started)
-       SELECT n, now() - (1000000 - n) * interval '2.6 seconds', (n || ':' || n || ':')::pg_snapshot, 1
+    """INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)
+       SELECT n, now() - (1000000 - n) * interval '2.6 seconds', n, (n || ':' || n || ':')::pg_snapshot, 1
          FROM generate_series(1001, 1001002) AS n WHERE n NOT IN (700000, 800000)""",
     # a requeue of them all with a lane for each subscription, of which the crowded one is first; and the backfill of
     # a subscription whose type has a thousand events
@@ -147,7 +149,7 @@ _STATEMENTS: tuple[LiteralString, ...] = (
        SELECT id, '2020-01-01', 20, now() - interval '10 days',
               now() - CASE WHEN id BETWEEN 31001 AND 31010 THEN interval '1 hour' ELSE interval '2 days' END
          FROM subscriptions""",
-    "UPDATE subscriptions SET active = false, eligible_since = NULL WHERE id = 25000",
+    "UPDATE subscriptions SET active = false, eligible_after_event = NULL WHERE id = 25000",
     """UPDATE subscription_health SET disabled_at = now() - interval '1 day', disabled_reason = 'failing',
               disabled_failing_since = now() - interval '5 days'
         WHERE subscription_id = 25000""",

@@ -14,7 +14,6 @@ MOVES: tuple[LiteralString, ...] = (
               disabled_at = disabled_at - %(time)s,
               disabled_failing_since = disabled_failing_since - %(time)s""",
     """UPDATE subscription_health_mark SET counted_until = counted_until - %(time)s""",
-    """UPDATE subscriptions SET eligible_since = eligible_since - %(time)s""",
     """UPDATE events SET created_at = created_at - %(time)s""",
     """UPDATE dead_letters SET failed_at = failed_at - %(time)s""",
 )

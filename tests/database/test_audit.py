@@ -9,9 +9,11 @@ import pytest
 
 from shared.adapters.database import Connection, Role
 from shared.adapters.queries import load_queries
+from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
 from shared.stages import orchestrate, requeue
 from shared.stages.audit import audit
+from shared.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed
 
@@ -51,6 +53,57 @@ async def test_an_event_that_nobody_routed(auditor: Connection, seed: Seed) -> N
     assert await broken(auditor) == {"event_neither_waiting_nor_routed"}
     (finding,) = [finding for finding in await audit(auditor) if finding.rows]
     assert [row["event_id"] for row in finding.rows] == [event_id]
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+async def test_a_saga_that_is_missing_whatever_the_clocks_said(
+    auditor: Connection, seed: Seed, hours: int
+) -> None:
+    await seed.saga()
+    await seed.rewrite("DELETE FROM webhook_delivery_sagas")
+    await seed.rewrite("UPDATE events SET created_at = created_at + make_interval(hours => %s)", [hours])
+    assert await broken(auditor) == {"matching_subscription_without_saga"}
+
+
+async def test_a_saga_that_the_routers_own_comparison_would_excuse(auditor: Connection, seed: Seed) -> None:
+    """The subscription's mark is wrong, so that the router leaves out what it must not."""
+    subscription_id = await seed.subscription("a")
+    await seed.rewrite(
+        "UPDATE subscriptions SET eligible_after_event = 1000000,"
+        " eligible_snapshot = '9000000000000000000:9000000000000000000:'"
+    )
+    event_id = await seed.event("a")
+    assert (await route_events(seed.connection)).saga_ids == []
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert finding.promise == "matching_subscription_without_saga"
+    assert finding.rows == [{"event_id": event_id, "subscription_id": subscription_id}]
+
+
+@pytest.mark.parametrize("waiting", [1, 501])
+async def test_events_that_waited_when_a_subscription_became_eligible_are_no_breach(
+    auditor: Connection, seed: Seed, waiting: int
+) -> None:
+    """More than 500 are not named one by one; then the router's comparison has to do."""
+    await seed.accept(*[EventDraft("a", "{}")] * waiting)
+    subscription_id = await seed.subscription("a")
+    newer = await seed.event("a")
+    named = "SELECT waiting_events IS NOT NULL AS named FROM subscription_history ORDER BY id DESC LIMIT 1"
+    assert await seed.value(named) is (waiting <= 500)
+    assert len((await route_events(seed.connection, max_events=1000)).saga_ids) == 1
+    assert await broken(auditor) == set()
+    await seed.rewrite("DELETE FROM webhook_delivery_sagas")
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert finding.rows == [{"event_id": newer, "subscription_id": subscription_id}]
+
+
+async def test_a_routing_that_did_not_see_the_subscription_yet_is_no_breach(
+    auditor: Connection, seed: Seed, connect: Connect
+) -> None:
+    event_id = await seed.event("a")
+    async with seed.connection.transaction():
+        await seed.subscription("a")
+        assert (await route_events(await connect(Role.ROUTER))).event_ids == [event_id]
+    assert await broken(auditor) == set()
 
 
 async def test_a_pair_with_two_first_sagas(auditor: Connection, seed: Seed) -> None:

@@ -44,7 +44,9 @@ INSERT_DEAD_LETTER = (
     " VALUES (1, 1, 1, 'default', 'a', '{}')"
 )
 
-INSERT_DECISION = "INSERT INTO routing_decisions (event_id, snapshot, sagas_started) VALUES (1, '1:1:', 0)"
+INSERT_DECISION = (
+    "INSERT INTO routing_decisions (event_id, newest_change, snapshot, sagas_started) SELECT 1, 0, '1:1:', 0"
+)
 INSERT_HISTORY = (
     "INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified)"
     " VALUES (1, 'default', 'a', true, true)"
@@ -83,7 +85,10 @@ DENIED: dict[Role, list[str]] = {
         "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from) VALUES (1, 1, 1)",
         "SELECT status FROM webhook_delivery_sagas",
         "SELECT event_id FROM routing_decisions",
-        "INSERT INTO routing_decisions (event_id, routed_at, snapshot, sagas_started) VALUES (1, now(), '1:1:', 0)",
+        (
+            "INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)"
+            " VALUES (1, now(), 0, '1:1:', 0)"
+        ),
         "SELECT payload FROM events",
         "SELECT * FROM events",
         "SELECT external_id FROM events",

@@ -324,21 +324,20 @@ async def test_a_missing_saga_of_a_newer_event_is_still_found(operator: Connecti
     assert await broken(seed) == {"event_neither_waiting_nor_routed"}
 
 
-async def test_an_old_event_that_nobody_routed_is_still_found(operator: Connection, seed: Seed) -> None:
+async def test_an_old_event_without_its_saga_is_still_found(operator: Connection, seed: Seed) -> None:
     """The router wrote down that it started no saga, so none can have been pruned."""
     await prune_one(operator, seed)
     saga_id = await old_saga(seed)
     await seed.rewrite("DELETE FROM webhook_delivery_jobs WHERE saga_id = %s", [saga_id])
     await seed.rewrite("DELETE FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
-    await seed.rewrite("UPDATE subscriptions SET eligible_since = '2020-01-01', updated_at = '2020-01-01'")
     assert await broken(seed) == set()
     await seed.rewrite(
-        "INSERT INTO routing_decisions (event_id, after_subscription, snapshot, sagas_started)"
-        " SELECT event_id, 1000000, snapshot, 0 FROM routing_decisions"
+        "INSERT INTO routing_decisions (event_id, after_subscription, newest_change, snapshot, sagas_started)"
+        " SELECT event_id, 1000000, newest_change, snapshot, 0 FROM routing_decisions"
     )
     assert await broken(seed) == set()  # none in its last part, but in the first
     await seed.rewrite("UPDATE routing_decisions SET sagas_started = 0")
-    assert await broken(seed) == {"event_neither_waiting_nor_routed"}
+    assert await broken(seed) == {"matching_subscription_without_saga"}
 
 
 @pytest.mark.parametrize("days", [0, 40])

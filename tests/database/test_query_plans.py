@@ -139,8 +139,8 @@ def tell(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.HEALTH_MONITOR, "operational_events", query, params, **limits)
 
 
-def health(query: str, params: dict[str, Any]) -> Hot:
-    return Hot(Role.SUBSCRIPTIONS, "subscription_health", query, params, answers=1)
+def health(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.SUBSCRIPTIONS, "subscription_health", query, params, answers=1, **limits)
 
 
 def judged(percent: int | None, reason: str | None) -> dict[str, Any]:
@@ -341,7 +341,8 @@ HOT = [
     tell("forget_dead_letters", {"dead_letter_ids": list(range(900_001, 900_011))}),
     tell("insert_operational_events", OPERATIONAL_EVENTS),
     health("show_health", {"id": 31_001, "tenant_id": None}),
-    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 10_000}),
+    # 33 events of its type since, and as many from before as it may look at
+    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 100}, buffers=3_000),
     inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
     inspect(
         "attempts_of_sagas",

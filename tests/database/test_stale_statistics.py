@@ -148,8 +148,8 @@ def backlog_everywhere(request: pytest.FixtureRequest, database_address: Databas
     with psycopg.connect(database_address.url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_since)"
-            " SELECT 'type', 'https://a.example/', true, true, '2020-01-01' FROM generate_series(1, %s)",
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)"
+            " SELECT 'type', 'https://a.example/', true, true, 0 FROM generate_series(1, %s)",
             [EVERYWHERE],
         )
         take_statistics(connection)
@@ -238,8 +238,8 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
         connection.execute("VACUUM ANALYZE")
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_since)"
-            " SELECT CASE n WHEN 1 THEN 'this' ELSE 'other' END, 'https://a.example/', true, true, '2020-01-01'"
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)"
+            " SELECT CASE n WHEN 1 THEN 'this' ELSE 'other' END, 'https://a.example/', true, true, 0"
             " FROM generate_series(0, %s) AS n",
             [EVERYWHERE],
         )

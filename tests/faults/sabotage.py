@@ -39,6 +39,7 @@ class Sabotage(StrEnum):
     TRUSTED_QUEUE = "nobody looks for jobs that no message tells of"
     TOGETHER = "a job that its workers did not survive is claimed with others again"
     SILENCE = "an attempt that got no answer is taken for delivered"
+    BY_ID = "an event with a lower id is taken for an earlier one, though its transaction was still open"
 
 
 KINDS = {
@@ -54,6 +55,7 @@ KINDS = {
     Sabotage.TRUSTED_QUEUE: Kind.QUEUE,
     Sabotage.TOGETHER: Kind.WORKER,
     Sabotage.SILENCE: Kind.NETWORK,
+    Sabotage.BY_ID: Kind.ORDER,
 }
 """By which kind of fault each is found."""
 
@@ -91,7 +93,8 @@ def _outbox_first() -> None:
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
         SELECT e.id, s.id FROM events e
           JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
-           AND s.active AND s.verified AND s.deleted_at IS NULL AND s.eligible_since <= e.created_at
+           AND s.active AND s.verified AND s.deleted_at IS NULL AND accepted_after(
+               e.id, e.accepted_by, s.eligible_after_event, s.eligible_snapshot)
          WHERE e.id = ANY (%(event_ids)s::bigint[])
         ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING RETURNING event_id, id"""
 
@@ -205,6 +208,11 @@ def _silence() -> None:
     HttpSender.send = cast(Any, send_in_good_faith)
 
 
+def _by_id() -> None:
+    rule = "accepted_after(c.id, c.accepted_by, sub.eligible_after_event, eligible_snapshot_of(sub.id))"
+    _rewrite("route_events", "route_outbox", rule, "c.id > sub.eligible_after_event")
+
+
 _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.UNFENCED: _unfenced,
     Sabotage.OUTBOX_FIRST: _outbox_first,
@@ -218,6 +226,7 @@ _MISTAKES: dict[Sabotage, Callable[[], None]] = {
     Sabotage.TRUSTED_QUEUE: _trusted_queue,
     Sabotage.TOGETHER: _together,
     Sabotage.SILENCE: _silence,
+    Sabotage.BY_ID: _by_id,
 }
 
 

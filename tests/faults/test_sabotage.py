@@ -19,6 +19,7 @@ LOADED = "faults/test_database_fails.py::test_a_database_that_fails_under_load_l
 LIED_TO = "sqs/test_queue_lies.py::test_everything_arrives_though_the_queue_lies[failed]"
 POISONED = "faults/test_workers_misbehave.py::test_a_payload_that_kills_workers_dies_alone"
 FAR_AWAY = "faults/test_network.py::test_a_bad_network_costs_attempts_and_nothing_else"
+IN_FLIGHT = "database/test_eligibility.py::test_an_event_in_flight_has_a_lower_id_and_is_for_it"
 MODEL = "database/test_model.py::test_no_order_of_statements_breaks_a_promise"
 
 FOUND_BY = {
@@ -34,6 +35,7 @@ FOUND_BY = {
     Sabotage.TRUSTED_QUEUE: LIED_TO,
     Sabotage.TOGETHER: POISONED,
     Sabotage.SILENCE: FAR_AWAY,
+    Sabotage.BY_ID: IN_FLIGHT,
 }
 LONG_ONLY = (FAR_AWAY,)
 
