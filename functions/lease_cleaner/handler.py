@@ -7,6 +7,7 @@ from shared.adapters.database import Role
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.telemetry import note_resets
 from shared.stages.clean_leases import BATCH, clean_leases
+from shared.stages.work_state import begin_work
 
 function = Function(Role.LEASE_CLEANER)
 
@@ -17,6 +18,7 @@ def handler(event: Event, context: Any) -> Any:
 
 
 async def run(function: Function, invocation: Invocation) -> dict[str, int]:
+    await function.session.run(begin_work)
     count = 0
     while invocation.seconds_left() > 0:
         resets = await function.session.run(partial(clean_leases, max_claims=function.settings.max_claims))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -50,43 +50,57 @@ def audit(stack: Stack = None, as_json: AsJson = False) -> None:
     Reads the tables of the database that HOOKSAGA_DATABASE_URL names, or of the embedded one. Exit code 1, and the
     rows, when something does not hold.
     """
-    promises, unchecked = _audit_stack(stack) if stack else (asyncio.run(_audit()), [])
-    good = not unchecked and all(one["ok"] for one in promises)
+    found = _audit_stack(stack) if stack else asyncio.run(_audit())
     if as_json:
-        show_json({"ok": good, "promises": promises, "unchecked": unchecked})
+        show_json({"ok": found.good, **asdict(found)})
     else:
-        _show_findings(promises, unchecked)
-    raise typer.Exit(0 if good else FAILED)
+        _show_findings(found)
+    raise typer.Exit(0 if found.good else FAILED)
 
 
-async def _audit() -> list[dict[str, Any]]:
+@dataclass
+class _Audited:
+    """What an audit found. unchecked: promises that the admin function had no time for, even one by one."""
+
+    at_rest: bool
+    promises: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    unchecked: list[str] = field(default_factory=list[str])
+
+    @property
+    def good(self) -> bool:
+        return not self.unchecked and all(one["ok"] for one in self.promises)
+
+
+async def _audit() -> _Audited:
     from shared.adapters.database import Role
     from shared.stages.audit import audit as run_audit
+    from shared.stages.work_state import is_at_rest
 
     async with open_database() as address:
         patient = replace(address, unit_timeout_seconds=AUDIT_SECONDS)
+        at_rest = await run_as(patient, Role.OWNER, is_at_rest)
         findings = await run_as(patient, Role.OWNER, run_audit)
-    return [finding.content() for finding in findings]
+    return _Audited(at_rest, [finding.content() for finding in findings])
 
 
-def _audit_stack(stack: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the admin function found, and the promises that it had no time for, even one by one."""
-    promises, too_slow = list[dict[str, Any]](), list[str]()
+def _audit_stack(stack: str) -> _Audited:
     answer = ask_function(stack, "admin", {"action": "audit"})
+    found = _Audited(answer["at_rest"])
     while True:
-        promises += answer["promises"]
+        found.promises += answer["promises"]
         left = answer["unchecked"]
         if not answer["promises"] and left:
-            too_slow.append(left.pop(0))
+            found.unchecked.append(left.pop(0))
         if not left:
-            return promises, too_slow
+            return found
         answer = ask_function(stack, "admin", {"action": "audit", "promises": left})
 
 
-def _show_findings(promises: list[dict[str, Any]], unchecked: list[str]) -> None:
+def _show_findings(found: _Audited) -> None:
+    promises, unchecked = found.promises, found.unchecked
     for one in promises:
-        found = "ok, none found" if one["ok"] else f"BREACH, {len(one['rows'])} found"
-        say(f"{one['promise'].replace('_', ' ')}: {found}")
+        result = "ok, none found" if one["ok"] else f"BREACH, {len(one['rows'])} found"
+        say(f"{one['promise'].replace('_', ' ')}: {result}")
         for row in one["rows"]:
             say("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
     for name in unchecked:
@@ -96,6 +110,8 @@ def _show_findings(promises: list[dict[str, Any]], unchecked: list[str]) -> None
         say(f"{broken} of {len(promises)} promises are broken")
     elif not unchecked:
         say("Every promise is kept.")
+    if found.at_rest:
+        say("Nothing is at work on this database, so how long something waits was not judged.")
 
 
 @asynccontextmanager

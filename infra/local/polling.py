@@ -30,7 +30,14 @@ from shared.core.outcomes import GONE
 from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
 from shared.runtime.settings import Settings
-from shared.stages import bulk_operations, clean_leases, orchestrate, route_events, watch_endpoints
+from shared.stages import (
+    bulk_operations,
+    clean_leases,
+    orchestrate,
+    route_events,
+    watch_endpoints,
+    work_state,
+)
 from shared.stages.deliver import Lane
 from shared.stages.orchestrate import SagaMoved
 
@@ -132,6 +139,7 @@ class PollingWorker:
             await asyncio.gather(*(lane.drain() for lane in lanes))
             self._writer.stop()
             await writing
+        await self._note_rest()
         await self._close()
 
     def stop(self) -> None:
@@ -302,6 +310,7 @@ class PollingWorker:
         return any(await watch_endpoints.take_steps(take))
 
     async def _clean(self) -> bool:
+        await self._cleaner.run(work_state.begin_work)
         resets = await self._cleaner.run(
             lambda connection: clean_leases.clean_leases(connection, max_claims=self._settings.max_claims)
         )
@@ -327,6 +336,14 @@ class PollingWorker:
         if not step.saga_ids:
             self._blocked_bulk |= {step.operation_id}
         return True
+
+    async def _note_rest(self) -> None:
+        try:
+            await self._cleaner.run(work_state.end_work)
+        except DatabaseUnavailable as error:
+            telemetry.logger.warning(
+                "database unavailable", extra={"loop": "lease_cleaner", "error": str(error)}
+            )
 
     async def _close(self) -> None:
         steady = (

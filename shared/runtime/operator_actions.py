@@ -14,6 +14,7 @@ from shared.runtime.function import Function, Invocation
 from shared.stages import doctor
 from shared.stages.audit import Finding, audit_one, promises
 from shared.stages.prune import BATCH, Place, Pruned, Pruning, prune, prune_batch
+from shared.stages.work_state import is_at_rest
 
 SECONDS_FOR_ONE_BATCH = 8.0
 """With less left none is begun."""
@@ -42,7 +43,10 @@ class Prune(StrictModel):
 
 
 class Audit(StrictModel):
-    """Checks these promises, or all. `unchecked` of the answer are those that there was no time for."""
+    """Checks these promises, or all. `unchecked` of the answer are those that there was no time for.
+
+    `at_rest` says that nothing is at work, so that nothing waits too long.
+    """
 
     action: Literal["audit"]
     promises: list[str] | None = Field(default=None, min_length=1)
@@ -99,6 +103,7 @@ async def _audit(function: Function, invocation: Invocation, wanted: list[str]) 
         raise InvalidInput(
             "invalid_field", f"promises: there is no {unknown[0]}", field="promises", status=422
         )
+    at_rest = await function.session.run(is_at_rest)
     findings = list[Finding]()
     try:
         async with asyncio.timeout(invocation.seconds_left()):
@@ -108,6 +113,7 @@ async def _audit(function: Function, invocation: Invocation, wanted: list[str]) 
         pass  # the answer says which are left
     return {
         "ok": all(not finding.rows for finding in findings),
+        "at_rest": at_rest,
         "promises": [finding.content() for finding in findings],
         "unchecked": wanted[len(findings) :],
     }

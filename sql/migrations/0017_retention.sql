@@ -135,9 +135,20 @@ $$;
 GRANT EXECUTE ON FUNCTION retention_horizon(),
     prune_finished(interval, integer, timestamptz, bigint, boolean) TO dead_letter_operator;
 
+-- Since when the pipeline is at work on this database; null while it is at rest. The audit judges how long sagas and
+-- leases wait by it: in a database that was restored from a dump, or was stopped, they wait because nobody works.
+CREATE TABLE work_state (
+    only_row boolean PRIMARY KEY DEFAULT true,
+    at_work_since timestamptz,
+    CONSTRAINT there_is_one_state CHECK (only_row)
+);
+
+GRANT SELECT, UPDATE (at_work_since) ON work_state TO lease_cleaner;
+GRANT SELECT ON work_state TO dead_letter_operator;
+
 -- The guards let nobody delete but retention_operator, so that role has to own the function. A dump that is restored
--- as another owner loses that; `hooksaga migrate` calls this each time. Who is no superuser needs the role and the
--- schema for a moment.
+-- as another owner loses that; `hooksaga migrate` calls this each time. A restore is also where nothing is at work yet,
+-- whatever was at the time of the dump. Who is no superuser needs the role and the schema for a moment.
 CREATE FUNCTION give_retention_its_owner() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
 DECLARE
@@ -156,6 +167,7 @@ BEGIN
     IF needs_rights THEN
         EXECUTE format('REVOKE retention_operator FROM %I', current_user);
     END IF;
+    UPDATE work_state SET at_work_since = NULL;
 END
 $$;
 
@@ -163,6 +175,8 @@ REVOKE EXECUTE ON FUNCTION retention_horizon(), give_retention_its_owner(),
     prune_finished(interval, integer, timestamptz, bigint, boolean) FROM PUBLIC;
 
 DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;
+
+INSERT INTO work_state (at_work_since) VALUES ('-infinity');
 
 -- `hooksaga doctor` says which migrations ran, through the admin function too, which may not read what yoyo keeps.
 DO $$

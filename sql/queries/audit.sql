@@ -104,12 +104,17 @@ SELECT s.id AS saga_id
  LIMIT %(limit)s;
 
 -- name: saga_waits_too_long
-SELECT id AS saga_id, status::text, next_attempt_at FROM webhook_delivery_sagas
- WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at < now() - interval '3 minutes' LIMIT %(limit)s;
+-- While the pipeline is at work: what was due before it began is given the same time.
+SELECT s.id AS saga_id, s.status::text, s.next_attempt_at
+  FROM work_state w JOIN webhook_delivery_sagas s
+    ON greatest(s.next_attempt_at, w.at_work_since) < now() - interval '3 minutes'
+ WHERE s.status IN ('Pending', 'PendingRetry') AND w.at_work_since IS NOT NULL LIMIT %(limit)s;
 
 -- name: lease_over_too_long
-SELECT id AS job_id, lease_until FROM webhook_delivery_jobs
- WHERE status = 'Leased' AND lease_until < now() - interval '3 minutes' LIMIT %(limit)s;
+SELECT j.id AS job_id, j.lease_until
+  FROM work_state w JOIN webhook_delivery_jobs j
+    ON greatest(j.lease_until, w.at_work_since) < now() - interval '3 minutes'
+ WHERE j.status = 'Leased' AND w.at_work_since IS NOT NULL LIMIT %(limit)s;
 
 -- name: requeued_saga_with_another_pair
 SELECT s.id AS saga_id, s.requeued_from

@@ -3,6 +3,7 @@
 Most of these states cannot be made in any other way than by a superuser with all guards switched off.
 """
 
+import asyncio
 from typing import LiteralString
 
 import pytest
@@ -14,6 +15,7 @@ from shared.core.saga import SagaStatus
 from shared.stages import orchestrate, requeue
 from shared.stages.audit import audit
 from shared.stages.route_events import route_events
+from shared.stages.work_state import begin_work, end_work, is_at_rest
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed
 
@@ -230,6 +232,45 @@ async def test_a_lease_that_nobody_ended(
         "UPDATE webhook_delivery_jobs SET lease_until = now() - %s * interval '1 minute'", [minutes]
     )
     assert await broken(auditor) == expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"),
+    [(None, set[str]()), (2, set[str]()), (4, {"saga_waits_too_long", "lease_over_too_long"})],
+)
+async def test_what_waits_is_judged_by_how_long_the_pipeline_is_at_work(
+    auditor: Connection, seed: Seed, minutes: int | None, expected: set[str]
+) -> None:
+    """Hours overdue in a database that nobody works on, or only for so many minutes."""
+    await seed.saga()
+    await seed.claim(await seed.job())
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET next_attempt_at = now() - interval '5 hours'")
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET lease_until = now() - interval '5 hours'")
+    await seed.rewrite(
+        "UPDATE work_state SET at_work_since = now() - make_interval(mins => %s::int)", [minutes]
+    )
+    assert await broken(auditor) == expected
+    assert await is_at_rest(auditor) is (minutes is None)
+
+
+async def test_work_that_has_begun_is_noted_once(connect: Connect, seed: Seed) -> None:
+    cleaner = await connect(Role.LEASE_CLEANER)
+    await end_work(cleaner)
+    assert await is_at_rest(cleaner)
+    begun: list[object] = []
+    for _ in range(2):
+        await begin_work(cleaner)
+        begun.append(await seed.value("SELECT at_work_since FROM work_state"))
+    assert begun[0] == begun[1] is not None
+
+
+async def test_a_lock_on_the_note_delays_nothing(connect: Connect, seed: Seed) -> None:
+    cleaner = await connect(Role.LEASE_CLEANER)
+    await end_work(cleaner)
+    async with seed.connection.transaction():
+        await seed.connection.execute("SELECT FROM work_state FOR UPDATE")
+        await asyncio.wait_for(begin_work(cleaner), 5)
+    assert await is_at_rest(cleaner)
 
 
 @pytest.mark.parametrize("column", ["event_id", "subscription_id"])

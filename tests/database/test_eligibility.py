@@ -14,10 +14,13 @@ from shared.stages.explain import explain_event
 from shared.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
+from tests.faults.sabotage import from_environment
 
 
 @pytest.fixture
 async def router(connect: Connect) -> Connection:
+    """With the mistake of a broken product, where the suite asks for one."""
+    from_environment()
     return await connect(Role.ROUTER)
 
 

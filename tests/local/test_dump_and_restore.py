@@ -3,10 +3,6 @@ another server, and prove that nothing was lost. A server where its owner is no 
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +12,11 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.postgres_build import binaries
 from shared.adapters.database import DatabaseAddress
 from shared.core.saga import SagaStatus
 from shared.stages.audit import audit
-from tests.cli.conftest import runner_with
 from tests.database.seed import Seed
+from tests.local.restored import DUMP, RESTORE, command, dump_of, new_server, restore
 
 TABLES = (
     "events",
@@ -37,18 +31,7 @@ TABLES = (
 )
 
 
-def tool(name: str, *arguments: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    done = subprocess.run(
-        [str(binaries() / name), *arguments], capture_output=True, text=True, check=False, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations" / "database.md"
-DUMP = ("--format=custom",)
-RESTORE = ("--clean", "--if-exists", "--no-owner", "--single-transaction")
 
 
 def test_the_page_says_what_is_tested_here() -> None:
@@ -69,20 +52,9 @@ def contents(url: str) -> dict[str, list[Any]]:
 
 
 @pytest.fixture
-def other_server() -> Iterator[str]:
-    """A server that has never heard of hooksaga: an empty database of each login's, and no role of ours."""
-    folder = Path(tempfile.mkdtemp(prefix=f"hooksaga-tests-{os.getpid()}-"))
-    server = EmbeddedPostgres(folder)
-    try:
-        url = server.start()
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("CREATE ROLE master LOGIN CREATEROLE CREATEDB")
-            connection.execute("CREATE DATABASE of_postgres OWNER postgres")
-            connection.execute("CREATE DATABASE of_master OWNER master")
-        yield url
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+def other_server() -> Iterator[dict[str, str]]:
+    with new_server() as urls:
+        yield urls
 
 
 @pytest.fixture
@@ -96,36 +68,23 @@ async def source(database_address: DatabaseAddress, seed: Seed) -> str:
     return database_address.url
 
 
-async def command(url: str, *arguments: str, **settings: str) -> str:
-    """What a command prints; it has to be good."""
-    run = runner_with({"HOOKSAGA_DATABASE_URL": url, **settings})
-    result = await asyncio.to_thread(run, *arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 async def prune(url: str) -> int:
-    return json.loads(await command(url, "prune", "--older-than", "30d", "--json"))["sagas"]
+    done = await asyncio.to_thread(command, url, "prune", "--older-than", "30d", "--json")
+    return json.loads(done)["sagas"]
 
 
 @pytest.mark.parametrize("login", ["postgres", "master"], ids=["superuser", "as-on-rds"])
 async def test_a_dump_is_restored_to_another_server(
-    source: str, seed: Seed, other_server: str, login: str, tmp_path: Path
+    source: str, seed: Seed, other_server: dict[str, str], login: str, tmp_path: Path
 ) -> None:
-    dump, chosen = tmp_path / "hooksaga.dump", tmp_path / "chosen"
-    tool("pg_dump", *DUMP, f"--file={dump}", source)
+    dump = dump_of(source, tmp_path)
     before = contents(source)
-
-    target = make_conninfo(other_server, user=login, dbname=f"of_{login}")
-    await command(target, "migrate")
-    listed = tool("pg_restore", "--list", str(dump))
-    chosen.write_text("\n".join(line for line in listed.splitlines() if "DEFAULT ACL" not in line))
-    tool("pg_restore", *RESTORE, f"--use-list={chosen}", f"--dbname={target}", str(dump))
-    assert await command(target, "migrate") == "nothing to do: the schema is up to date\n"
-
+    target = other_server[login]
+    await asyncio.to_thread(restore, dump, target)
     assert contents(target) == before
-    await command(target, "audit")
-    await command(target, "doctor", "--port", "65000", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
+    await asyncio.to_thread(command, target, "audit")
+    doctor = ("doctor", "--port", "65000")
+    await asyncio.to_thread(command, target, *doctor, HOOKSAGA_SECRETS_KEY=seed.secrets_key)
     await goes_on(make_conninfo(target, user="postgres"))
 
 

@@ -14,6 +14,7 @@ from shared.adapters.secret_box import generate_key
 from shared.runtime import telemetry
 from shared.runtime.metrics import NotMeasured
 from shared.runtime.settings import InvalidSettings, read_settings
+from shared.stages.work_state import is_at_rest
 from tests.database.seed import Seed
 
 
@@ -36,6 +37,21 @@ async def test_a_fault_that_ends_the_loops_is_told_and_everything_else_is_closed
     telemetry.measure_with(NotMeasured())
     assert [(text, str(fault)) for text, fault in told] == [("part ended by a fault", "a fault of ours")]
     assert not await is_in_use(database_address)
+
+
+async def test_it_notes_that_it_is_at_work_and_that_it_has_stopped(
+    database_address: DatabaseAddress, seed: Seed, tmp_path: Path
+) -> None:
+    assert not await is_at_rest(seed.connection)  # a new database: whatever waits there waits too long
+    system = LocalSystem(read_settings(database_url=database_address.url, data_dir=tmp_path), port=0)
+    for _ in range(2):
+        await system.start()
+        async with asyncio.timeout(10):
+            while await is_at_rest(seed.connection):
+                await asyncio.sleep(0.01)
+        await system.stop()
+        assert await is_at_rest(seed.connection)
+    telemetry.measure_with(NotMeasured())
 
 
 async def test_a_second_machine_with_a_key_of_its_own_does_not_start(

@@ -238,7 +238,7 @@ CASES: dict[str, Case] = {
         an_old_delivery, {"sagas": 1, "jobs": 1, "dry_run": True, "next": None}, {SAGAS: 1}
     ),
     "admin/direct_refused.prune_too_young": Case(an_old_delivery, refused("invalid_field"), {SAGAS: 1}),
-    "admin/direct.audit": Case(a_dead_letter, {"ok": True, "unchecked": []}),
+    "admin/direct.audit": Case(a_dead_letter, {"ok": True, "at_rest": False, "unchecked": []}),
     "admin/direct.doctor": Case(nothing, {"server": {"triggers_for": "origin", "is_standby": False}}),
     "admin/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.without_action": Case(nothing, refused("invalid_field")),
