@@ -7,6 +7,8 @@ has ended: at its floor. Repeats are the price; who follows drops them by their 
 How far the floor may rise is known, not guessed. At the beginning of a pass the time and a transaction number are
 noted: the mark. Every transaction with a later number finishes its attempts after the mark's time. Once all with
 earlier numbers have ended, nothing from before the mark can appear any more, and the next pass begins there.
+
+A clock that is set back dates what finishes from then on before the mark: then a pass begins anew at the clock's time.
 """
 
 from dataclasses import dataclass, replace
@@ -68,6 +70,9 @@ def _begin_pass(now: _Horizon, last: FollowCursor | None) -> FollowCursor:
     """The pass goes from the last floor on. The next one may leave out what is settled by now."""
     if last is None:
         return FollowCursor(Position(now.at, 0), now.at, now.at, now.transaction)
+    if now.at < last.mark_at - CLOCK_MARGIN:
+        begin = now.at - LONGEST_OPEN
+        return FollowCursor(Position(begin, 0), begin, now.at, now.transaction)
     oldest_floor = max(last.floor, now.at - LONGEST_OPEN)
     if now.oldest_open < last.mark_transaction:
         return replace(last, floor=oldest_floor, in_pass=True)

@@ -140,6 +140,12 @@ _ABOUT = {
     Promise.ALONE: "One row, message, subscription or payload at fault, and its neighbours.",
     Promise.NETWORK: "Sender and receiver in two network namespaces, with a link between them that a thread spoils. "
     "The times are those of packets that were lost.",
+    Promise.CLOCK: "The clock of the PostgreSQL server is set while it runs, back and ahead, mostly by ten minutes. "
+    "Which events a subscription gets is told by ids and snapshots, so no clock has a say in it. Everything that "
+    "waits for a time waits by the clock: longer by the step where it was set back, less where it was set ahead. A "
+    "clock that was ahead and is corrected is set back: what was planned meanwhile waits until that time comes, or "
+    "until [an operator ends the wait](operations/database.md#after-the-clock-was-wrong). Sessions of the console and "
+    "the times in logs go by the clock of their process.",
     Promise.GUARDED: "As the database's owner, past every function of the product.",
     Promise.CAUGHT: "A test that never failed proves little. Each line is a well-known mistake, made in the running "
     "product; the test beside it failed, as it must. In brackets is the kind of fault that found it; a test of the "
@@ -152,7 +158,7 @@ _NEVER_TRIED = (
     "Loss of power, disks that lie about fsync, rows that rot on disk. Servers were killed, and given full disks.",
     "A bad network to the database, packet by packet. There connections are cut, answers are lost, a server hangs.",
     "The kernel's own network emulation (netem), which many machines lack: packets go through TUN devices instead.",
-    "A clock of the database that jumps. Those of the workers do; all that is due is due by the database's.",
+    "A clock of the database that runs at another speed, or another one after a failover: it was only set.",
     "An owner of the database who switches its guards off.",
     "A worker that dies while it reads what it claimed, again and again, for want of memory for the whole batch.",
     "Other systems than Linux, and PostgreSQL versions other than the one above.",

@@ -30,6 +30,7 @@ class Promise(StrEnum):
     INTERLEAVED = "No order of statements breaks a promise"
     ALONE = "What is poisoned fails alone"
     NETWORK = "A network that loses, delays and cuts costs attempts and nothing else"
+    CLOCK = "A database whose clock is set costs time and loses nothing"
     GUARDED = "The database refuses what must not happen, whoever asks"
     CAUGHT = "The suite finds mistakes: products that were broken on purpose"
 

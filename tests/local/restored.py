@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from click.testing import Result
 from psycopg.conninfo import make_conninfo
+from typer.testing import Result
 
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.postgres_build import binaries
