@@ -88,8 +88,9 @@ def attempt_of(one: dict[str, Any]) -> str:
 
 
 def result_of(one: dict[str, Any]) -> str:
-    """The error word, or the status of a success."""
-    return str(one["error_code"] or one["response_status"] or one["status"])
+    """The error code, or the status of a success; and whether the POST was sent again over a new connection."""
+    result = str(one["error_code"] or one["response_status"] or one["status"])
+    return f"{result} (reconnected)" if one["reconnected"] else result
 
 
 def duration_of(one: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def _tree(event: dict[str, Any]) -> "Tree":
     for saga in event["sagas"]:
         branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))
         for attempt in saga["attempts"]:
-            branch.add(Text(_attempt_line(attempt), COLOURS.get(attempt["status"], "")))
+            branch.add(Text(attempt_line(attempt), COLOURS.get(attempt["status"], "")))
     if event.get("pruned_before"):
         tree.add(f"what ended before {short_time(event['pruned_before'])} may have been pruned")
     elif not event["sagas"]:
@@ -68,7 +68,8 @@ def _saga_line(saga: dict[str, Any]) -> str:
     return printable(f"{', '.join(words)}  (saga {saga['id']})")
 
 
-def _attempt_line(attempt: dict[str, Any]) -> str:
+def attempt_line(attempt: dict[str, Any]) -> str:
+    """One attempt in one line, with the beginning of the answer where it failed."""
     took = "" if attempt["duration_ms"] is None else f"{attempt['duration_ms']} ms"
     result = attempt["error_code"] or attempt["response_status"] or ""
     body = (attempt["response_body"] or "").strip()
@@ -77,6 +78,7 @@ def _attempt_line(attempt: dict[str, Any]) -> str:
         f"{attempt['attempt_number']}. {attempt['status']}",
         str(result),
         took,
+        "reconnected" if attempt["reconnected"] else "",
         short_time(attempt["finished_at"] or attempt["attempt_at"]),
         shown if attempt["error_code"] else "",
     ]

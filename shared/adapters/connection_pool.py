@@ -19,7 +19,7 @@ from shared.adapters.resolver import AddressBlocked, VettedResolver
 from shared.core.address_policy import AddressPolicy
 
 # Node's HTTP server, behind many receivers, closes a connection that was idle for 5 s. Reusing one at that
-# very moment would cost the attempt, because a POST that may have arrived is not sent twice.
+# very moment costs a second POST.
 KEEPALIVE_SECONDS = 4.0
 
 SWEEP_SECONDS = 1.0
@@ -56,7 +56,7 @@ class ConnectionPool:
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._open: set[HttpConnection] = set()
         self._sweep: asyncio.TimerHandle | None = None
-        self._is_closed = False
+        self.is_closed = False
 
     def take(self, origin: Origin) -> HttpConnection | None:
         """The one that was used last; None when there is none that can be used."""
@@ -87,7 +87,7 @@ class ConnectionPool:
         addresses = [origin.host] if is_address(origin.host) else await self._resolver.addresses(origin.host)
         infos = [_address_info(address, origin.port) for address in addresses]
         while True:
-            if self._is_closed:
+            if self.is_closed:
                 raise RuntimeError("the pool is closed")
             made: dict[socket.socket, _AddressInfo] = {}
             try:
@@ -106,7 +106,7 @@ class ConnectionPool:
 
     def close(self) -> None:
         """All of them, at once. One that is being opened is closed as soon as it is there."""
-        self._is_closed = True
+        self.is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
         for connection in tuple(self._open):
@@ -154,7 +154,7 @@ class ConnectionPool:
             server_hostname=origin.host,
             ssl_shutdown_timeout=_FAREWELL_SECONDS,
         )
-        if self._is_closed:
+        if self.is_closed:
             connection.abort()
             raise RuntimeError("the pool is closed")
         if connection.is_open:

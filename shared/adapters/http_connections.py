@@ -2,7 +2,8 @@
 
 httptools parses answers, the ssl module of Python verifies. What a receiver may cost is bounded here: the head of its
 answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an
-exchange is never taken for an answer: the connection is dropped.
+exchange is never taken for an answer: the connection is dropped. It is not kept either where more may still come of
+the answer than its status and framing allow.
 """
 
 import asyncio
@@ -14,8 +15,10 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-# Interim answers (1xx) included. A larger head ends as protocol_error.
-MAX_HEAD_BYTES = 64 * 1024
+from shared.core.lenient_heads import LenientHead, MalformedHead, has_no_body
+
+# Interim answers (1xx) included. A larger head ends as protocol_error; curl, Go and browsers accept this much.
+MAX_HEAD_BYTES = 256 * 1024
 
 # Head, body, and what frames the body. Of the body 16 KiB are kept and the rest is not waited for, so this ends
 # only an answer that never comes to its body, such as an endless chunk extension.
@@ -26,6 +29,10 @@ _SWITCHING_PROTOCOLS = 101
 
 class MalformedAnswer(Exception):
     """What came is no HTTP/1 answer, or has too large a head. Anything after a complete head is about the body."""
+
+
+class EndedUnanswered(ConnectionResetError):
+    """The connection ended, and not one byte of an answer had come over it."""
 
 
 @dataclass(slots=True)
@@ -56,18 +63,20 @@ class HttpConnection(asyncio.Protocol):
     async def exchange(self, message: bytes, answer: Answer, deadline: float) -> None:
         """Send a request and fill the answer, until it is complete or its body has as much as is kept.
 
-        deadline is of the loop's clock. Raises TimeoutError, MalformedAnswer, ssl.SSLError, or OSError; the answer
-        keeps what had come by then.
+        deadline is of the loop's clock. Raises TimeoutError, MalformedAnswer, EndedUnanswered, or another OSError;
+        the answer keeps what had come by then.
         """
         if not self.is_open:
-            raise ConnectionResetError("the connection has ended")
+            raise EndedUnanswered("the connection has ended")
         if deadline <= self._loop.time():
             raise TimeoutError
         self._answer = answer
         self._answer_bytes = 0
-        self._is_interim = self._is_over = self._keeps_alive = self._has_excess = False
-        self._ends_with_connection = True
+        self._head = bytearray()
+        self._lenient_head: LenientHead | None = None
+        self._is_over = self._keeps_alive = self._must_close = False
         self._parser = _answer_parser(self)
+        self.on_message_begin()
         self._waiter = self._loop.create_future()
         timer = self._loop.call_at(deadline, self._end, TimeoutError())
         try:
@@ -116,24 +125,48 @@ class HttpConnection(asyncio.Protocol):
         if self._waiter is None or self._waiter.done():
             self.abort()
             return
-        in_head = MAX_HEAD_BYTES - self._answer_bytes if self._answer.status is None else MAX_ANSWER_BYTES
         self._answer_bytes += len(data)
         try:
-            self._parser.feed_data(data[:in_head])
-            if self._answer.status is None and self._answer_bytes >= MAX_HEAD_BYTES:
-                raise MalformedAnswer("the head is too large")
-            if len(data) > in_head:
-                self._parser.feed_data(data[in_head:])
+            if self._answer.status is None:
+                self._feed_head(data)
+            else:
+                self._parser.feed_data(data)
         except HttpParserUpgrade:
-            self._is_over = self._has_excess = True
-        except (HttpParserError, MalformedAnswer) as fault:
-            self._has_excess = True
+            self._is_over = self._must_close = True
+        except (HttpParserError, MalformedHead, MalformedAnswer) as fault:
+            self._must_close = True
             self._end(MalformedAnswer(str(fault)))
             return
         if self._is_over or len(self._answer.body) >= self._answer.most:
             self._end(None)
         elif self._answer_bytes > MAX_ANSWER_BYTES:
             self._end(MalformedAnswer("the answer never comes to its end"))
+
+    def _feed_head(self, data: bytes) -> None:
+        """Bytes of which the first belong to the head. A head that the strict parser refuses gets a second reading."""
+        room = MAX_HEAD_BYTES - len(self._head)
+        head, rest = data[:room], data[room:]
+        self._head += head
+        try:
+            if self._lenient_head is None:
+                self._parser.feed_data(head)
+        except HttpParserError:
+            if self._answer.status is not None:
+                raise  # about the body
+            self._lenient_head, head = LenientHead(), bytes(self._head)
+        if self._lenient_head is not None:
+            self._feed_lenient_head(self._lenient_head, head)
+        if self._answer.status is None and len(self._head) >= MAX_HEAD_BYTES:
+            raise MalformedAnswer("the head is too large")
+        if rest:
+            self._parser.feed_data(rest)
+
+    def _feed_lenient_head(self, lenient_head: LenientHead, data: bytes) -> None:
+        self._must_close = True
+        if strict := lenient_head.feed(data):
+            self._parser = _answer_parser(self)
+            self._answer.retry_after = None
+            self._parser.feed_data(strict)
 
     def eof_received(self) -> bool:
         """Not left to the transport, which would first send what is left of the request. uvloop may do so all the same
@@ -150,16 +183,21 @@ class HttpConnection(asyncio.Protocol):
     # The parser's calls.
 
     def on_message_begin(self) -> None:
-        self._has_excess = self._is_over
+        self._must_close = self._must_close or self._is_over  # a second answer
+        self._is_interim = self._announces_body = False
+        self._ends_with_connection = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._answer.status is not None:
             return  # a trailer
-        if b"\0" in value:
-            raise MalformedAnswer("NUL in a header")
         name = name.lower()
-        if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
+        if name == b"content-length":
             self._ends_with_connection = False
+            self._announces_body = self._announces_body or value.strip(b" 0") != b""
+        elif name == b"transfer-encoding":
+            self._announces_body = True
+            if b"chunked" in value.lower():
+                self._ends_with_connection = False
         elif name == b"retry-after" and self._answer.retry_after is None:
             self._answer.retry_after = value.decode("latin-1")
 
@@ -167,11 +205,13 @@ class HttpConnection(asyncio.Protocol):
         if self._is_over:
             return
         status = self._parser.get_status_code()
-        if status < 100:
-            raise MalformedAnswer(f"status {status}")
+        if status < 100 or not self._head.lstrip(b"\r\n").startswith(b"HTTP/1."):
+            raise MalformedAnswer("not an HTTP/1 answer")
+        if has_no_body(status) and self._announces_body:
+            self._must_close = True  # what was announced may come yet
         self._is_interim = status < 200 and status != _SWITCHING_PROTOCOLS
         if self._is_interim:
-            self._answer.retry_after, self._ends_with_connection = None, True
+            self._answer.retry_after = None
         else:
             self._answer.status = status
 
@@ -190,6 +230,10 @@ class HttpConnection(asyncio.Protocol):
         if fault is None and self._answer.status is not None and self._ends_with_connection:
             self._answer.body_complete = True
             self._end(None)
+        elif not self._head.strip(b"\r\n"):
+            unanswered = EndedUnanswered("the connection ended without an answer")
+            unanswered.__cause__ = fault
+            self._end(unanswered)
         else:
             self._end(fault or ConnectionResetError("the connection ended before the answer did"))
 
@@ -202,15 +246,13 @@ class HttpConnection(asyncio.Protocol):
             self._waiter.set_exception(fault)
 
     def _may_be_kept(self) -> bool:
-        return self._keeps_alive and not self._has_excess and self.is_open
+        return self._keeps_alive and not self._must_close and self.is_open
 
 
 def _answer_parser(protocol: HttpConnection) -> HttpResponseParser:
-    """As lenient as browsers are: lines that end without CR, blanks behind a chunk's size, odd letters in values."""
+    """Accepts lines that end without CR, and blanks behind a chunk's size. Odd heads have a reader of their own."""
     parser = HttpResponseParser(protocol)
-    parser.set_dangerous_leniencies(
-        lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
-    )
+    parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
     return parser
 
 

@@ -7,7 +7,9 @@ The rules (spec §7):
 - Of the body at most 16 KiB are read. A connection whose answer was not read to its end is closed.
 - A connection goes only to an address that the policy permits: names are vetted by the resolver, and every
   address once more at the moment its socket is made, which also covers literal hosts.
-- No redirects, cookies, decompression, proxies from the environment, or second try.
+- No redirects, cookies, decompression, or proxies from the environment.
+- A second POST within the attempt only where a reused connection ended without a byte of an answer: once, over a new
+  connection, by the same deadline.
 """
 
 import asyncio
@@ -22,7 +24,13 @@ from functools import lru_cache
 import msgspec
 
 from shared.adapters.connection_pool import ConnectFailed, ConnectionPool, Origin
-from shared.adapters.http_connections import Answer, HttpConnection, MalformedAnswer, client_tls
+from shared.adapters.http_connections import (
+    Answer,
+    EndedUnanswered,
+    HttpConnection,
+    MalformedAnswer,
+    client_tls,
+)
 from shared.adapters.resolver import AddressBlocked, Lookup, NameNotFound, ResolveFailed, VettedResolver
 from shared.core.address_policy import AddressPolicy
 from shared.core.callback_url import InvalidCallbackUrl, UrlRule, parse_callback_url
@@ -60,7 +68,8 @@ class SendOutcome(msgspec.Struct, frozen=True):
     """What came of one attempt. error_code is None exactly for an answer from 200 to 299.
 
     response_body is None without an answer, else its first 16 KiB as text; response_truncated says that the
-    receiver sent, or meant to send, more. resolved_ip is the peer, or the last address that was tried.
+    receiver sent, or meant to send, more. resolved_ip is the peer, or the last address that was tried. reconnected
+    says that a reused connection ended without a byte of an answer, and that the attempt went on over a new one.
     """
 
     response_status: int | None
@@ -70,6 +79,7 @@ class SendOutcome(msgspec.Struct, frozen=True):
     retry_after_seconds: int | None
     resolved_ip: str | None
     duration_ms: int
+    reconnected: bool = False
 
 
 class HttpSender:
@@ -107,16 +117,30 @@ class HttpSender:
         await self._resolver.close()
 
     async def _exchange(self, request: OutgoingRequest, attempt: "_Attempt") -> None:
-        deadline = asyncio.get_running_loop().time() + request.timeout_seconds
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + request.timeout_seconds
         target = self._target(request.url)
         message = _message(target, request)
         pool = self._pool = self._pool or ConnectionPool(self._policy, self._resolver, self._tls)
-        connection = pool.take(target.origin) or await self._open(pool, target.origin, attempt, deadline)
-        attempt.address = connection.address
-        try:
-            await connection.exchange(message, attempt.answer, deadline)
-        finally:
-            pool.give_back(target.origin, connection)
+
+        async def exchange_over(connection: HttpConnection) -> None:
+            attempt.address = connection.address
+            try:
+                await connection.exchange(message, attempt.answer, deadline)
+            finally:
+                pool.give_back(target.origin, connection)
+
+        if (reused := pool.take(target.origin)) is not None:
+            try:
+                await exchange_over(reused)
+            except EndedUnanswered:
+                # After the deadline the lease may be another worker's: this process may have been asleep.
+                if pool.is_closed or loop.time() >= deadline:
+                    raise
+                attempt.reconnected = True
+            else:
+                return
+        await exchange_over(await self._open(pool, target.origin, attempt, deadline))
 
     async def _open(
         self, pool: ConnectionPool, origin: Origin, attempt: "_Attempt", deadline: float
@@ -158,6 +182,7 @@ class _Attempt:
     address: str | None = None
     answer: Answer = field(default_factory=lambda: Answer(most=EXCERPT_BYTES + 1))
     fault: Exception | None = None
+    reconnected: bool = False
 
     def dial(self, address: str) -> None:
         self.address = address
@@ -167,7 +192,8 @@ class _Attempt:
         duration_ms = round((time.monotonic() - self.started) * 1000)
         status = self.answer.status
         if status is None:
-            return SendOutcome(None, self._error_word(), None, False, None, self.address, duration_ms)
+            word = self._error_word()
+            return SendOutcome(None, word, None, False, None, self.address, duration_ms, self.reconnected)
         excerpt, cut = body_excerpt(bytes(self.answer.body))
         return SendOutcome(
             response_status=status,
@@ -177,6 +203,7 @@ class _Attempt:
             retry_after_seconds=retry_after_seconds(self.answer.retry_after, time.time()),
             resolved_ip=self.address,
             duration_ms=duration_ms,
+            reconnected=self.reconnected,
         )
 
     def _error_word(self) -> str:

@@ -38,6 +38,7 @@ class AttemptLine(msgspec.Struct, omit_defaults=True):
     response_status: int | None = None
     error_code: str | None = None
     resolved_ip: str | None = None
+    reconnected: bool = False
 
 
 class RoutedLine(msgspec.Struct):

@@ -40,6 +40,7 @@ _LOGGED: Json = {
     "worker_id": maybe(TEXT),
     "claim_count": NUMBER,
     "resolved_ip": maybe(TEXT),
+    "reconnected": FLAG,
 }
 
 _WHOLE: Json = {

@@ -64,6 +64,7 @@ _ATTEMPT: Json = {
     },
     "response_body": "ok",
     "worker_id": "worker-1",
+    "reconnected": False,
 }
 _WHOLE_ATTEMPT: Json = {
     **_ATTEMPT,

@@ -90,6 +90,7 @@ _ATTEMPT: Json = {
     "request_headers": maybe(REQUEST_HEADERS),
     "response_body": maybe(TEXT),
     "worker_id": maybe(TEXT),
+    "reconnected": FLAG,
 }
 
 _SAGA: Json = {

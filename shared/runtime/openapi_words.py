@@ -163,6 +163,8 @@ FIELDS = {
     "pending_callback_url": "A new address that gets nothing until it is verified, and then takes the old one's place.",
     "rate_per_second": "Sagas started per second, of all subscriptions together.",
     "reason": "Why, for the record.",
+    "reconnected": "Whether a kept connection ended without a byte of an answer, so that the request was sent again "
+    "over a new one. The receiver may have got it twice.",
     "request_headers": "As they were sent, but for `user-agent`; secrets are `***`. `null`: nothing was sent, or "
     "an older version made it.",
     "request_id": "Names the request in our logs.",

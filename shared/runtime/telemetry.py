@@ -118,6 +118,7 @@ def _attempt_entry(result: "AttemptResult", recorded: bool, worker_id: str) -> E
         response_status=outcome.response_status,
         error_code=outcome.error_code,
         resolved_ip=outcome.resolved_ip,
+        reconnected=outcome.reconnected,
     )
     return Entry(logging.INFO if good else logging.WARNING, "attempt" if recorded else "lease_lost", line)
 

@@ -92,6 +92,7 @@ class LoggedAttempt:
     worker_id: str | None
     claim_count: int
     resolved_ip: str | None
+    reconnected: bool
     response_status: int | None
     error_code: str | None
     duration_ms: int | None

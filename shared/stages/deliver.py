@@ -1,4 +1,4 @@
-"""One job, one POST, one result (r02 §2.3). The worker never touches sagas, makes jobs or decides on retries.
+"""One job, one attempt, one result (r02 §2.3). The worker never touches sagas, makes jobs or decides on retries.
 
 A claim is a transaction of its own, the POST happens outside of any, and the result is another transaction that
 counts only while the lease is still the reporter's: worker and claim must match (spec D8).
@@ -281,6 +281,7 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
         "truncated": [outcome.response_truncated for outcome in outcomes],
         "retry_afters": [outcome.retry_after_seconds for outcome in outcomes],
         "resolved_ips": [outcome.resolved_ip for outcome in outcomes],
+        "reconnected": [outcome.reconnected for outcome in outcomes],
         "own_header_names": [result.own_header_names for result in results],
     }
 

@@ -34,6 +34,7 @@ class Attempt:
     response_truncated: bool
     worker_id: str | None
     resolved_ip: str | None
+    reconnected: bool
     retry_after_seconds: int | None
     claim_count: int
     max_attempts: int | None

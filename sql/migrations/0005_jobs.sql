@@ -22,6 +22,8 @@ CREATE TABLE webhook_delivery_jobs (
     response_truncated boolean NOT NULL DEFAULT false,
     retry_after_seconds integer,
     resolved_ip inet,
+    -- A kept connection ended without a byte of an answer, and the POST went out again over a new one.
+    reconnected boolean NOT NULL DEFAULT false,
     applied_at timestamptz,
     CONSTRAINT attempt_number_is_positive CHECK (attempt_number >= 1),
     CONSTRAINT response_status_in_range CHECK (response_status BETWEEN 100 AND 999)

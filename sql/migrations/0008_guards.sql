@@ -102,8 +102,8 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
         OLD.status IN ('Completed', 'Failed')
         AND NOT (
             OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
-            AND (NEW.status, NEW.claim_count, NEW.response_truncated)
-                = (OLD.status, OLD.claim_count, OLD.response_truncated)
+            AND (NEW.status, NEW.claim_count, NEW.response_truncated, NEW.reconnected)
+                = (OLD.status, OLD.claim_count, OLD.response_truncated, OLD.reconnected)
             AND (NEW.lease_until, NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
                  NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.response_body, NEW.retry_after_seconds,
                  NEW.resolved_ip)

@@ -32,7 +32,7 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
 GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscriptions, subscription_secrets
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
-              error_code, response_body, response_truncated, retry_after_seconds, resolved_ip)
+              error_code, response_body, response_truncated, retry_after_seconds, resolved_ip, reconnected)
     ON webhook_delivery_jobs TO job_worker;
 
 -- lease_cleaner: gives back what dead workers held.

@@ -60,7 +60,7 @@ SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transactio
 -- Those of the named attempts that the filter means.
 SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
        j.max_attempts, g.requeued_from, g.bulk_operation_id, j.worker_id, j.claim_count,
-       host(j.resolved_ip) AS resolved_ip,
+       host(j.resolved_ip) AS resolved_ip, j.reconnected,
        j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas g ON g.id = j.saga_id
@@ -78,7 +78,7 @@ SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_
 -- name: show_attempt
 SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
        j.max_attempts, g.requeued_from, g.bulk_operation_id, j.worker_id, j.claim_count,
-       host(j.resolved_ip) AS resolved_ip,
+       host(j.resolved_ip) AS resolved_ip, j.reconnected,
        j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at,
        j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent
   FROM webhook_delivery_jobs j

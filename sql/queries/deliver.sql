@@ -101,9 +101,9 @@ WITH result AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[], %(statuses)s::job_status[],
                          %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
                          %(response_bodies)s::text[], %(truncated)s::boolean[], %(retry_afters)s::int[],
-                         %(resolved_ips)s::inet[], %(own_header_names)s::text[])
+                         %(resolved_ips)s::inet[], %(reconnected)s::boolean[], %(own_header_names)s::text[])
         AS t (job_id, claim_count, status, response_status, error_code, duration_ms, response_body,
-              response_truncated, retry_after_seconds, resolved_ip, own_header_names)
+              response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names)
      WHERE pg_current_xact_id() IS NOT NULL
      ORDER BY job_id
 )
@@ -111,7 +111,7 @@ UPDATE webhook_delivery_jobs j
    SET status = r.status, lease_until = NULL, finished_at = clock_timestamp(), response_status = r.response_status,
        error_code = r.error_code, duration_ms = r.duration_ms, response_body = r.response_body,
        response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
-       resolved_ip = r.resolved_ip, own_header_names = r.own_header_names
+       resolved_ip = r.resolved_ip, reconnected = r.reconnected, own_header_names = r.own_header_names
   FROM result r
  WHERE j.id = r.job_id AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s
    AND j.claim_count = r.claim_count

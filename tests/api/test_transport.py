@@ -59,7 +59,8 @@ def test_unknown_method_names_the_known_ones(running: RunningSystem, api: Api, m
     by_path: dict[str, set[str]] = {"/healthz": {"GET"}, "/metrics": {"GET"}}
     for route in ROUTES:
         by_path.setdefault(route.path, set()).add(route.method)
-    for path in READ_AS_AN_ID & by_path.keys():
+    assert by_path.keys() >= READ_AS_AN_ID
+    for path in READ_AS_AN_ID:
         by_path[path].add("GET")
     with running.nothing_stored():
         for path, methods in by_path.items():
@@ -67,7 +68,7 @@ def test_unknown_method_names_the_known_ones(running: RunningSystem, api: Api, m
                 answer = api.call(method, path.replace("{id}", "1"), b"{}")
                 assert_problem(answer, 405, "method_not_allowed")
                 assert set(answer.headers["allow"].split(", ")) - {"HEAD"} == methods
-    for path in READ_AS_AN_ID & by_path.keys():
+    for path in READ_AS_AN_ID:
         assert api.get(path).json()["code"].endswith("_not_found")
 
 

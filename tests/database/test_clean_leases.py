@@ -1,7 +1,7 @@
 """What dead workers held comes back, the same row and the same attempt, but not for ever."""
 
 import asyncio
-from typing import Any
+from typing import Any, LiteralString
 
 import pytest
 
@@ -64,6 +64,27 @@ async def test_a_lease_that_runs_is_left_alone(cleaner: Connection, seed: Seed) 
     assert await clean_leases(cleaner, max_claims=5) == []
     assert (await job_row(seed, running))["state"] == "Leased"
     assert (await job_row(seed, waiting))["state"] == "Pending"
+
+
+@pytest.mark.parametrize(
+    ("lease_until", "resets"),
+    [
+        ("now() - interval '1 microsecond'", 1),
+        ("now()", 0),
+        ("now() + interval '1 microsecond'", 0),
+        ("now() + interval '2 seconds'", 0),
+    ],
+)
+async def test_a_lease_ends_at_its_time_and_not_before(
+    seed: Seed, lease_until: LiteralString, resets: int
+) -> None:
+    """To the microsecond: in one transaction now() stands still."""
+    job_id = await seed.job()
+    await seed.claim(job_id)
+    async with seed.connection.transaction():
+        await seed.rewrite(f"UPDATE webhook_delivery_jobs SET lease_until = {lease_until}")
+        assert len(await clean_leases(seed.connection, max_claims=5)) == resets
+    assert (await job_row(seed, job_id))["state"] == ("Pending" if resets else "Leased")
 
 
 async def test_cleaning_twice_does_nothing_more(cleaner: Connection, seed: Seed) -> None:

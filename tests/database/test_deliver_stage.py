@@ -177,7 +177,7 @@ async def test_a_result_is_written_whole(worker: Connection, seed: Seed) -> None
     job_id = await seed.job()
     (job,) = await claim(worker, job_id)
     how = {"response_status": 503, "response_body": "busy \U0001f600", "response_truncated": True}
-    how |= {"retry_after_seconds": 120, "resolved_ip": "2001:db8::1", "duration_ms": 42}
+    how |= {"retry_after_seconds": 120, "resolved_ip": "2001:db8::1", "duration_ms": 42, "reconnected": True}
     assert await record(worker, job, error_code="http_503", **how) == {job_id}
     row = await job_row(seed, job_id)
     assert {name: row[name] for name in how if name != "resolved_ip"} | {"resolved_ip": row["ip"]} == how

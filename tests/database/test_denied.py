@@ -328,6 +328,7 @@ async def test_a_role_is_refused(connect: Connect, role: Role, statement: str) -
 
 @pytest.mark.parametrize("statement", DENIED_TO_ALL)
 async def test_every_role_is_refused(connect: Connect, statement: str) -> None:
+    assert FUNCTION_ROLES
     for role in FUNCTION_ROLES:
         connection = await log_in(connect, role)
         with pytest.raises(errors.InsufficientPrivilege):
@@ -363,6 +364,7 @@ async def test_no_role_has_powers_beyond_its_grants(seed: Seed) -> None:
 
 
 async def test_every_role_has_timeouts_without_session_settings(connect: Connect) -> None:
+    assert FUNCTION_ROLES
     for role in FUNCTION_ROLES:
         connection = await connect(role)
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):

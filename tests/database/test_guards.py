@@ -292,6 +292,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("response_truncated", "NOT response_truncated"),
     ("retry_after_seconds", "999"),
     ("resolved_ip", "'192.0.2.1'"),
+    ("reconnected", "NOT reconnected"),
     ("max_attempts", "99"),
     ("own_header_names", "'x-other'"),
 ]

@@ -210,6 +210,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "response_truncated": "boolean",
         "retry_after_seconds": "integer",
         "resolved_ip": "inet",
+        "reconnected": "boolean",
         "applied_at": TIME,
     },
     "dead_letters": {

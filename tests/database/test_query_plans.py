@@ -103,6 +103,7 @@ def reported(count: int) -> dict[str, Any]:
         "truncated": [False] * count,
         "retry_afters": [None] * count,
         "resolved_ips": ["192.0.2.1"] * count,
+        "reconnected": [False] * count,
         "own_header_names": ["authorization x-shop"] * count,
     }
 

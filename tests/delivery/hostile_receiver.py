@@ -196,6 +196,9 @@ async def receiver(
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family)
+    listening.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # asyncio leaves that out for such a socket
     if not reads_body:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     server = await asyncio.start_server(connected, sock=listening, ssl=tls)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import aiohappyeyeballs
 import pytest
 
-from shared.adapters.connection_pool import ConnectionPool
-from shared.adapters.http_connections import HttpConnection
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import (
@@ -70,49 +67,6 @@ async def test_a_reset_at_each_stage(
 async def test_a_close_before_the_answer(sender: HttpSender, authority: Authority, start: bytes) -> None:
     async with receiver(raw(start), authority.tls()) as receiving:
         assert (await post(sender, receiving.url())).error_code == "connection_reset"
-
-
-@pytest.mark.hostile("Receivers")
-async def test_a_kept_connection_closed_at_reuse_costs_the_attempt_and_no_second_post(
-    sender: HttpSender, authority: Authority
-) -> None:
-    async def once(exchange: Exchange) -> None:
-        if len(receiving.requests) == 2:
-            exchange.writer.close()
-        else:
-            await exchange.answer()
-
-    async with receiver(once, authority.tls()) as receiving:
-        codes = [(await post(sender, receiving.url())).error_code for _ in range(3)]
-        assert codes == [None, "connection_reset", None]
-        assert len(receiving.requests) == 3
-
-
-@pytest.mark.hostile("Receivers")
-async def test_a_kept_connection_closed_while_idle_is_not_reused(
-    sender: HttpSender, authority: Authority
-) -> None:
-    async def answer_and_close(exchange: Exchange) -> None:
-        await exchange.answer()
-        exchange.writer.close()
-
-    async with receiver(answer_and_close, authority.tls()) as receiving:
-        for _ in range(3):
-            assert (await post(sender, receiving.url())).error_code is None
-            await receiving.until(lambda seen: seen.open_connections == 0)
-        assert receiving.connections == 3
-
-
-@pytest.mark.hostile("Receivers")
-async def test_a_connection_whose_end_waits_in_the_socket_is_not_reused(
-    sender: HttpSender, authority: Authority
-) -> None:
-    """The receiver has closed, and the sender's event loop has not come to read that."""
-    async with receiver(well, authority.tls()) as receiving:
-        for _ in range(5):
-            assert (await post(sender, receiving.url())).error_code is None
-            receiving.exchanges[-1].end_now()
-            assert (await post(sender, receiving.url())).error_code is None
 
 
 @pytest.mark.hostile("Receivers")
@@ -227,25 +181,6 @@ async def test_attempts_cut_at_any_moment_leave_nothing_behind(
         await receiving.until(lambda seen: seen.open_connections == 0)
 
 
-async def test_a_cancel_that_comes_with_the_answer_loses_no_connection(
-    sender: HttpSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with receiver(well, authority.tls()) as receiving:
-        sending = asyncio.ensure_future(post(sender, receiving.url()))
-        end = HttpConnection._end  # pyright: ignore[reportPrivateUsage]
-
-        def end_and_cancel(connection: HttpConnection, fault: Exception | None) -> None:
-            end(connection, fault)
-            sending.cancel()
-
-        with monkeypatch.context() as patched:
-            patched.setattr(HttpConnection, "_end", end_and_cancel)
-            with pytest.raises(asyncio.CancelledError):
-                await sending
-        assert (await post(sender, receiving.url())).error_code is None
-        assert receiving.connections == 1
-
-
 async def test_a_deadline_that_comes_when_an_address_has_won_still_counts(
     make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,28 +199,6 @@ async def test_a_deadline_that_comes_when_an_address_has_won_still_counts(
         outcome = await post(sender, f"https://127.0.0.1:{port}/")
     assert outcome.error_code == "timeout_connect"
     assert outcome.duration_ms < 1500
-
-
-async def test_nothing_follows_a_request_that_is_not_out_yet(
-    sender: HttpSender, authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The receiver answers early, keeps the connection open, and reads nothing more."""
-    open_socket: Any = ConnectionPool._open_socket  # pyright: ignore[reportPrivateUsage]
-
-    def open_small(*args: Any) -> socket.socket:
-        made: socket.socket = open_socket(*args)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 40_000)
-        return made
-
-    async def early(exchange: Exchange) -> None:
-        await exchange.answer(413, b"no")
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(ConnectionPool, "_open_socket", open_small)
-    async with receiver(early, authority.tls(), reads_body=False) as receiving:
-        assert (await post(sender, receiving.url(), b"a" * 262_144)).error_code == "http_413"
-        assert (await post(sender, receiving.url(), seconds=1)).error_code == "http_413"
-        assert receiving.connections == 2
 
 
 async def test_after_close_an_attempt_is_an_outcome(sender: HttpSender, authority: Authority) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from infra.commands.attempts import result_of
+from infra.commands.events import attempt_line
 from infra.local.tls import Certificates, ensure_certificates
 from tests.delivery.breaking_listener import (
     Stage,
@@ -26,8 +28,9 @@ from tests.delivery.hostile_receiver import (
 )
 from tests.delivery.test_hostile_answers import NOT_HTTP
 from tests.delivery.test_http_sender_faults import never, resetting
+from tests.delivery.test_reused_connections import ENDS, Ending
 from tests.e2e.raw_receivers import RawReceivers
-from tests.e2e.world import World
+from tests.e2e.world import Subscriber, World
 
 FAILED = b"HTTP/1.1 500 X\r\n"
 DEADLINE_MS = 1000
@@ -138,10 +141,14 @@ def sent(world: World, receivers: RawReceivers, authority: Authority) -> dict[st
 
 def send(world: World, url: str) -> str:
     """An event for a subscriber at that address, whose verification is taken as done."""
+    return world.post(subscribe_at(world, url))
+
+
+def subscribe_at(world: World, url: str) -> Subscriber:
     subscriber = world.subscribe(verify=False, max_retry_limit=1, timeout_seconds=DEADLINE_MS // 1000)
     world.api.good("PATCH", subscriber.target, {"callback_url": url})
     world.running.verify_by_hand(subscriber.id)
-    return world.post(subscriber)
+    return subscriber
 
 
 @pytest.mark.hostile("Receivers, through the whole system")
@@ -157,3 +164,27 @@ def test_it_is_a_failed_attempt_with_its_word(world: World, sent: dict[str, Sent
 
 def test_a_good_receiver_among_them_is_served(world: World, sent: dict[str, Sent]) -> None:
     assert world.ended(world.post(world.subscribe()))["status"] == "Completed"
+
+
+@pytest.mark.hostile("Receivers, through the whole system")
+def test_a_kept_connection_that_ends_at_that_moment_costs_no_attempt(
+    world: World, receivers: RawReceivers, authority: Authority
+) -> None:
+    """The only attempt that there may be. The log of it says that the POST went out twice."""
+    receiving = receivers.open(receiver(Ending(ENDS["with a farewell"]), authority.tls()))
+    subscriber = subscribe_at(world, receiving.url())
+    first = world.post(subscriber, b"1")
+    assert world.ended(first)["status"] == "Completed"
+    second = world.post(subscriber, b"2")
+    saga = world.ended(second)
+    assert (saga["status"], saga["attempt_count"]) == ("Completed", 1)
+    assert [(one.body, one.header("webhook-id")) for one in receiving.requests] == [
+        (b"1", first),
+        (b"2", second),
+        (b"2", second),
+    ]
+    logged = world.api.good("GET", f"/v1/attempts?subscription_id={subscriber.id}")["items"]
+    assert [one["reconnected"] for one in logged] == [True, False]
+    assert [result_of(one) for one in logged] == ["200 (reconnected)", "200"]
+    assert world.api.good("GET", f"/v1/attempts/{logged[0]['id']}")["reconnected"] is True
+    assert "  reconnected  " in attempt_line(saga["attempts"][0])

@@ -189,12 +189,16 @@ def test_nothing_planted_is_in_any_log(up: UpProcess, story: Story) -> None:
 
 
 def test_every_entry_of_the_log_is_one_line_of_json(up: UpProcess, story: Story) -> None:
-    for line in up.log.read_text().splitlines():
+    lines = up.log.read_text().splitlines()
+    assert len(lines) > 10
+    for line in lines:
         assert {"level", "message", "timestamp"} <= set(json.loads(line)), line
 
 
 def test_nothing_planted_is_in_any_refusal(story: Story) -> None:
     words = [QUERY, PATH, HEADER, ANSWER, IDEMPOTENCY, WRONG_KEY, KEY, *story.secrets]
+    assert len(story.secrets) > 1
+    assert len(story.refusals) > 10
     for answer in story.refusals:
         assert answer.status >= 400
         text = answer.body.decode()
@@ -211,6 +215,7 @@ def test_nothing_planted_is_in_the_metrics(up: UpProcess, story: Story) -> None:
 
 
 def test_no_secret_is_shown_after_creation(up: UpProcess, story: Story) -> None:
+    assert len(story.secrets) > 1
     for target in ("/v1/subscriptions", "/v1/dead-letters", "/v1/stats"):
         text = up.api.get(target).body.decode()
         assert [secret for secret in story.secrets if secret in text] == []

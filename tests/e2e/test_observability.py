@@ -127,7 +127,9 @@ def test_a_batch_is_in_the_trace_of_its_call(place: Place) -> None:
     event_type = place.subscribe("/ok/batch")
     items = [{"event_type": event_type, "payload": number} for number in range(3)]
     answer = place.up.api.call("POST", "/v1/events/batch", json.dumps({"items": items}).encode(), TRACEPARENT)
-    for item in answer.json()["items"]:
+    accepted = answer.json()["items"]
+    assert len(accepted) == 3
+    for item in accepted:
         assert Told(place.up, place.recorder, item["id"]).view["correlation_id"] == TRACE
 
 

@@ -29,6 +29,7 @@ def test_a_function_reaches_the_database_and_the_endpoints_and_nothing_else(on_a
         (group(on_aws, "Proxy"), 5432),
         (group(on_aws, "Endpoints"), 443),
     }
+    assert on_aws.functions
     for function in on_aws.functions:
         targets = {
             rule for rule in egress(on_aws, function) if rule[0] not in {INTERNET, "255.255.255.255/32"}

@@ -28,7 +28,9 @@ def test_every_alarm_leads_to_a_heading_and_every_heading_has_an_alarm(dev: Depl
 
 def test_every_alarm_tells_somebody(anywhere: Deployment) -> None:
     (topic,) = anywhere.of_type("AWS::SNS::Topic")
-    for one in anywhere.of_type("AWS::CloudWatch::Alarm").values():
+    alarms = anywhere.of_type("AWS::CloudWatch::Alarm")
+    assert alarms
+    for one in alarms.values():
         assert [anywhere.text(action) for action in one["Properties"]["AlarmActions"]] == [topic]
 
 

@@ -115,7 +115,9 @@ def test_only_who_signs_or_seals_may_read_the_secrets_key(anywhere: Deployment) 
 
 def test_nobody_may_do_everything(anywhere: Deployment) -> None:
     """No action with a wildcard, and no resource with one but where AWS has nothing narrower."""
-    for who, statement in anywhere.statements():
+    statements = list(anywhere.statements())
+    assert len(statements) > len(anywhere.functions)
+    for who, statement in statements:
         actions, resources = listed(statement["Action"]), listed(statement["Resource"])
         assert not [action for action in actions if "*" in action], who
         if "*" in resources:
@@ -149,6 +151,7 @@ def test_a_function_knows_the_addresses_of_the_queues_it_sends_to(
 
 
 def test_no_function_is_told_a_password(on_aws: Deployment) -> None:
+    assert "migrate" in on_aws.functions
     for function in on_aws.functions:
         names = set(on_aws.environment(function))
         assert not names & {"HOOKSAGA_DATABASE_URL", "HOOKSAGA_SECRETS_KEY", "HOOKSAGA_API_KEY"}
@@ -156,6 +159,7 @@ def test_no_function_is_told_a_password(on_aws: Deployment) -> None:
 
 
 def test_only_lambda_may_act_as_a_function(anywhere: Deployment) -> None:
+    assert anywhere.functions
     for function in anywhere.functions.values():
         role = anywhere.resources[anywhere.text(function["Role"]).split(".")[0]]
         statements = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]

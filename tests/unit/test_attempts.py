@@ -5,11 +5,15 @@ from uuid import UUID
 
 import pytest
 
+from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.secret_box import SecretBox, generate_key
+from shared.core.address_policy import AddressPolicy
 from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
 from shared.core.event_ids import event_id_text
-from shared.core.signing import encode_secret
-from shared.stages.deliver import ClaimedJob, build_request
+from shared.core.signing import encode_secret, sign
+from shared.stages.deliver import ClaimedJob, attempt, build_request
+from shared.stages.subscriptions import Subscription
+from shared.stages.verify_subscription import SealedSecret, challenge
 
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
@@ -58,6 +62,57 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
         deliverable=True,
         secrets=[box.seal(encode_secret(b"k" * 32))],
     )
+
+
+class EchoingSender(HttpSender):
+    """Nothing leaves: keeps each request, and answers with its body."""
+
+    def __init__(self) -> None:
+        super().__init__(AddressPolicy())
+        self.sent: list[OutgoingRequest] = []
+
+    async def send(self, request: OutgoingRequest) -> SendOutcome:
+        self.sent.append(request)
+        return SendOutcome(200, None, request.body.decode(), False, None, "192.0.2.1", 1)
+
+    def assert_signed_at(self, moment: int) -> None:
+        (request,) = self.sent
+        signature = sign([b"k" * 32], request.headers["webhook-id"], moment, request.body)
+        assert request.headers["webhook-timestamp"] == str(moment)
+        assert request.headers["webhook-signature"] == signature
+
+
+async def test_a_request_is_dated_by_the_databases_clock() -> None:
+    """A receiver refuses what is too old or too new, and the clock of this process may be either."""
+    box, sender = SecretBox([generate_key()]), EchoingSender()
+    job = claimed(box, "{}")
+    await attempt(sender, box, job, timeout_seconds=1)
+    sender.assert_signed_at(int(job.leased_at.timestamp()))
+
+
+async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
+    box, sender, then = SecretBox([generate_key()]), EchoingSender(), datetime(2001, 9, 9, tzinfo=UTC)
+    subscription = Subscription(
+        id=1,
+        tenant_id="default",
+        event_type="order.created",
+        callback_url="https://receiver.example/",
+        pending_callback_url=None,
+        description="",
+        active=True,
+        verified=False,
+        eligible_since=None,
+        max_retry_limit=None,
+        base_delay_seconds=None,
+        timeout_seconds=None,
+        headers={},
+        created_at=then,
+        updated_at=then,
+        deleted_at=None,
+    )
+    sealed = SealedSecret(box.seal(encode_secret(b"k" * 32)), read_at=1_000_000_000)
+    await challenge(sender, box, subscription, [sealed])
+    sender.assert_signed_at(1_000_000_000)
 
 
 def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version() -> None:

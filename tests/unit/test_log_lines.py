@@ -54,7 +54,9 @@ def test_appended_keys_and_the_trace_of_aws_are_in_every_line(
     monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1")
     logger.append_keys(function_request_id="r1")
     write_lines(logger, [ENTRY, ENTRY])
-    for line in written(stream):
+    lines = written(stream)
+    assert len(lines) == 2
+    for line in lines:
         assert line["function_request_id"] == "r1"
         assert line["xray_trace_id"] == "1-5759e988-bd862e3fe1be46a994272793"
 

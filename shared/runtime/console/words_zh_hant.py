@@ -154,6 +154,8 @@ WORDS: dict[str, str] = {
     "Due": "到期",
     "Address": "位址",
     "Worker": "工作程序",
+    "Connection": "連線",
+    "The receiver closed the kept connection without an answer. The request was sent again over a new one.": "接收端未回應就關閉了保持中的連線，因此已透過新連線重送這個請求。",
     "Headers that were sent": "送出的標頭",
     "Nothing was sent.": "沒有送出任何內容。",
     "Only its beginning is kept.": "只保存開頭部分。",

@@ -183,6 +183,7 @@ def attempt_content(attempt: LoggedAttempt) -> dict[str, Any]:
         "worker_id": attempt.worker_id,
         "claim_count": attempt.claim_count,
         "resolved_ip": attempt.resolved_ip,
+        "reconnected": attempt.reconnected,
     }
 
 
