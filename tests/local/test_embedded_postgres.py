@@ -31,10 +31,10 @@ time.sleep(600)
 
 @pytest.fixture
 def parent() -> Iterator[Path]:
-    """Not pytest's own folder: every pytest that starts closes that one to all but its user, and the
-    database of a root user runs as another.
-    """
+    """Not pytest's own folder: every pytest that starts closes that one to all but its user, and root's database runs
+    as another account."""
     with tempfile.TemporaryDirectory(prefix="hooksaga-test-") as path:
+        Path(path).chmod(0o711)
         yield Path(path)
 
 
