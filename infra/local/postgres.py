@@ -78,6 +78,16 @@ class EmbeddedPostgres:
             self._create_database()
             return self._url(DATABASE)
 
+    def restart(self) -> None:
+        """Start the server again after it died. The URL that `start` gave stays good.
+
+        Raises as `start` does, and EmbeddedPostgresError where its data is no longer there: a new, empty database
+        would hide that.
+        """
+        if not (self._folder / "PG_VERSION").exists():
+            raise self._failure("is gone: the folder holds no database any more", "")
+        self.start()
+
     def stop(self) -> None:
         """Stop the server, whoever started it; open transactions are rolled back. No server is no error.
 
@@ -188,10 +198,8 @@ class EmbeddedPostgres:
         """PostgreSQL takes a stale pid file for a live server when its number was given to another process,
         which in a container is the rule. So it is removed, once nobody works in the folder any more.
         """
-        while (orphan := postmaster.orphan_in(self._folder)) is not None:
-            if time.monotonic() > deadline:
-                raise self._failure(f"died, but its process {orphan} still runs", "")
-            time.sleep(0.05)
+        if (orphan := postmaster.end_orphans_in(self._folder, deadline)) is not None:
+            raise self._failure(f"died, but its process {orphan} still runs", "")
         (self._folder / "postmaster.pid").unlink(missing_ok=True)
         if not postmaster.ON_WINDOWS:
             for name in (f".s.PGSQL.{SOCKET_PORT}", f".s.PGSQL.{SOCKET_PORT}.lock"):
@@ -250,10 +258,15 @@ class EmbeddedPostgres:
             **self._account.run_options(),
         )
 
+    def end_of_log(self) -> str:
+        """What the server wrote last; empty where there is nothing."""
+        return (
+            "\n".join(self._log.read_text(errors="replace").splitlines()[-20:]) if self._log.exists() else ""
+        )
+
     def _failure(self, what: str, output: str) -> EmbeddedPostgresError:
-        log = self._log.read_text(errors="replace").splitlines()[-20:] if self._log.exists() else []
         return EmbeddedPostgresError(
-            "\n".join([f"PostgreSQL in {self._folder} {what}.", output.strip(), *log])
+            "\n".join([f"PostgreSQL in {self._folder} {what}.", output.strip(), self.end_of_log()])
         )
 
 

@@ -7,9 +7,11 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
+from infra.local.database_watch import DatabaseWatch
 from infra.local.http_protocol import BoundedHeadProtocol
 from infra.local.metrics_page import MetricsPage
 from infra.local.polling import PollingWorker
@@ -108,6 +110,7 @@ class LocalSystem:
         self.api_key = ""
         self.api_key_is_new = False
         self._embedded: EmbeddedPostgres | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
         """Bring up the database, the schema, the key and the API, and give the API's URL.
@@ -117,13 +120,18 @@ class LocalSystem:
         """
         listening = _listen(self._port)
         try:
-            self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+            await self._start_database()
             await self._start_on_database(listening)
         except BaseException:
             listening.close()
             await self._stop_database()
             raise
         return f"http://{HOST}:{listening.getsockname()[1]}"
+
+    async def _start_database(self) -> None:
+        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        if self._embedded is not None:
+            self._watching = asyncio.create_task(DatabaseWatch(self._embedded).run())
 
     async def _start_on_database(self, listening: socket.socket) -> None:
         await asyncio.to_thread(migrate, self.address)
@@ -166,8 +174,24 @@ class LocalSystem:
             )
 
     async def wait(self) -> None:
-        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""
-        await asyncio.wait({self._serving, self._working}, return_when=asyncio.FIRST_COMPLETED)
+        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours.
+
+        Raises EmbeddedPostgresError when the embedded database is gone for good: call `abandon` then.
+        """
+        await self._until_one_ends(self._serving, self._working)
+
+    async def _until_one_ends(self, *parts: "asyncio.Task[Any]") -> None:
+        """Or until the database is gone for good."""
+        watching = {self._watching} if self._watching is not None else set[asyncio.Task[Any]]()
+        done, _ = await asyncio.wait({*parts, *watching}, return_when=asyncio.FIRST_COMPLETED)
+        for watch in done & watching:
+            watch.result()
+
+    async def abandon(self) -> None:
+        """End at once, without the database: nothing in flight could be written any more."""
+        self._server.should_exit = self._server.force_exit = True
+        self._working.cancel()
+        await asyncio.wait({self._serving, self._working})
 
     async def stop(self) -> None:
         """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it.
@@ -187,6 +211,9 @@ class LocalSystem:
         await self._stop_database()
 
     async def _stop_database(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)  # `wait` has raised its fault
         if self._embedded and not await is_in_use(self.address):
             await asyncio.to_thread(self._embedded.stop)
 

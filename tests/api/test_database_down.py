@@ -22,9 +22,11 @@ pytestmark = pytest.mark.faults
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[RunningSystem]:
     """With a database server of its own, because these tests stop it."""
-    system = RunningSystem(folder, max_retry_limit=1)
+    server = EmbeddedPostgres(folder)  # hooksaga's own would be started again
+    system = RunningSystem(folder, database_url=server.start(), max_retry_limit=1)
     yield system
     system.stop()
+    server.stop()
 
 
 @pytest.fixture

@@ -22,9 +22,11 @@ TELLING = ("psycopg", "socket", "postgres", "127.0.0.1", "/tmp", "connection", "
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[RunningSystem]:
     """With a database server of its own, because a test stops it."""
-    system = RunningSystem(folder, max_retry_limit=1)
+    server = EmbeddedPostgres(folder)  # hooksaga's own would be started again
+    system = RunningSystem(folder, database_url=server.start(), max_retry_limit=1)
     yield system
     system.stop()
+    server.stop()
 
 
 @pytest.fixture

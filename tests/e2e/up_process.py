@@ -80,6 +80,11 @@ class UpProcess:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def exit_code(self) -> int | None:
+        assert self._process is not None
+        return self._process.poll()
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
