@@ -13,7 +13,7 @@ import httpx
 
 from infra.doctor.check import Check, skipped
 from infra.local import database_account
-from infra.local.system import HOST
+from infra.local.http_server import HOST
 from shared.adapters.http_connections import client_tls
 from shared.core.product import VERSION
 from shared.runtime.settings import LEASE_MARGIN_SECONDS, MAX_SUBSCRIPTION_TIMEOUT_SECONDS, Settings
