@@ -47,13 +47,13 @@ class CommandGroup(TyperGroup):
 def _expected() -> tuple[type[Exception], ...]:
     """Called only when something was raised, so that no command pays for these imports."""
     from infra.local.api_client import ApiError
+    from infra.local.database_account import NoDatabaseAccount
     from infra.local.postgres import EmbeddedPostgresError
-    from infra.local.system_user import SystemUserError
     from shared.core.errors import HooksagaError
     from shared.runtime.settings import InvalidSettings
 
     ours = (CommandFailed, WrongUse, ApiError, InvalidSettings, HooksagaError)
-    return (*ours, EmbeddedPostgresError, SystemUserError, OSError)
+    return (*ours, EmbeddedPostgresError, NoDatabaseAccount, OSError)
 
 
 def exit_code_of(error: Exception) -> int:

@@ -1,9 +1,12 @@
 """`up`, `demo` and `receiver`: what runs in the foreground until it is told to stop."""
 
 import asyncio
+import contextlib
 import errno
+import os
 import shutil
 import sysconfig
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from shared.runtime.settings import Settings
 
 LOOPBACK = "127.0.0.0/8,::1/128"
+ABANDON_SECONDS = 6.0
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
@@ -85,11 +89,24 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
     ended = asyncio.create_task(system.wait())
     told = asyncio.create_task(stop.wait())
     await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+    if ended.done() and ended.exception() is not None:
+        await _abandon(system)
+        await ended
     if told.done():
         complain("hooksaga is stopping: what is in flight may end; once more stops it at once")
     await system.stop()
     if not told.done():
         raise CommandFailed("hooksaga ended by a fault of its own, which its log tells; start it again")
+
+
+async def _abandon(system: "LocalSystem") -> None:
+    """The process ends soon, whatever hangs: who watches it is waiting for that, and nothing is lost by it."""
+    last_resort = threading.Timer(ABANDON_SECONDS, os._exit, [FAILED])
+    last_resort.daemon = True
+    last_resort.start()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ABANDON_SECONDS / 2):
+            await system.abandon()
 
 
 def _port_error(error: OSError, port: int) -> Exception:

@@ -11,9 +11,9 @@ from infra.doctor.check import Check, skipped
 from infra.doctor.database import judge, judge_server
 from infra.doctor.network import check_egress
 from infra.doctor.queues import check_queues
+from infra.local.database_account import NoDatabaseAccount
 from infra.local.postgres import EmbeddedPostgresError
 from infra.local.system import secret_box
-from infra.local.system_user import SystemUserError
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.core.errors import DatabaseUnavailable, SchemaMismatch
 from shared.runtime.settings import InvalidSettings, Settings, read_settings
@@ -57,7 +57,7 @@ async def examine_database(settings: Settings) -> AsyncIterator[Check]:
                 yield check
     except WrongUse:
         yield skipped(DATABASE, "there is none yet: `hooksaga up` makes it")
-    except (DatabaseUnavailable, EmbeddedPostgresError, SystemUserError) as error:
+    except (DatabaseUnavailable, EmbeddedPostgresError, NoDatabaseAccount) as error:
         advice = "check HOOKSAGA_DATABASE_URL" if settings.database_url else "see its server.log"
         yield Check(DATABASE, [f"{str(error).splitlines()[0]}: {advice}"])
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 
 from infra.doctor.check import Check, skipped
-from infra.local import system_user
-from infra.local.system import HOST
+from infra.local import database_account
+from infra.local.http_server import HOST
 from shared.adapters.http_connections import client_tls
 from shared.core.product import VERSION
 from shared.runtime.settings import LEASE_MARGIN_SECONDS, MAX_SUBSCRIPTION_TIMEOUT_SECONDS, Settings
@@ -54,7 +54,7 @@ def check_data_folder(folder: Path) -> Check:
         return skipped(name, f"{folder.absolute()} is not there yet: `hooksaga up` makes it")
     if ON_WINDOWS:
         return skipped(name, "Windows has no such modes")
-    others = _OTHERS if system_user.is_needed() else _OTHERS_AT_ALL
+    others = _OTHERS if database_account.is_root() else _OTHERS_AT_ALL
     faults = [_too_open(folder, "700")] if _mode(folder) & others else []
     files = [folder / file for file in _SECRET_FILES if (folder / file).exists()]
     faults += [_too_open(file, "600") for file in files if _mode(file) & _OTHERS_AT_ALL]

@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 
+from infra.local.database_account import make_data_folder
 from infra.local.event_loop import forget_what_stays
 from infra.local.postgres import EmbeddedPostgres
-from infra.local.private_folder import make_private
 from infra.local.system import LocalSystem
 from infra.local.tls import ensure_certificates
 from shared.runtime import telemetry
@@ -28,7 +28,8 @@ async def own_folder(data_dir: Path) -> AsyncIterator[Path]:
     """An empty folder, named after this process, so that those of killed ones are found and removed."""
     await asyncio.to_thread(_remove_left_behind, data_dir)
     folder = data_dir / f"{PREFIX}{os.getpid()}"
-    make_private(folder)
+    for one in (data_dir, folder):
+        make_data_folder(one)
     try:
         yield folder
     finally:

@@ -25,8 +25,8 @@ from rich.table import Table
 
 from infra.local import receiver as receivers
 from infra.local.api_client import ApiClient
+from infra.local.database_account import make_data_folder
 from infra.local.postgres import EmbeddedPostgres
-from infra.local.private_folder import make_private
 from infra.local.receiver import Receiver, RunningReceiver
 from infra.local.receiver_journal import Signature
 from infra.local.system import LocalSystem
@@ -114,7 +114,8 @@ async def run_demo(
 def _start_fresh(folder: Path) -> None:
     EmbeddedPostgres(folder).stop()  # one that a killed demo left behind
     shutil.rmtree(folder, ignore_errors=True)
-    make_private(folder)
+    for one in (folder.parent, folder):
+        make_data_folder(one)
 
 
 def _demo_settings(folder: Path, ca_file: Path) -> Settings:

@@ -16,14 +16,21 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
-from infra.local import postgres_build, postmaster, system_user
+from infra.local import postgres_build, postmaster
+from infra.local.database_account import (
+    DatabaseAccount,
+    account_of,
+    check_reach,
+    make_data_folder,
+    tell_on_stderr,
+)
 from infra.local.file_lock import locked
-from infra.local.private_folder import make_private
 
 OWNER = "postgres"
 DATABASE = "hooksaga"
@@ -45,28 +52,41 @@ class EmbeddedPostgres:
     Every method blocks; in an event loop call them in a thread.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, tell: Callable[[str], None] = tell_on_stderr) -> None:
+        """`tell` gets a line for each thing that is done because this process is root's."""
         self._data_dir = data_dir.expanduser().resolve()
         self._folder = self._data_dir / "postgres"
         self._log = self._folder / "server.log"
+        self._tell = tell
 
     def start(self) -> str:
         """Make the server answer, whatever state it was left in, and return a libpq URL of its superuser.
 
         A server that runs already is used as it is. Crash recovery is waited for.
 
-        Raises EmbeddedPostgresError when it is not ready within START_SECONDS.
+        Raises EmbeddedPostgresError when it is not ready within START_SECONDS, NoDatabaseAccount when root has no
+        account for it.
         """
-        make_private(self._data_dir)
+        make_data_folder(self._data_dir, self._tell)
         with locked(self._lock_file()):
             deadline = time.monotonic() + START_SECONDS
-            system_user.let_through(self._folder, postgres_build.binaries())
-            if not (self._folder / "PG_VERSION").exists():
-                self._initialise()
             if not self._becomes_ready(deadline):
+                self._check_account()
+                if not (self._folder / "PG_VERSION").exists():
+                    self._initialise()
                 self._launch(deadline)
             self._create_database()
             return self._url(DATABASE)
+
+    def restart(self) -> None:
+        """Start the server again after it died. The URL that `start` gave stays good.
+
+        Raises as `start` does, and EmbeddedPostgresError where its data is no longer there: a new, empty database
+        would hide that.
+        """
+        if not (self._folder / "PG_VERSION").exists():
+            raise self._failure("is gone: the folder holds no database any more", "")
+        self.start()
 
     def stop(self) -> None:
         """Stop the server, whoever started it; open transactions are rolled back. No server is no error.
@@ -91,6 +111,18 @@ class EmbeddedPostgres:
 
     def _lock_file(self) -> Path:
         return self._data_dir / "postgres.lock"
+
+    @property
+    def _account(self) -> DatabaseAccount:
+        return account_of(self._data_dir)
+
+    def _check_account(self) -> None:
+        account = self._account
+        check_reach(account, self._data_dir, postgres_build.binaries() / "postgres")
+        if account.uid is not None:
+            self._tell(
+                f"PostgreSQL refuses to run as root: it runs as the account {account.name}, which owns {self._folder}"
+            )
 
     def _becomes_ready(self, deadline: float) -> bool:
         """Wait for a server that starts, recovers or stops; False when there is none, or none any more."""
@@ -121,15 +153,15 @@ class EmbeddedPostgres:
         for abandoned in self._data_dir.glob("postgres.new-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
         draft = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._data_dir))
-        system_user.give(draft)
+        self._account.give(draft)
         host_auth = "trust" if postmaster.ON_WINDOWS else "reject"
         options = ["--auth-local=trust", f"--auth-host={host_auth}"]
         options += ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
         result = self._run("initdb", "-U", OWNER, *options, "-D", str(draft), seconds=START_SECONDS)
         if result.returncode != 0:
             raise self._failure("could not be set up", result.stdout)
-        with (draft / "postgresql.conf").open("a") as file:
-            file.write("\ninclude = 'hooksaga.conf'\n")
+        settings = draft / "postgresql.conf"
+        self._put(settings, settings.read_text() + "\ninclude = 'hooksaga.conf'\n")
         draft.rename(self._folder)
 
     def _write_settings(self) -> None:
@@ -139,9 +171,15 @@ class EmbeddedPostgres:
         else:
             place["unix_socket_directories"] = str(self._socket_dir())
             place["unix_socket_permissions"] = "0700"
-        path = self._folder / "hooksaga.conf"
-        path.write_text(postgres_build.settings_file(place))
-        system_user.give(path)
+        self._put(self._folder / "hooksaga.conf", postgres_build.settings_file(place))
+
+    def _put(self, path: Path, text: str) -> None:
+        """Write a file for the database's account. Root moves it there: writing it there would follow a link that
+        other programs of the account could have made."""
+        draft = self._data_dir / f"{path.name}.new"
+        draft.write_text(text)
+        self._account.give(draft)
+        draft.replace(path)
 
     def _socket_dir(self) -> Path:
         """The data folder, which only its owner may enter; a private one elsewhere if that path is long."""
@@ -151,7 +189,7 @@ class EmbeddedPostgres:
         path = Path(tempfile.gettempdir()) / f"hooksaga-{name}"
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)
-            system_user.give(path)
+            self._account.give(path)
         if path.is_symlink() or path.stat().st_uid != self._folder.stat().st_uid:
             raise EmbeddedPostgresError(f"{path} is not ours; use a data folder with a shorter path")
         return path
@@ -160,10 +198,8 @@ class EmbeddedPostgres:
         """PostgreSQL takes a stale pid file for a live server when its number was given to another process,
         which in a container is the rule. So it is removed, once nobody works in the folder any more.
         """
-        while (orphan := postmaster.orphan_in(self._folder)) is not None:
-            if time.monotonic() > deadline:
-                raise self._failure(f"died, but its process {orphan} still runs", "")
-            time.sleep(0.05)
+        if (orphan := postmaster.end_orphans_in(self._folder, deadline)) is not None:
+            raise self._failure(f"died, but its process {orphan} still runs", "")
         (self._folder / "postmaster.pid").unlink(missing_ok=True)
         if not postmaster.ON_WINDOWS:
             for name in (f".s.PGSQL.{SOCKET_PORT}", f".s.PGSQL.{SOCKET_PORT}.lock"):
@@ -213,19 +249,24 @@ class EmbeddedPostgres:
             stdout=output,
             stderr=subprocess.STDOUT,
             env={name: value for name, value in os.environ.items() if not name.startswith("PG")},
-            cwd=self._data_dir.anchor,  # the system user may not be let into the caller's folder
+            cwd=self._data_dir.anchor,  # the account may not be let into the caller's folder
             timeout=seconds,
             check=False,
             # A session of its own: Ctrl-C in the caller's terminal is not for the server.
             start_new_session=True,
             creationflags=NEW_PROCESS_GROUP if postmaster.ON_WINDOWS else 0,
-            **system_user.run_options(),
+            **self._account.run_options(),
+        )
+
+    def end_of_log(self) -> str:
+        """What the server wrote last; empty where there is nothing."""
+        return (
+            "\n".join(self._log.read_text(errors="replace").splitlines()[-20:]) if self._log.exists() else ""
         )
 
     def _failure(self, what: str, output: str) -> EmbeddedPostgresError:
-        log = self._log.read_text(errors="replace").splitlines()[-20:] if self._log.exists() else []
         return EmbeddedPostgresError(
-            "\n".join([f"PostgreSQL in {self._folder} {what}.", output.strip(), *log])
+            "\n".join([f"PostgreSQL in {self._folder} {what}.", output.strip(), self.end_of_log()])
         )
 
 

@@ -1,12 +1,18 @@
 """What a PostgreSQL server leaves on disk and in the process table, read without asking the server."""
 
+import signal
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 ON_WINDOWS = sys.platform == "win32"
+
+KILL_ORPHANS_AFTER_SECONDS = 5.0
+"""PostgreSQL itself waits so long in the same case."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,27 @@ def running_on(folder: Path) -> Postmaster | None:
     return postmaster if postmaster is not None and postmaster.is_alive_on(folder) else None
 
 
-def orphan_in(folder: Path) -> int | None:
-    """The pid of a server process that still works in the folder, as backends do for a moment after their
-    postmaster was killed.
+def end_orphans_in(folder: Path, deadline: float) -> int | None:
+    """End the processes that still work in the folder although their postmaster was killed, as it would have ended
+    them after a crash: at once, without a farewell, and by SIGKILL where that does not help. No new server can start
+    beside them. The pid of one that runs at the deadline, a moment of the monotonic clock, or None.
     """
-    for process in psutil.process_iter():
-        try:
-            if process.name().startswith("postgres") and process.cwd() == str(folder):
-                return process.pid
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
+    patience = time.monotonic() + KILL_ORPHANS_AFTER_SECONDS
+    while orphans := _orphans_in(folder):
+        now = time.monotonic()
+        if now > deadline:
+            return orphans[0].pid
+        for orphan in orphans:
+            with suppress(psutil.NoSuchProcess):
+                orphan.kill() if now > patience or ON_WINDOWS else orphan.send_signal(signal.SIGQUIT)
+        time.sleep(0.05)
     return None
+
+
+def _orphans_in(folder: Path) -> list[psutil.Process]:
+    found = list[psutil.Process]()
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.name().startswith("postgres") and process.cwd() == str(folder):
+                found.append(process)
+    return found

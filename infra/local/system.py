@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import uvicorn
-
-from infra.local.http_protocol import BoundedHeadProtocol
+from infra.local.connection_table import ConnectionTable
+from infra.local.database_watch import DatabaseWatch
+from infra.local.descriptors import check_descriptors, descriptors_for
+from infra.local.http_server import HOST, http_server, listen
 from infra.local.metrics_page import MetricsPage
 from infra.local.polling import PollingWorker
 from infra.local.postgres import EmbeddedPostgres
@@ -33,7 +35,6 @@ from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_ke
 from shared.stages.console_sign_ins import create_sign_in
 from shared.stages.reseal_secrets import reseal_batch
 
-HOST = "127.0.0.1"
 LOCAL_KEY_NAME = "local"
 
 
@@ -51,14 +52,6 @@ class LocalWakes:
 
     async def cancel_saga(self, saga: Traced) -> None:
         await self.worker.cancel_saga(saga.id)
-
-
-class _Server(uvicorn.Server):
-    """Signals are the business of the one who runs this server."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostgres | None]:
@@ -108,22 +101,30 @@ class LocalSystem:
         self.api_key = ""
         self.api_key_is_new = False
         self._embedded: EmbeddedPostgres | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
         """Bring up the database, the schema, the key and the API, and give the API's URL.
 
         Raises OSError when the port is taken, InvalidSettings where the key in the data folder opens none of the
-        signing secrets in the database. What was begun is undone when a later step fails.
+        signing secrets in the database, or where this process may not have as many files open as its settings need.
+        What was begun is undone when a later step fails.
         """
-        listening = _listen(self._port)
+        check_descriptors(self._settings.concurrency)
+        listening = listen(self._port)
         try:
-            self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+            await self._start_database()
             await self._start_on_database(listening)
         except BaseException:
             listening.close()
             await self._stop_database()
             raise
         return f"http://{HOST}:{listening.getsockname()[1]}"
+
+    async def _start_database(self) -> None:
+        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        if self._embedded is not None:
+            self._watching = asyncio.create_task(DatabaseWatch(self._embedded).run())
 
     async def _start_on_database(self, listening: socket.socket) -> None:
         await asyncio.to_thread(migrate, self.address)
@@ -142,7 +143,9 @@ class LocalSystem:
         )
         self._metrics = MetricsPage(self.address)
         telemetry.measure_with(self._metrics.counted)
-        self._server = _Server(_uvicorn_config(self.services, self._metrics))
+        self.connections = ConnectionTable(reserved=descriptors_for(self._settings.concurrency))
+        app = build_app(self.services, [*ALL_ROUTES, *CONSOLE_ROUTES, self._metrics.route])
+        self._server = http_server(app, self.connections)
         self._serving = asyncio.create_task(self._server.serve([listening]))
         self._working = asyncio.create_task(self.worker.run())
 
@@ -166,8 +169,24 @@ class LocalSystem:
             )
 
     async def wait(self) -> None:
-        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours."""
-        await asyncio.wait({self._serving, self._working}, return_when=asyncio.FIRST_COMPLETED)
+        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours.
+
+        Raises EmbeddedPostgresError when the embedded database is gone for good: call `abandon` then.
+        """
+        await self._until_one_ends(self._serving, self._working)
+
+    async def _until_one_ends(self, *parts: "asyncio.Task[Any]") -> None:
+        """Or until the database is gone for good."""
+        watching = {self._watching} if self._watching is not None else set[asyncio.Task[Any]]()
+        done, _ = await asyncio.wait({*parts, *watching}, return_when=asyncio.FIRST_COMPLETED)
+        for watch in done & watching:
+            watch.result()
+
+    async def abandon(self) -> None:
+        """End at once, without the database: nothing in flight could be written any more."""
+        self._server.should_exit = self._server.force_exit = True
+        self._working.cancel()
+        await asyncio.wait({self._serving, self._working})
 
     async def stop(self) -> None:
         """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it.
@@ -187,6 +206,9 @@ class LocalSystem:
         await self._stop_database()
 
     async def _stop_database(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)  # `wait` has raised its fault
         if self._embedded and not await is_in_use(self.address):
             await asyncio.to_thread(self._embedded.stop)
 
@@ -241,31 +263,3 @@ async def is_in_use(address: DatabaseAddress) -> bool:
 async def _others_are_connected(connection: Connection) -> bool:
     rows = await fetch_rows(connection, load_queries("local")["count_other_connections"], {}, _Others)
     return rows[0].connections > 0
-
-
-def _listen(port: int) -> socket.socket:
-    """The protocol is named, because asyncio turns Nagle's algorithm off only for sockets that say TCP: with it an
-    answer in two pieces waits 40 ms for the client's acknowledgement of the first."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen(2048)
-    except BaseException:
-        listening.close()
-        raise
-    return listening
-
-
-def _uvicorn_config(services: Services, metrics: MetricsPage) -> uvicorn.Config:
-    return uvicorn.Config(
-        build_app(services, [*ALL_ROUTES, *CONSOLE_ROUTES, metrics.route]),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        http=BoundedHeadProtocol,
-        ws="none",
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=20,
-    )

@@ -55,6 +55,12 @@ PROBLEMS = (
         "Check the request line, the headers and their lengths.",
     ),
     Problem(
+        "invalid_host",
+        400,
+        "The request has no `Host` header, more than one, or one that names no host.",
+        "Send one `Host` header with the host of this API, as every HTTP client does by itself.",
+    ),
+    Problem(
         "unauthorized",
         401,
         "No key came with the request, or one that is not valid (any more).",
@@ -131,6 +137,12 @@ PROBLEMS = (
         405,
         "The path exists, and not with this method.",
         "Use one of the methods in the `Allow` header.",
+    ),
+    Problem(
+        "head_too_slow",
+        408,
+        "The request line and the headers did not arrive within 10 seconds.",
+        "Send them in one go.",
     ),
     Problem(
         "body_too_slow",
@@ -301,10 +313,22 @@ PROBLEMS = (
         "Repeat after `Retry-After`, with the same `Idempotency-Key`; post events in batches.",
     ),
     Problem(
+        "head_too_large",
+        431,
+        "The request line and the headers have more than 64 KiB.",
+        "Send fewer or shorter headers; data belongs into the body.",
+    ),
+    Problem(
         "internal_error",
         500,
         "The fault is ours. It was logged under the `request_id`.",
         "Repeat the call with the same `Idempotency-Key`; if it stays, send us the `request_id`.",
+    ),
+    Problem(
+        "too_many_connections",
+        503,
+        "The server has no room for another connection; `detail` says what is short. Nothing was read of the request.",
+        "Repeat after `Retry-After`, over connections that are kept; as its operator, raise the limit of open files.",
     ),
     Problem(
         "database_unavailable",

@@ -34,6 +34,7 @@ from shared.runtime.problem_types import problem_type
 from shared.runtime.request_trace import correlation_id_of_request
 from shared.runtime.services import Services
 from shared.runtime.telemetry import logger
+from shared.runtime.unavailable_lines import UnavailableLines
 from shared.stages.api_keys import hash_api_key
 
 JSON_TYPE = "application/json"
@@ -253,14 +254,15 @@ def dump_json(content: Any) -> str:
 def problem(
     error: Exception, request_id: str, root_path: str = "", correlation_id: str | None = None
 ) -> Response:
-    """The answer to an error. Unknown errors are logged with their trace and answered without any detail.
+    """The answer to an error. Unknown errors are logged with their trace and answered without any detail. Of answers of
+    503 one line a second is logged, with their count.
 
     root_path is the request's, as for problem_type.
     """
     status, code, headers = _status_of(error)
     if status >= 500:
         keys = {"request_id": request_id, "code": code, "correlation_id": correlation_id}
-        logger.error("request failed", exc_info=error, extra=keys)
+        _log_failure(status, error, keys)
     content: dict[str, Any] = {
         "type": problem_type(code, root_path),
         "title": code.replace("_", " "),
@@ -272,6 +274,21 @@ def problem(
     if isinstance(error, InvalidInput) and error.field:
         content["field"] = error.field
     return Response(dump_json(content), status, headers=headers, media_type="application/problem+json")
+
+
+def _log_failure(status: int, error: Exception, keys: dict[str, str | None]) -> None:
+    """Each fault of ours has a line of its own; answers of 503 share one a second."""
+    if status == 503:
+        _unavailable.note(str(keys["code"]), error, keys)
+    else:
+        _write_failure(error, keys)
+
+
+def _write_failure(error: Exception, keys: Mapping[str, object]) -> None:
+    logger.error("request failed", exc_info=error, extra=dict(keys))
+
+
+_unavailable = UnavailableLines(_write_failure)
 
 
 def problem_content(error: HooksagaError, root_path: str = "") -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """The database goes away and comes back: callers are told to repeat, and nothing has to be restarted."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from infra.local.postgres import EmbeddedPostgres
+from shared.runtime.telemetry import logger
 from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.routes import BY_NAME, Route
 from tests.api.running_system import RunningSystem, new_name, wait_until
@@ -19,9 +22,11 @@ pytestmark = pytest.mark.faults
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[RunningSystem]:
     """With a database server of its own, because these tests stop it."""
-    system = RunningSystem(folder, max_retry_limit=1)
+    server = EmbeddedPostgres(folder)  # hooksaga's own would be started again
+    system = RunningSystem(folder, database_url=server.start(), max_retry_limit=1)
     yield system
     system.stop()
+    server.stop()
 
 
 @pytest.fixture
@@ -158,3 +163,26 @@ def test_table_that_is_locked_gives_503_instead_of_hanging(running: RunningSyste
     finally:
         running.run("ALTER ROLE event_ingest_writer SET lock_timeout = '10s'")
     assert repeated(lambda: api.post_event(event_body("locked"))).status == 202
+
+
+@pytest.mark.guarantee(
+    Promise.DATABASE, "300 calls while the server is away", "one line of the log a second, with their count"
+)
+def test_a_storm_of_503_is_logged_once_a_second(
+    running: RunningSystem, api: Api, server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    written = logger.error
+
+    def note(text: str, *args: Any, **more: Any) -> None:
+        if text == "request failed":
+            counts.append(more["extra"]["count"])
+        written(text, *args, **more)
+
+    monkeypatch.setattr(logger, "error", note)
+    server.stop()
+    began = time.monotonic()
+    for _ in range(300):
+        assert_away(api.get("/healthz"))
+    wait_until(lambda: sum(counts) >= 300, "every answer is counted")
+    assert len(counts) <= 2 + (time.monotonic() - began)

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from infra.local.database_account import account_of, is_root
 from tests.cli.conftest import Run, runner_with
 from tests.cli.processes import CommandProcess, wait_until
 
@@ -186,9 +187,13 @@ def test_a_database_that_cannot_start_is_said(start: Start, make_folder: MakeFol
     broken = folder / "postgres"
     broken.mkdir()
     (broken / "PG_VERSION").write_text("7\n")
+    account = account_of(folder)
+    for path in (broken, broken / "PG_VERSION"):
+        account.give(path)
     process = start(HOOKSAGA_DATA_DIR=str(folder))
     assert process.ended() == 1
-    assert process.errors.startswith(f"hooksaga: PostgreSQL in {broken} ")
+    assert f"hooksaga: PostgreSQL in {broken} " in process.errors
+    assert ("hooksaga: PostgreSQL refuses to run as root" in process.errors) is is_root()
     assert "Traceback" not in process.errors
 
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 from starlette.exceptions import HTTPException
 
 from infra.gateway_answers import CODES, status_of
+from infra.local import http_answers
+from shared.core.problems import BY_CODE
 from shared.runtime import http_api
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,8 +21,11 @@ T = TypeVar("T")
 
 
 def raised() -> set[Raised]:
-    """Code and status of every error that carries its own, of every kind that http_api maps, and of the gateway's."""
-    return {*_constructed(), *_mapped(), *((code, status_of(kind)) for kind, code in CODES.items())}
+    """Code and status of every error that carries its own, of every kind that http_api maps, and of those that the
+    gateway and the local server answer by themselves."""
+    gateway = {(code, status_of(kind)) for kind, code in CODES.items()}
+    server = {(code, BY_CODE[code].status) for code in http_answers.CODES}
+    return {*_constructed(), *_mapped(), *gateway, *server}
 
 
 def _constructed() -> Iterator[Raised]:

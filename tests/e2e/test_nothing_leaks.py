@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from infra.local.postgres import EmbeddedPostgres
 from infra.local.tls import Certificates
 from tests.api.http_client import Answer, event_body
 from tests.api.running_system import wait_until
@@ -42,6 +43,7 @@ def up(certificates: Certificates) -> Iterator[UpProcess]:
     process = UpProcess(
         folder,
         certificates,
+        HOOKSAGA_DATABASE_URL=EmbeddedPostgres(folder).start(),  # it would start its own again
         HOOKSAGA_LOG_LEVEL="DEBUG",
         HOOKSAGA_MAX_RETRY_LIMIT="2",
         HOOKSAGA_HTTP_TIMEOUT_SECONDS="1",

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from infra.local.postgres import EmbeddedPostgres
 from infra.local.tls import Certificates
 from shared.core.trace import span_id_of
 from tests.api.http_client import event_body
@@ -29,7 +30,13 @@ ENDED = ("Completed", "DeadLettered")
 def up(certificates: Certificates, recorder: Recorder) -> Iterator[UpProcess]:
     """With the log level that it has when nobody asks for another. It ends before the receiver does."""
     folder = Path(tempfile.mkdtemp(prefix="hooksaga-observe-"))
-    process = UpProcess(folder, certificates, HOOKSAGA_LOG_LEVEL="INFO", HOOKSAGA_MAX_RETRY_LIMIT="2")
+    process = UpProcess(
+        folder,
+        certificates,
+        HOOKSAGA_DATABASE_URL=EmbeddedPostgres(folder).start(),  # it would start its own again
+        HOOKSAGA_LOG_LEVEL="INFO",
+        HOOKSAGA_MAX_RETRY_LIMIT="2",
+    )
     process.start()
     yield process
     process.close()

@@ -25,8 +25,12 @@ KEY = "hs_a-key-of-the-tests-0123456789"
 class UpProcess:
     """One data folder and one port over any number of starts. Stop with `close`, which ends the database too."""
 
-    def __init__(self, folder: Path, certificates: Certificates, **variables: str) -> None:
+    def __init__(
+        self, folder: Path, certificates: Certificates, *, prefix: Sequence[str] = (), **variables: str
+    ) -> None:
+        """prefix: a command that runs the one behind it."""
         self.folder = folder
+        self._prefix = prefix
         self.log = folder / "up.log"
         self.said = folder / "up.out"
         with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -49,7 +53,7 @@ class UpProcess:
 
     def spawn(self) -> None:
         """Start, without waiting for anything."""
-        command = [sys.executable, "-m", "infra.cli", "up", "--port", str(self.port)]
+        command = [*self._prefix, sys.executable, "-m", "infra.cli", "up", "--port", str(self.port)]
         with self.log.open("ab") as log, self.said.open("ab") as said:
             self._process = subprocess.Popen(
                 command,
@@ -78,6 +82,11 @@ class UpProcess:
     @property
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        assert self._process is not None
+        return self._process.poll()
 
     @property
     def pid(self) -> int:

@@ -12,10 +12,13 @@ from urllib.parse import quote
 
 import psycopg
 
-from infra.local import postgres_build, system_user
+from infra.local import postgres_build
+from infra.local.database_account import account_of
 from tests.faults.wire import SOCKET
 
 SECONDS = 60
+ACCOUNT = account_of(Path(tempfile.gettempdir()))
+"""What the servers of tests run as: their folders are new ones."""
 
 
 class DatabaseServer:
@@ -63,7 +66,7 @@ class DatabaseServer:
     def follow(self, folder: Path) -> "DatabaseServer":
         """A running standby, in step: from now on a commit waits for it."""
         folder.mkdir(mode=0o700)
-        system_user.give(folder)
+        ACCOUNT.give(folder)
         source = ("-h", str(self.folder), "-p", "5432", "-U", "postgres")
         _program("pg_basebackup", *source, "-D", str(folder), "-R", "-c", "fast")
         standby = DatabaseServer(folder)
@@ -95,7 +98,7 @@ def _program(name: str, *arguments: str, check: bool = True) -> subprocess.Compl
             start_new_session=True,
             timeout=SECONDS + 30,
             check=False,
-            **system_user.run_options(),
+            **ACCOUNT.run_options(),
         )
         output.seek(0)
         assert not check or done.returncode == 0, (name, arguments, output.read().decode(errors="replace"))
@@ -113,7 +116,7 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
         raise NoMount
-    system_user.give(folder)
+    ACCOUNT.give(folder)
     try:
         yield folder
     finally:
@@ -138,4 +141,4 @@ def move_folder(source: Path, target: Path) -> None:
     for entry in list(source.iterdir()):
         shutil.move(entry, target / entry.name)
     for path in [target, *target.rglob("*")]:
-        system_user.give(path)
+        ACCOUNT.give(path)

@@ -31,10 +31,10 @@ time.sleep(600)
 
 @pytest.fixture
 def parent() -> Iterator[Path]:
-    """Not pytest's own folder: every pytest that starts closes that one to all but its user, and the
-    database of a root user runs as another.
-    """
+    """Not pytest's own folder: every pytest that starts closes that one to all but its user, and root's database runs
+    as another account."""
     with tempfile.TemporaryDirectory(prefix="hooksaga-test-") as path:
+        Path(path).chmod(0o711)
         yield Path(path)
 
 
@@ -169,11 +169,10 @@ def test_a_killed_server_is_recovered(server: EmbeddedPostgres, data_dir: Path) 
     assert pid_of(data_dir) != pid
 
 
-def test_a_backend_that_outlives_its_killed_server_is_waited_for(
-    server: EmbeddedPostgres, data_dir: Path
-) -> None:
+def test_a_backend_that_outlives_its_killed_server_is_ended(server: EmbeddedPostgres, data_dir: Path) -> None:
+    """No other server could start beside it, and nobody else would ever end it."""
     url = server.start()
-    busy = "DO $$ DECLARE n bigint := 0; BEGIN WHILE n < 30000000 LOOP n := n + 1; END LOOP; END $$"
+    busy = "DO $$ BEGIN LOOP END LOOP; END $$"
     with closing(psycopg.connect(url, autocommit=True)) as connection:
         connection.pgconn.send_query(busy.encode())
         backend = connection.info.backend_pid
@@ -182,6 +181,30 @@ def test_a_backend_that_outlives_its_killed_server_is_waited_for(
         assert is_alive(backend)
         assert ask(server.start(), "SELECT 1") == 1
         assert not is_alive(backend)
+
+
+def test_a_backend_that_stands_still_is_ended_too(
+    server: EmbeddedPostgres, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was stopped takes no signal but SIGKILL."""
+    monkeypatch.setattr(postmaster, "KILL_ORPHANS_AFTER_SECONDS", 0.2)
+    with closing(psycopg.connect(server.start(), autocommit=True)) as connection:
+        backend = connection.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        psutil.Process(pid_of(data_dir)).kill()
+        wait_until(lambda: not server.is_running())
+        assert ask(server.start(), "SELECT 1") == 1
+        assert not is_alive(backend)
+
+
+def test_a_restart_makes_no_new_database(server: EmbeddedPostgres, data_dir: Path) -> None:
+    """An empty one in place of one that was removed would look as if all events were lost."""
+    server.start()
+    server.stop()
+    (data_dir / "postgres").rename(data_dir / "moved")
+    with pytest.raises(EmbeddedPostgresError, match="holds no database any more"):
+        server.restart()
+    assert not (data_dir / "postgres").exists()
 
 
 def test_the_number_of_a_dead_server_given_to_another_process(

@@ -8,6 +8,7 @@ gateway does.
 import asyncio
 import base64
 import binascii
+import contextlib
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,18 +16,23 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
-from aiohttp import web
-from multidict import CIMultiDict
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from infra.gateway_answers import headers_of, problem_text, status_of
+from infra.local.connection_table import ConnectionTable
+from infra.local.descriptors import BESIDE_POSTS
+from infra.local.http_server import http_server, listen
 from infra.local.sqs.functions import LambdaFunction, RequestTooLarge
 from infra.local.sqs.runtime_api import ACCOUNT, HOST
 
 STAGE = "local"
 MAX_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_SECONDS = 29.0
-STOP_SECONDS = 5.0
+STOP_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +54,35 @@ class Front:
 
     async def start(self, port: int) -> str:
         """The URL. Raises OSError when the port is taken."""
-        self._runner = web.ServerRunner(
-            web.Server(self._handle, access_log=None), shutdown_timeout=STOP_SECONDS
+        listening = listen(port)
+        self._server = http_server(
+            self._serve, ConnectionTable(reserved=BESIDE_POSTS), stop_seconds=STOP_SECONDS
         )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, HOST, port, backlog=1024)
-        try:
-            await site.start()
-        except OSError:
-            await self._runner.cleanup()
-            raise
-        return f"http://{HOST}:{self._runner.addresses[0][1]}"
+        self._serving = asyncio.create_task(self._server.serve([listening]))
+        return f"http://{HOST}:{listening.getsockname()[1]}"
 
     async def stop(self) -> None:
         """Stop listening; requests under way may end."""
-        await self._runner.cleanup()
+        self._server.should_exit = True
+        await self._serving
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        target = self._find(request.method, request.path)
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        with contextlib.suppress(ClientDisconnect):
+            answer = await self._handle(request)
+            await answer(scope, receive, send)
+
+    async def _handle(self, request: Request) -> Response:
+        target = self._find(request.method, request.scope["path"])
         if target is None:
             return _own_answer("MISSING_AUTHENTICATION_TOKEN")
         try:
-            body = await request.clone(client_max_size=MAX_BODY_BYTES).read()
-            event = proxy_event(request, target, body)
             async with asyncio.timeout(INTEGRATION_SECONDS):
+                event = proxy_event(request, target, await _whole_body(request))
                 outcome = await target.function.invoke(event)
         except TimeoutError:
             return _own_answer("INTEGRATION_TIMEOUT")
-        except (RequestTooLarge, web.HTTPRequestEntityTooLarge):
+        except RequestTooLarge:
             return _own_answer("REQUEST_TOO_LARGE")
         if outcome.error is not None:
             return _own_answer("DEFAULT_5XX")
@@ -91,11 +98,21 @@ class Front:
         return None
 
 
-def proxy_event(request: web.BaseRequest, target: Target, body: bytes) -> dict[str, Any]:
+async def _whole_body(request: Request) -> bytes:
+    """Raises RequestTooLarge, and ClientDisconnect when the client leaves amid it."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise RequestTooLarge
+    return bytes(body)
+
+
+def proxy_event(request: Request, target: Target, body: bytes) -> dict[str, Any]:
     """The event of a REST API (v1) with proxy integration, for an API whose media types are all binary."""
-    path = request.raw_path.partition("?")[0]
+    path = request.scope["raw_path"].decode("latin-1")
     headers = _several(request.headers.items())
-    query = _several(parse_qsl(request.query_string, keep_blank_values=True))
+    query = _several(parse_qsl(request.url.query, keep_blank_values=True))
     return {
         "resource": target.resource,
         "path": path,
@@ -112,13 +129,16 @@ def proxy_event(request: web.BaseRequest, target: Target, body: bytes) -> dict[s
     }
 
 
-def _request_context(request: web.BaseRequest, resource: str, path: str) -> dict[str, Any]:
+def _request_context(request: Request, resource: str, path: str) -> dict[str, Any]:
     return {
         "accountId": ACCOUNT,
         "apiId": "local",
-        "domainName": request.host,
+        "domainName": request.headers.get("host"),
         "httpMethod": request.method,
-        "identity": {"sourceIp": request.remote, "userAgent": request.headers.get("user-agent")},
+        "identity": {
+            "sourceIp": request.client and request.client.host,
+            "userAgent": request.headers.get("user-agent"),
+        },
         "path": path,
         "protocol": "HTTP/1.1",
         "requestId": str(uuid.uuid4()),
@@ -139,27 +159,29 @@ def _last(several: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: values[-1] for name, values in several.items()}
 
 
-def response_of(payload: Any) -> web.Response:
+def response_of(payload: Any) -> Response:
     """A function's answer as an HTTP response; one that is not of the gateway's form is a fault, as there."""
     if not isinstance(payload, dict) or not isinstance(
         cast("dict[str, Any]", payload).get("statusCode"), int
     ):
         return _own_answer("DEFAULT_5XX")
     answer = cast("dict[str, Any]", payload)
-    headers: CIMultiDict[str] = CIMultiDict(answer.get("headers") or {})
+    headers = MutableHeaders(answer.get("headers") or {})
     for name, values in (answer.get("multiValueHeaders") or {}).items():
-        headers.popall(name, None)
+        del headers[name]
         for value in values:
-            headers.add(name, value)
-    headers.popall("content-length", None)
+            headers.append(name, value)
+    del headers["content-length"]
     body: str = answer.get("body") or ""
     try:
         content = base64.b64decode(body, validate=True) if answer.get("isBase64Encoded") else body.encode()
     except binascii.Error:
         return _own_answer("DEFAULT_5XX")
-    return web.Response(status=answer["statusCode"], headers=headers, body=content)
+    response = Response(content, answer["statusCode"])
+    response.raw_headers = [*headers.raw, (b"content-length", b"%d" % len(content))]
+    return response
 
 
-def _own_answer(kind: str) -> web.Response:
+def _own_answer(kind: str) -> Response:
     body = problem_text(kind, request_id=str(uuid.uuid4()), root_path="").encode()
-    return web.Response(status=status_of(kind), body=body, headers=headers_of(kind))
+    return Response(body, status_of(kind), headers_of(kind))

@@ -17,7 +17,7 @@ from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.ministack import Ministack, given_endpoint
 from infra.local.sqs.queue_set import QueueSet, create_queues
 from infra.local.sqs.sqs_api import SqsApi
-from infra.local.system import LocalSystem, database_address, kept_text
+from infra.local.system import LocalSystem, kept_text
 from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import generate_key
 from shared.runtime.settings import Settings
@@ -61,7 +61,7 @@ class SqsSystem(LocalSystem):
     async def _start(self, started: AsyncExitStack) -> str:
         """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
         started.push_async_callback(self._stop_database)
-        self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
+        await self._start_database()
         await asyncio.to_thread(migrate, self.address)
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
@@ -77,8 +77,16 @@ class SqsSystem(LocalSystem):
         return url
 
     async def wait(self) -> None:
-        """Returns when `stop` is called: nothing here ends by itself."""
-        await self._ended.wait()
+        """Returns when `stop` is called. Raises as LocalSystem.wait: nothing else here ends by itself."""
+        ended = asyncio.create_task(self._ended.wait())
+        try:
+            await self._until_one_ends(ended)
+        finally:
+            ended.cancel()
+
+    async def abandon(self) -> None:
+        """Stop the functions without waiting for what they do."""
+        await self.stop()
 
     async def stop(self) -> None:
         """Accept nothing more, let the batches under way end, and stop what was started here."""
