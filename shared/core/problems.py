@@ -280,7 +280,8 @@ PROBLEMS = (
         "verification_failed",
         422,
         "The endpoint could not be called, or did not answer the challenge.",
-        "Let it answer 2xx with the challenge within 10 seconds, then verify again; `detail` says what came.",
+        "Let it answer 2xx with the challenge and nothing else within 10 seconds, then verify again; `detail` says "
+        "what came.",
     ),
     Problem(
         "event_refused",

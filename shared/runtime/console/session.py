@@ -138,7 +138,8 @@ async def visitor_of(request: Request, services: Services, place: Place) -> Visi
     tenant_id = session.tenant_id if place is Place.PORTAL else found.tenant_id
     if place is Place.PORTAL and found.tenant_id not in (None, tenant_id):
         raise NotSignedIn("this link's key is another tenant's")
-    return Visitor(place, session, Caller(tenant_id, found.id), frozenset(found.scopes))
+    is_operator = tenant_id is None and "admin" in found.scopes
+    return Visitor(place, session, Caller(tenant_id, found.id, is_operator), frozenset(found.scopes))
 
 
 def opened(services: Services, purpose: str, sealed: str) -> Session | None:

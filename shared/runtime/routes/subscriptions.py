@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
-from shared.core.errors import NotFound
+from shared.core.errors import InvalidInput, NotFound
 from shared.core.event_input import check_tenant
 from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
 from shared.core.signing import encode_secret
@@ -27,8 +27,10 @@ from shared.runtime.http_api import (
 )
 from shared.runtime.routes import portal_links, subscription_health
 from shared.runtime.services import Services
+from shared.runtime.telemetry import note_verification_failed
 from shared.stages import subscriptions, verify_subscription
 from shared.stages.subscriptions import Subscription
+from shared.stages.verify_subscription import VerificationFailed
 
 SECRET_BYTES = 32
 
@@ -145,13 +147,20 @@ async def verify(request: Request) -> Response:
 
 
 async def verify_for(services: Services, subscription: Subscription) -> Subscription:
-    """The subscription once its address has answered the challenge. Raises InvalidInput with the reason."""
+    """The subscription once its address has answered the challenge.
+
+    Raises InvalidInput `verification_failed`, which says what a subscriber may know; the log says the rest.
+    """
     if subscription.verified and subscription.pending_callback_url is None:
         return subscription
     sealed = await services.subscriptions.run(
         lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
     )
-    url = await verify_subscription.challenge(_sender(services), _box(services), subscription, sealed)
+    try:
+        url = await verify_subscription.challenge(_sender(services), _box(services), subscription, sealed)
+    except VerificationFailed as failed:
+        note_verification_failed(subscription.id, failed.error_code)
+        raise InvalidInput("verification_failed", str(failed), field="callback_url", status=422) from failed
     return await services.subscriptions.run(
         lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
     )
