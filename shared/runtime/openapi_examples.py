@@ -15,7 +15,7 @@ _ACCEPTED: Json = {
 }
 _NEW_SUBSCRIPTION: Json = {
     "event_type": "order.created",
-    "callback_url": "https://shop.example/hooks",
+    "callback_url": "https://shop.example.com/hooks",
     "description": "orders of the web shop",
     "max_retry_limit": 8,
     "headers": {"x-shop": "berlin"},

@@ -311,7 +311,7 @@ async def test_a_certificate_that_nobody_trusts(certificates: Certificates) -> N
         ("https://127.0.0.1/", {"egress_allow": ""}, "--probe"),
         ("http://127.0.0.1/", {}, "--probe"),
         ("https://localhost/", {"egress_allow": "10.0.0.0/8"}, "--probe"),
-        ("https://no-such-name.example/", {}, "name"),
+        ("https://no-such-name.example.com/", {}, "name"),
     ],
 )
 async def test_what_cannot_be_reached_says_why(url: str, settings: dict[str, Any], fault: str) -> None:

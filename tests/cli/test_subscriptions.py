@@ -27,7 +27,7 @@ def test_the_secret_is_shown_once(run: Run, running_system: RunningSystem) -> No
 def test_what_create_is_told_is_what_is_kept(run_json: RunJson) -> None:
     options = {
         "--event-type": "test.options",
-        "--callback-url": "https://receiver.example/hook",
+        "--callback-url": "https://receiver.example.com/hook",
         "--description": "the shop",
         "--tenant-id": "acme",
         "--max-retry-limit": "7",
@@ -129,7 +129,7 @@ def test_switching_on_what_was_disabled_offers_what_it_missed(
         (["create", "--event-type", "a", "--callback-url", "http://a.example/"], 1, "invalid_callback_url"),
         (["create", "--event-type", "a"], 2, "--callback-url"),
         (
-            ["create", "--event-type", "a", "--callback-url", "https://a.example/", "--header", "a"],
+            ["create", "--event-type", "a", "--callback-url", "https://a.example.com/", "--header", "a"],
             2,
             "NAME=VALUE",
         ),

@@ -127,12 +127,16 @@ PAYLOAD = '{ "a":1.10, "a" : 12345678901234567890, "nul":"\\u0000" }'
 
 async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed) -> None:
     subscription_id = await seed.subscription(
-        "a.b", "https://r.example/x", headers={"x-a": "1"}, timeout_seconds=3.0
+        "a.b", "https://r.example.com/x", headers={"x-a": "1"}, timeout_seconds=3.0
     )
     job_id = await seed.job(subscription_id, PAYLOAD)
     (job,) = await claim(worker, job_id)
     assert (job.payload, job.event_type, job.attempt_number) == (PAYLOAD, "a.b", 1)
-    assert (job.callback_url, job.headers, job.timeout_seconds) == ("https://r.example/x", '{"x-a": "1"}', 3)
+    assert (job.callback_url, job.headers, job.timeout_seconds) == (
+        "https://r.example.com/x",
+        '{"x-a": "1"}',
+        3,
+    )
     assert job.deliverable
     assert [seed.box.open(sealed) for sealed in job.secrets or []] == [seed.secrets[subscription_id]]
 
@@ -140,11 +144,11 @@ async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed
 async def test_configuration_counts_from_the_next_claim_on(worker: Connection, seed: Seed) -> None:
     job_id = await seed.job(await seed.subscription())
     await seed.rewrite(
-        "UPDATE subscriptions SET callback_url = 'https://new.example/', timeout_seconds = 9,"
+        "UPDATE subscriptions SET callback_url = 'https://new.example.com/', timeout_seconds = 9,"
         ' headers = \'{"x-new": "1"}\''
     )
     (job,) = await claim(worker, job_id)
-    assert (job.callback_url, job.timeout_seconds) == ("https://new.example/", 9)
+    assert (job.callback_url, job.timeout_seconds) == ("https://new.example.com/", 9)
     assert job.headers == '{"x-new": "1"}'
 
 

@@ -449,7 +449,7 @@ async def test_the_monitor_may_count_switch_off_and_tell(connect: Connect, seed:
 
 async def test_the_subscription_admin_may_configure(connect: Connect, seed: Seed) -> None:
     connection = await connect(Role.SUBSCRIPTIONS)
-    url = "https://receiver.example/hook"
+    url = "https://receiver.example.com/hook"
     new = NewSubscription(event_type="a", callback_url=url)
     made = await subscriptions.create_subscription(
         connection, new, tenant_id="default", callback_url=url, sealed_secret=seed.box.seal("whsec_x")

@@ -52,7 +52,7 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
         event_type="order.created",
         event_created_at=now,
         payload="{}",
-        callback_url="https://receiver.example/",
+        callback_url="https://receiver.example.com/",
         headers=headers,
         timeout_seconds=None,
         deliverable=True,

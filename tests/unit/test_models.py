@@ -15,7 +15,7 @@ from shared.core.models import (
     rfc3339,
 )
 
-GOOD = {"event_type": "a", "callback_url": "https://receiver.example/"}
+GOOD = {"event_type": "a", "callback_url": "https://receiver.example.com/"}
 RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
 
 
