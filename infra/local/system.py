@@ -191,7 +191,8 @@ class LocalSystem:
             await asyncio.to_thread(self._embedded.stop)
 
     async def console_link(self, url: str) -> str:
-        """The address of the console, which signs the first browser in that opens it."""
+        """The address of the console, which signs the first browser in that opens it. url: where this process listens,
+        in place of HOOKSAGA_PUBLIC_URL."""
         session = Session(self.address, Role.ADMIN)
         try:
             token = await session.run(
@@ -199,7 +200,7 @@ class LocalSystem:
             )
         finally:
             await session.close()
-        return f"{url}/console/sign-in?token={token}"
+        return f"{self._settings.public_url or url}/console/sign-in?token={token}"
 
     async def _ensure_api_key(self) -> None:
         given = self._settings.api_key

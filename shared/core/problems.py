@@ -169,6 +169,12 @@ PROBLEMS = (
         "Begin at the time that `detail` names, or later.",
     ),
     Problem(
+        "public_url_missing",
+        409,
+        "A link was asked for under a name that may be anybody's, and no address is configured.",
+        "Set `HOOKSAGA_PUBLIC_URL` to the address under which browsers reach this API, and restart it.",
+    ),
+    Problem(
         "callback_url_changed",
         409,
         "The callback URL was changed while its verification was under way.",

@@ -197,7 +197,8 @@ FIELDS = {
     "title": "The code in words.",
     "trigger": "Why it was made. A retry is a `retry`, however its saga began.",
     "type": "Leads to the explanation of the error on this page.",
-    "url": "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in.",
+    "url": "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in. Begins with "
+    "HOOKSAGA_PUBLIC_URL.",
     "updated_at": "When it was last changed.",
     "verified": "Whether `callback_url` has answered the challenge.",
     "window_hours": "How far back was looked.",
