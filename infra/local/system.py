@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -31,7 +32,8 @@ from shared.runtime.services import Services, build_services
 from shared.runtime.settings import InvalidSettings, Settings
 from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
 from shared.stages.console_sign_ins import create_sign_in
-from shared.stages.reseal_secrets import reseal_batch
+from shared.stages.reseal_headers import reseal_headers_batch
+from shared.stages.reseal_secrets import reseal_all, reseal_batch
 
 HOST = "127.0.0.1"
 LOCAL_KEY_NAME = "local"
@@ -84,6 +86,21 @@ def secret_box(settings: Settings) -> SecretBox:
     return SecretBox(split_keys(kept_text(settings.data_dir / "secrets.key", generate_key)))
 
 
+def has_secrets_key(settings: Settings) -> bool:
+    """Whether there is a key already, so that secret_box would not make one."""
+    return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
+
+
+async def seal_clear_headers(address: DatabaseAddress, box: SecretBox) -> int:
+    """Seal the header values that are stored in clear; of how many subscriptions these were."""
+    session = Session(address, Role.SUBSCRIPTIONS)
+    try:
+        done = await reseal_all(session, partial(reseal_headers_batch, box=box, only_clear=True))
+    finally:
+        await session.close()
+    return done.changed
+
+
 def kept_text(path: Path, make: Callable[[], str]) -> str:
     """The text of a file that only its owner can read; made on first use, by one of many processes."""
     make_private(path.parent)
@@ -129,6 +146,7 @@ class LocalSystem:
         await asyncio.to_thread(migrate, self.address)
         box = secret_box(self._settings)
         await self._refuse_key_of_its_own(box)
+        await seal_clear_headers(self.address, box)
         await self._ensure_api_key()
         ca_file = self._settings.ca_file
         self.sender = HttpSender(

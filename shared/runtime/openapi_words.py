@@ -130,7 +130,10 @@ FIELDS = {
     "filter": "What it is about. Every field that is given must match.",
     "finished_at": "When it ended.",
     "first_failure_at": "When the first of these failures ended; `null` where there is none.",
-    "headers": "Added to each delivery. At most 20; names that the sender sets itself are refused.",
+    "headers": "Added to each delivery. At most 20; names that the sender sets itself are refused. Values are "
+    "write-only: answers show `***` for each.",
+    "SubscriptionChange.headers": "Those to change, by name: a value sets one, `null` removes it, `***` keeps it, and "
+    "what is not named stays. `null` in place of the object removes all.",
     "id": "The number that names it.",
     "items": "The rows of this page.",
     "kind": "`requeue`: dead letters get new sagas. `backfill`: events that a subscription never got get their first.",

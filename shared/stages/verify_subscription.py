@@ -18,6 +18,7 @@ from shared.core.errors import Conflict, HooksagaError
 from shared.core.outcomes import NO_PUBLIC_ADDRESS, subscriber_error_code
 from shared.core.product import USER_AGENT
 from shared.core.signing import InvalidSecret, decode_secret, sign
+from shared.stages.own_headers import open_headers
 from shared.stages.subscriptions import Subscription
 
 VERIFY_TIMEOUT_SECONDS = 10
@@ -117,13 +118,17 @@ def _signed(
         timestamp = sealed[0].read_at
     except (UnreadableSecret, InvalidSecret, IndexError) as error:
         raise VerificationFailed("the subscription's secret cannot be read; rotate it") from error
+    try:
+        own = open_headers(box, subscription.headers)
+    except (UnreadableSecret, ValueError) as error:
+        raise VerificationFailed("the subscription's headers cannot be read; set them again") from error
     headers = {
         "content-type": "application/json",
         "user-agent": USER_AGENT,
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(keys, webhook_id, timestamp, body),
-        **subscription.headers,
+        **own,
     }
     timeout = min(subscription.timeout_seconds or VERIFY_TIMEOUT_SECONDS, VERIFY_TIMEOUT_SECONDS)
     return OutgoingRequest(url, headers, body, timeout)

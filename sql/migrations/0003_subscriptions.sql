@@ -33,6 +33,10 @@ CREATE INDEX idx_sub_active ON subscriptions (active);
 CREATE INDEX idx_sub_routing ON subscriptions (tenant_id, event_type, id) INCLUDE (eligible_since)
     WHERE active AND verified AND deleted_at IS NULL;
 
+-- headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text in place of the inner object is a value in clear, which
+-- `hooksaga secrets reseal` seals. Its walk, by id, past the many that have none:
+CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
+
 -- Signing secrets stand apart, so that only two roles can read them. Ciphertext; the newest row without
 -- expires_at is the current one, older ones sign beside it until they expire.
 CREATE TABLE subscription_secrets (

@@ -41,7 +41,7 @@ def test_what_create_is_told_is_what_is_kept(run_json: RunJson) -> None:
     assert shown["tenant_id"] == "acme"
     assert shown["description"] == "the shop"
     assert (shown["max_retry_limit"], shown["base_delay_seconds"], shown["timeout_seconds"]) == (7, 1.5, 3)
-    assert shown["headers"] == {"x-shop": "a=b"}
+    assert shown["headers"] == {"x-shop": "***"}
     assert (shown["active"], shown["verified"]) == (False, False)
 
 
@@ -75,7 +75,13 @@ def test_an_update_changes_what_it_names(run: Run, run_json: RunJson, subscribed
     number = str(subscribed("/ok")["id"])
     changes = ("--max-retry-limit", "9", "--header", "a=b", "--inactive", "--description", "changed")
     changed = run_json("subscriptions", "update", number, *changes)
-    assert (changed["max_retry_limit"], changed["headers"], changed["active"]) == (9, {"a": "b"}, False)
+    assert (changed["max_retry_limit"], changed["headers"], changed["active"]) == (9, {"a": "***"}, False)
+    more = run_json(
+        "subscriptions", "update", number, "--header", "b=c", "--header", "c=d", "--remove-header", "a"
+    )
+    assert more["headers"] == {"b": "***", "c": "***"}
+    shown = run("subscriptions", "show", number).stdout
+    assert "b=***, c=***" in shown
     back = run_json("subscriptions", "update", number, "--reset", "max-retry-limit", "--reset", "headers")
     assert (back["max_retry_limit"], back["headers"], back["active"]) == (None, {}, False)
     assert "changed" in run("subscriptions", "update", number, "--active").stdout

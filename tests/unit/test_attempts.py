@@ -1,5 +1,6 @@
 """What the attempt log puts together: the reason of an attempt, and headers without secrets."""
 
+import json
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -9,7 +10,8 @@ from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
 from shared.core.event_ids import event_id_text
 from shared.core.signing import encode_secret
-from shared.stages.deliver import ClaimedJob, build_request
+from shared.stages.deliver import REMEMBERED_HEADERS, ClaimedJob, build_request
+from shared.stages.own_headers import seal_headers
 
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
@@ -84,3 +86,27 @@ def test_a_broken_own_header_never_shows_a_value() -> None:
         SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1, traceparent=""
     )
     assert told["webhook-id"] == MASK
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_value_is_opened_once_however_many_attempts_carry_it(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decrypting costs more than all else of a request's making."""
+    box, opened = SecretBox([generate_key()]), list[str]()
+    stored = json.dumps(seal_headers(box, {f"x-{n}": "v" * 100 for n in range(count)}))
+    assert (len(stored) <= REMEMBERED_HEADERS) is (count == 1)
+    decrypt = SecretBox._open
+
+    def counting(self: SecretBox, sealed: str) -> str:
+        opened.append(sealed)
+        return decrypt(self, sealed)
+
+    monkeypatch.setattr(SecretBox, "_open", counting)
+    box = SecretBox(box._keys)
+    for _ in range(3):
+        job = claimed(box, json.loads(json.dumps(stored)))
+        sent = build_request(job, box, timeout_seconds=1, timestamp=1).headers
+        assert sent["x-0"] == "v" * 100
+    secrets = 3
+    assert len(opened) == count + secrets

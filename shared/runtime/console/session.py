@@ -128,12 +128,9 @@ class Visitor:
 
 
 def box_for(services: Services, purpose: str) -> SecretBox:
-    """The box for this purpose, derived once per process."""
+    """The box for this purpose."""
     assert services.box is not None, "who has these routes has the keys"
-    boxes = services.derived_boxes
-    if purpose not in boxes:
-        boxes[purpose] = services.box.for_purpose(purpose)
-    return boxes[purpose]
+    return services.box.for_purpose(purpose)
 
 
 def new_session(key_hash: bytes, seconds: int) -> Session:
