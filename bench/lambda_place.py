@@ -184,6 +184,7 @@ async def _subscribe(connection: Any, box: SecretBox, url: str) -> None:
         tenant_id="default",
         callback_url=url,
         sealed_secret=box.seal(encode_secret(os.urandom(32))),
+        box=box,
     )
     await mark_verified(connection, made.id, url)
 

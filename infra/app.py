@@ -25,7 +25,13 @@ from infra.stacks.network import NetworkStack  # noqa: E402
 from infra.stacks.observability import ObservabilityStack  # noqa: E402
 from infra.stacks.pipeline import PipelineStack  # noqa: E402
 
-HANDED_ON = ("HOOKSAGA_EGRESS_ALLOW", "HOOKSAGA_CA_FILE", "HOOKSAGA_BASE_DELAY_SECONDS", "HOOKSAGA_LOG_LEVEL")
+HANDED_ON = (
+    "HOOKSAGA_EGRESS_ALLOW",
+    "HOOKSAGA_CA_FILE",
+    "HOOKSAGA_BASE_DELAY_SECONDS",
+    "HOOKSAGA_LOG_LEVEL",
+    "HOOKSAGA_PUBLIC_URL",
+)
 """Variables of this shell that the functions of a local deployment get too."""
 
 

@@ -13,13 +13,32 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.doctor.check import Check
 from infra.doctor.database import RIGHTS, judge
-from infra.doctor.local import SECRETS, judge_secrets
+from infra.doctor.local import SECRETS, judge_headers, judge_secrets
 from infra.settings import VISIBILITY_FACTOR
-from shared.stages.reseal_secrets import Resealed
+from shared.stages.reseal_secrets import Resealed, together
+
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+"""Sends an action to the subscriptions function."""
 
 READERS = ("router", "orchestrator", "delivery")
 TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor", "admin")
 FUNCTIONS = ("ingest", "subscriptions", "console", *TICKED, "delivery", "migrate")
+
+
+def reseal_by(ask: Ask, action: str, dry_run: bool) -> Resealed:
+    """What the subscriptions function has resealed, asked again until nothing is left."""
+    content: dict[str, Any] = {"action": action, "dry_run": dry_run}
+    answer = ask(content)
+    done = _resealed(answer)
+    while answer["next"] is not None:
+        answer = ask({**content, "after": answer["next"]})
+        done = together(done, _resealed(answer))
+    return done
+
+
+def _resealed(answer: dict[str, Any]) -> Resealed:
+    unreadable, in_clear = tuple(answer["unreadable"]), tuple(answer.get("in_clear", ()))
+    return Resealed(answer["checked"], answer["changed"], unreadable, answer["next"], in_clear)
 
 
 class StackFault(RuntimeError):
@@ -72,7 +91,7 @@ class DeployedStack:
             except (BotoCoreError, ClientError, StackFault) as error:
                 yield Check(name, [str(error)])
         yield from self._schema()
-        yield self._secrets()
+        yield from self._secrets()
 
     def _schema(self) -> Iterator[Check]:
         """The database's facts, judged by this version: run it from what was deployed."""
@@ -81,17 +100,16 @@ class DeployedStack:
         except StackFault as fault:
             yield Check(RIGHTS, [str(fault)])
 
-    def _secrets(self) -> Check:
-        action: dict[str, Any] = {"action": "reseal_secrets", "dry_run": True}
+    def _secrets(self) -> list[Check]:
+        def ask(action: dict[str, Any]) -> dict[str, Any]:
+            return self.ask("subscriptions", action)
+
         try:
-            found = self.ask("subscriptions", action)
-            while found["next"] is not None:
-                more = self.ask("subscriptions", {**action, "after": found["next"]})
-                more |= {name: found[name] + more[name] for name in ("checked", "changed", "unreadable")}
-                found = more
+            secrets = reseal_by(ask, "reseal_secrets", dry_run=True)
+            headers = reseal_by(ask, "reseal_headers", dry_run=True)
         except StackFault as fault:
-            return Check(SECRETS, [str(fault)])
-        return judge_secrets(Resealed(found["checked"], found["changed"], tuple(found["unreadable"]), None))
+            return [Check(SECRETS, [str(fault)])]
+        return [judge_secrets(secrets), judge_headers(headers)]
 
     def _functions(self) -> list[str]:
         return [

@@ -70,12 +70,17 @@ class DatabaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """`requests_per_second` and `burst` hold for each method. A domain needs a certificate in the same region."""
+    """`requests_per_second` and `burst` hold for each method. A domain needs a certificate in the same region.
+
+    `public_url` is what links begin with, where something of yours stands before the API. Without it they begin with
+    the domain, or else with the API's own address.
+    """
 
     requests_per_second: int = 50
     burst: int = 10
     domain_name: str | None = None
     certificate_arn: str | None = None
+    public_url: str | None = None
     web_firewall: bool = False
     requests_per_address: int = 2000
     """In five minutes; counts with `web_firewall` only."""
@@ -155,6 +160,12 @@ class Environment:
         return self.target == "local"
 
     @property
+    def public_url(self) -> str | None:
+        """What links begin with; None for the API's own address, which AWS chooses."""
+        domain = self.api.domain_name
+        return self.api.public_url or (f"https://{domain}" if domain else None)
+
+    @property
     def functions(self) -> dict[str, FunctionLimits]:
         """The limits by the function's name."""
         names = (
@@ -203,7 +214,7 @@ def _problems(env: Environment) -> Iterator[str]:
 def _refused_by_functions(env: Environment) -> Iterator[str]:
     """They would read the same values at their start, and not begin."""
     try:
-        read_settings(**{name: getattr(env, name) for name in SETTINGS})
+        read_settings(public_url=env.public_url, **{name: getattr(env, name) for name in SETTINGS})
     except InvalidSettings as error:
         yield from str(error).splitlines()
 

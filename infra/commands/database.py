@@ -25,23 +25,31 @@ T = TypeVar("T")
 def migrate(as_json: AsJson = False) -> None:
     """Bring the database to the newest schema.
 
-    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none.
+    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none. Header values that
+    are stored in clear are sealed, where the key is.
     """
-    applied = asyncio.run(_migrate())
+    applied, sealed = asyncio.run(_migrate())
     if as_json:
         show_json({"applied": applied})
-    elif applied:
-        for name in applied:
-            say(f"applied {name}")
-    else:
+        return
+    for name in applied:
+        say(f"applied {name}")
+    if sealed:
+        say(f"sealed the header values of {sealed} subscriptions")
+    if not applied and not sealed:
         say("nothing to do: the schema is up to date")
 
 
-async def _migrate() -> list[str]:
+async def _migrate() -> tuple[list[str], int]:
+    from infra.local.system import has_secrets_key, seal_clear_headers, secret_box
     from shared.adapters.migrations import migrate as run_migrations
+    from shared.runtime.settings import read_settings
 
+    settings = read_settings()
     async with open_database(create=True) as address:
-        return await asyncio.to_thread(run_migrations, address)
+        applied = await asyncio.to_thread(run_migrations, address)
+        has_key = has_secrets_key(settings)
+        return applied, await seal_clear_headers(address, secret_box(settings)) if has_key else 0
 
 
 def audit(stack: Stack = None, as_json: AsJson = False) -> None:

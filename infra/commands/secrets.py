@@ -1,4 +1,4 @@
-"""`hooksaga secrets`: the key that seals the signing secrets of all subscriptions."""
+"""`hooksaga secrets`: the key that seals signing secrets and header values of all subscriptions."""
 
 import asyncio
 from functools import partial
@@ -13,7 +13,7 @@ from infra.commands.terminal import AsJson, complain, say, show_json
 if TYPE_CHECKING:
     from shared.stages.reseal_secrets import Resealed
 
-app = typer.Typer(no_args_is_help=True, help="The key that seals all signing secrets: rotate it.")
+app = typer.Typer(no_args_is_help=True, help="The key that seals all secrets: rotate it.")
 
 
 @app.command("new-key")
@@ -33,57 +33,61 @@ def reseal(
     stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
-    """Seal every stored signing secret anew, under the first of the configured keys.
+    """Seal every stored signing secret and header value anew, under the first of the configured keys.
 
-    Each running process has to know that key already. Safe to repeat; afterwards no older key is needed. Exit code 1
-    when there are secrets that no configured key opens.
+    Header values that are stored in clear are sealed as well. Each running process has to know that key already. Safe
+    to repeat; afterwards no older key is needed. Exit code 1 when something is sealed that no configured key opens.
     """
-    done = _reseal_stack(stack, dry_run) if stack else asyncio.run(_reseal(dry_run))
+    secrets, headers = _reseal_stack(stack, dry_run) if stack else asyncio.run(_reseal(dry_run))
+    unreadable = sorted({*secrets.unreadable, *headers.unreadable})
     if as_json:
-        show_json(done)
+        counts = {
+            "checked": secrets.checked + headers.checked,
+            "changed": secrets.changed + headers.changed,
+        }
+        show_json({**counts, "unreadable": unreadable})
     else:
-        _show(done, dry_run)
-    raise typer.Exit(FAILED if done["unreadable"] else 0)
+        _show(secrets, headers, "would be sealed anew" if dry_run else "sealed anew")
+    raise typer.Exit(FAILED if unreadable else 0)
 
 
-def _show(done: dict[str, Any], dry_run: bool) -> None:
-    verb = "would be sealed anew" if dry_run else "sealed anew"
-    say(f"{done['changed']} of {done['checked']} secrets {verb}")
-    for subscription_id in done["unreadable"]:
+def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
+    say(f"{secrets.changed} of {secrets.checked} secrets {verb}")
+    if headers.checked:
+        say(f"headers of {headers.changed} of {headers.checked} subscriptions that have some {verb}")
+    for subscription_id in secrets.unreadable:
         complain(
             f"subscription {subscription_id}: no configured key opens its secret; add the key that does, or "
             f"`hooksaga subscriptions rotate-secret {subscription_id}`"
         )
+    for subscription_id in headers.unreadable:
+        complain(
+            f"subscription {subscription_id}: no configured key opens its headers; add the key that does, or "
+            f"`hooksaga subscriptions update {subscription_id} --header NAME=VALUE`, for each of them"
+        )
 
 
-async def _reseal(dry_run: bool) -> dict[str, Any]:
+async def _reseal(dry_run: bool) -> "tuple[Resealed, Resealed]":
     from infra.commands.database import open_database
     from infra.local.system import secret_box
     from shared.adapters.database import Role, Session
     from shared.runtime.settings import read_settings
-    from shared.stages.reseal_secrets import reseal_batch, together
+    from shared.stages.reseal_headers import reseal_headers_batch
+    from shared.stages.reseal_secrets import reseal_all, reseal_batch
 
     async with open_database() as address:
-        session = Session(address, Role.SUBSCRIPTIONS)
-        run = partial(reseal_batch, box=secret_box(read_settings()), dry_run=dry_run)
+        session, box = Session(address, Role.SUBSCRIPTIONS), secret_box(read_settings())
         try:
-            done = await session.run(run)
-            while done.last_id is not None:
-                done = together(done, await session.run(partial(run, after_id=done.last_id)))
+            secrets = await reseal_all(session, partial(reseal_batch, box=box, dry_run=dry_run))
+            return secrets, await reseal_all(session, partial(reseal_headers_batch, box=box, dry_run=dry_run))
         finally:
             await session.close()
-    return _content(done)
 
 
-def _content(done: "Resealed") -> dict[str, Any]:
-    return {"checked": done.checked, "changed": done.changed, "unreadable": list(done.unreadable)}
+def _reseal_stack(stack: str, dry_run: bool) -> "tuple[Resealed, Resealed]":
+    def ask(action: dict[str, Any]) -> dict[str, Any]:
+        return ask_function(stack, "subscriptions", action)
 
+    from infra.deployed_stack import reseal_by
 
-def _reseal_stack(stack: str, dry_run: bool) -> dict[str, Any]:
-    action = {"action": "reseal_secrets", "dry_run": dry_run}
-    answer = ask_function(stack, "subscriptions", action)
-    totals = {name: answer[name] for name in ("checked", "changed", "unreadable")}
-    while answer["next"] is not None:
-        answer = ask_function(stack, "subscriptions", {**action, "after": answer["next"]})
-        totals = {name: totals[name] + answer[name] for name in totals}
-    return totals
+    return reseal_by(ask, "reseal_secrets", dry_run), reseal_by(ask, "reseal_headers", dry_run)

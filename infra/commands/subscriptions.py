@@ -41,7 +41,7 @@ Headers = Annotated[
 
 
 class Resettable(StrEnum):
-    """What takes the system's default again; a callback URL that waits is dropped."""
+    """What takes the system's default again; a callback URL that waits is dropped, and so are all headers."""
 
     MAX_RETRY_LIMIT = "max-retry-limit"
     BASE_DELAY_SECONDS = "base-delay-seconds"
@@ -148,6 +148,15 @@ def update(
     base_delay_seconds: BaseDelay = None,
     timeout_seconds: Timeout = None,
     header: Headers = None,
+    remove_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove-header",
+            metavar="NAME",
+            help="Not sent any more; repeat it for more.",
+            show_default=False,
+        ),
+    ] = None,
     active: Annotated[
         bool | None, typer.Option("--active/--inactive", help="Switch it on or off.", show_default=False)
     ] = None,
@@ -158,7 +167,7 @@ def update(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what the options name, and nothing else. --header replaces all headers.
+    """Change what the options name, and nothing else: of the headers too.
 
     A new callback URL of a verified subscription waits until `verify` has reached it; deliveries go on meanwhile.
     """
@@ -169,10 +178,10 @@ def update(
         max_retry_limit=max_retry_limit,
         base_delay_seconds=base_delay_seconds,
         timeout_seconds=timeout_seconds,
-        headers=_headers(header),
+        headers={**(_headers(header) or {}), **dict.fromkeys(remove_header or ())} or None,
         active=active,
     )
-    changes |= {one.name.lower(): {} if one is Resettable.HEADERS else None for one in reset or ()}
+    changes |= {one.name.lower(): None for one in reset or ()}
     if not changes:
         raise WrongUse(
             "nothing to change: name at least one option, see `hooksaga subscriptions update --help`"

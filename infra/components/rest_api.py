@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aws_cdk import Stack
 from aws_cdk import aws_apigateway as gateway
 from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
@@ -18,6 +19,7 @@ from infra.components.functions import DESIGNS
 from infra.components.kept_logs import log_group
 from infra.gateway_answers import CODES, headers_of, problem_text, status_of
 from infra.settings import Environment
+from shared.runtime.gateway import PUBLIC_URL_VARIABLE
 
 STAGE = "api"
 """In the URL before every path, unless there is a domain of your own."""
@@ -46,10 +48,26 @@ class RestApi(Construct):
         for kind in CODES:
             self._answer(kind)
 
+        self._say_public_url()
+
     @property
     def url(self) -> str:
         domain = self._env.api.domain_name
         return f"https://{domain}/" if domain else self.api.url
+
+    def _say_public_url(self) -> None:
+        """In a variable of the stage: in the functions' environment it would be circular, as the API names them."""
+        if (address := self._public_url()) is not None:
+            stage = self.api.deployment_stage.node.default_child
+            assert isinstance(stage, gateway.CfnStage)
+            stage.variables = {PUBLIC_URL_VARIABLE: address}
+
+    def _public_url(self) -> str | None:
+        """An emulator's address is known to nobody but its caller."""
+        if self._env.public_url or self._env.is_local:
+            return self._env.public_url
+        stack = Stack.of(self)
+        return f"https://{self.api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{STAGE}"
 
     def _api(self) -> gateway.RestApi:
         env, own_domain = self._env, self._env.api.domain_name is not None

@@ -3,6 +3,7 @@ database that is there and does not run is started for it and stopped again."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 
 from infra.commands.database import open_database, run_as
 from infra.commands.failures import WrongUse
@@ -13,18 +14,20 @@ from infra.doctor.network import check_egress
 from infra.doctor.queues import check_queues
 from infra.local.database_account import NoDatabaseAccount
 from infra.local.postgres import EmbeddedPostgresError
-from infra.local.system import secret_box
+from infra.local.system import has_secrets_key, secret_box
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.core.errors import DatabaseUnavailable, SchemaMismatch
 from shared.runtime.settings import InvalidSettings, Settings, read_settings
 from shared.stages.doctor import read_facts, read_server
 from shared.stages.inspect import check_alive
-from shared.stages.reseal_secrets import Resealed, reseal_batch, together
+from shared.stages.reseal_headers import reseal_headers_batch
+from shared.stages.reseal_secrets import Resealed, reseal_all, reseal_batch
 
 SETTINGS = "settings"
 DATABASE = "the database answers"
 LOGINS = "each function can log in"
 SECRETS = "every signing secret can be opened"
+HEADERS = "every header value of a subscription is sealed, and can be opened"
 
 
 async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
@@ -75,7 +78,8 @@ async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterato
         yield Check("the schema is of this version", ["there is none: run `hooksaga migrate`"], "empty")
         return
     yield await _check_logins(address)
-    yield await _check_secrets(settings, address)
+    for check in await _check_secrets(settings, address):
+        yield check
 
 
 async def _check_logins(address: DatabaseAddress) -> Check:
@@ -91,24 +95,20 @@ async def _check_logins(address: DatabaseAddress) -> Check:
     return Check(LOGINS, faults, f"{len(roles) - len(faults)} of {len(roles)} roles")
 
 
-async def _check_secrets(settings: Settings, address: DatabaseAddress) -> Check:
-    keys_missing = not settings.secrets_keys and not (settings.data_dir / "secrets.key").exists()
-    if keys_missing:
-        return skipped(SECRETS, "there is no key yet: `hooksaga up` makes one")
+async def _check_secrets(settings: Settings, address: DatabaseAddress) -> list[Check]:
+    if not has_secrets_key(settings):
+        return [skipped(SECRETS, "there is no key yet: `hooksaga up` makes one")]
     try:
         box = secret_box(settings)
     except ValueError as error:
-        return Check(SECRETS, [f"{settings.data_dir / 'secrets.key'}: {error}; restore the file"])
+        return [Check(SECRETS, [f"{settings.data_dir / 'secrets.key'}: {error}; restore the file"])]
     session = Session(address, Role.SUBSCRIPTIONS)
     try:
-        done = await session.run(lambda connection: reseal_batch(connection, box, dry_run=True))
-        while (last := done.last_id) is not None:
-            done = together(
-                done, await session.run(lambda c, a=last: reseal_batch(c, box, after_id=a, dry_run=True))
-            )
+        secrets = await reseal_all(session, partial(reseal_batch, box=box, dry_run=True))
+        headers = await reseal_all(session, partial(reseal_headers_batch, box=box, dry_run=True))
     finally:
         await session.close()
-    return judge_secrets(done)
+    return [judge_secrets(secrets), judge_headers(headers)]
 
 
 def judge_secrets(done: Resealed) -> Check:
@@ -120,3 +120,19 @@ def judge_secrets(done: Resealed) -> Check:
     ]
     older = f", {done.changed} of them under an older key" if done.changed else ""
     return Check(SECRETS, faults, f"{done.checked} secrets{older}")
+
+
+def judge_headers(done: Resealed) -> Check:
+    """What a dry run of `secrets reseal` has found in the headers of subscriptions."""
+    faults = [
+        f"subscription {one}: no configured key opens its headers, so nothing can be sent to it: bring its key back, "
+        f"or `hooksaga subscriptions update {one} --header NAME=VALUE`, for each of them"
+        for one in done.unreadable
+    ]
+    if done.in_clear:
+        faults.append(
+            f"{len(done.in_clear)} subscriptions have header values in clear: `hooksaga secrets reseal` seals them"
+        )
+    older = done.changed - len(done.in_clear)
+    seen = f", {older} of them under an older key" if older > 0 else ""
+    return Check(HEADERS, faults, f"{done.checked} subscriptions with headers{seen}")

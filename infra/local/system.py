@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from shared.runtime.services import Services, build_services
 from shared.runtime.settings import InvalidSettings, Settings
 from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
 from shared.stages.console_sign_ins import create_sign_in
-from shared.stages.reseal_secrets import reseal_batch
+from shared.stages.reseal_headers import reseal_headers_batch
+from shared.stages.reseal_secrets import reseal_all, reseal_batch
 
 LOCAL_KEY_NAME = "local"
 
@@ -75,6 +77,21 @@ def secret_box(settings: Settings) -> SecretBox:
     if settings.secrets_keys:
         return SecretBox(settings.secrets_keys)
     return SecretBox(split_keys(kept_text(settings.data_dir / "secrets.key", generate_key)))
+
+
+def has_secrets_key(settings: Settings) -> bool:
+    """Whether there is a key already, so that secret_box would not make one."""
+    return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
+
+
+async def seal_clear_headers(address: DatabaseAddress, box: SecretBox) -> int:
+    """Seal the header values that are stored in clear; of how many subscriptions these were."""
+    session = Session(address, Role.SUBSCRIPTIONS)
+    try:
+        done = await reseal_all(session, partial(reseal_headers_batch, box=box, only_clear=True))
+    finally:
+        await session.close()
+    return done.changed
 
 
 def kept_text(path: Path, make: Callable[[], str]) -> str:
@@ -130,6 +147,7 @@ class LocalSystem:
         await asyncio.to_thread(migrate, self.address)
         box = secret_box(self._settings)
         await self._refuse_key_of_its_own(box)
+        await seal_clear_headers(self.address, box)
         await self._ensure_api_key()
         ca_file = self._settings.ca_file
         self.sender = HttpSender(
@@ -213,7 +231,8 @@ class LocalSystem:
             await asyncio.to_thread(self._embedded.stop)
 
     async def console_link(self, url: str) -> str:
-        """The address of the console, which signs the first browser in that opens it."""
+        """The address of the console, which signs the first browser in that opens it. url: where this process listens,
+        in place of HOOKSAGA_PUBLIC_URL."""
         session = Session(self.address, Role.ADMIN)
         try:
             token = await session.run(
@@ -221,7 +240,7 @@ class LocalSystem:
             )
         finally:
             await session.close()
-        return f"{url}/console/sign-in?token={token}"
+        return f"{self._settings.public_url or url}/console/sign-in?token={token}"
 
     async def _ensure_api_key(self) -> None:
         given = self._settings.api_key

@@ -1,4 +1,5 @@
-"""Encryption of subscription secrets at rest, with Fernet of the `cryptography` package (AES-128-CBC and HMAC).
+"""Encryption at rest of signing secrets and header values, with Fernet of the `cryptography` package (AES-128-CBC and
+HMAC).
 
 Several keys make a rotation: the first encrypts, all of them decrypt.
 """
@@ -26,10 +27,16 @@ class SecretBox:
         self._fernet = MultiFernet([Fernet(key) for key in keys])
         self._first = Fernet(keys[0])
         self._open_cached = lru_cache(maxsize=10_000)(self._open)
+        self._for_purposes = dict[str, SecretBox]()
 
     def for_purpose(self, purpose: str) -> "SecretBox":
-        """A box for something else, whose keys are derived from these (HKDF): neither opens what the other sealed."""
-        return SecretBox([_derived(key, purpose) for key in self._keys])
+        """The box for something else, whose keys are derived from these (HKDF): neither opens what the other sealed.
+
+        Derived once, so each purpose has a memory of its own for what it has opened.
+        """
+        if purpose not in self._for_purposes:
+            self._for_purposes[purpose] = SecretBox([_derived(key, purpose) for key in self._keys])
+        return self._for_purposes[purpose]
 
     def seal(self, secret: str) -> str:
         """Ciphertext under the first key, as ASCII text."""

@@ -11,8 +11,8 @@ two programs cannot read two hosts from it.
 - host: a name by IDNA 2008 (compatibility letters such as full-width ones are folded first; names already in
   ASCII are letters, digits and hyphens), or an address. A name whose last label is a number is an address and
   has to be a plain dotted one; shorter, hexadecimal and octal forms are refused. One final dot is dropped.
-- local_name: single labels and names that only mean something inside a network. localhost and its subdomains
-  are accepted where the policy permits 127.0.0.1.
+- local_name: single labels, special-use names (RFC 6761) and names that only mean something inside a network.
+  localhost and its subdomains are accepted where the policy permits 127.0.0.1.
 - address: a literal address has to be permitted by the address policy.
 - port: any, but those at which a well-known service other than HTTPS listens.
 
@@ -41,10 +41,15 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 
-# Reserved for other uses than the public DNS (RFC 6761, 6762, 8375 and 9476), or used inside networks.
-_LOCAL_SUFFIXES = frozenset(
-    {"alt", "home.arpa", "invalid", "local", "localhost", "onion", "test"}
-    | {"corp", "home", "internal", "intranet", "lan", "localdomain", "mail", "private", "workgroup"}
+# The last labels of IANA's special-use names: RFC 6761 (example, invalid, localhost, test), RFC 6762 (local), RFC 7686
+# (onion), RFC 9476 (alt), and internal, which ICANN reserves. Below arpa are reverse look-ups, home networks (RFC 8375)
+# and other infrastructure, and no receivers. example.com, .net and .org are in the public DNS.
+_SPECIAL_USE = frozenset(
+    {"alt", "arpa", "example", "internal", "invalid", "local", "localhost", "onion", "test"}
+)
+# Last labels that the root zone does not have, and that networks, Kubernetes and Consul use inside.
+_USED_INSIDE = frozenset(
+    {"consul", "corp", "home", "intranet", "lan", "localdomain", "mail", "private", "svc", "workgroup"}
 )
 # ftp ssh telnet smtp dns finger pop3 portmapper ident msrpc netbios imap ldap smb smtps syslog submission
 # ldaps imaps pop3s, mssql oracle nfs docker etcd mysql rdp postgresql amqp vnc redis elasticsearch memcached
@@ -223,9 +228,9 @@ def _refuse_local_name(host: str, policy: AddressPolicy) -> None:
     if host == "localhost" or host.endswith(".localhost"):
         allowed = policy.permits("127.0.0.1")
     else:
-        labels = host.split(".")
-        allowed = len(labels) > 1 and _LOCAL_SUFFIXES.isdisjoint((labels[-1], ".".join(labels[-2:])))
-    _require(allowed, UrlRule.LOCAL_NAME, "the host of the callback URL is a name inside a network")
+        _, dot, last = host.rpartition(".")
+        allowed = dot != "" and last not in _SPECIAL_USE | _USED_INSIDE
+    _require(allowed, UrlRule.LOCAL_NAME, "the host of the callback URL is no name of the public DNS")
 
 
 def _in_url(host: str) -> str:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from shared.core.attempts import MASK
+
 MAX_HEADERS = 20
 MAX_VALUE_LENGTH = 1024
 
@@ -31,6 +33,21 @@ def check_custom_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
+def check_header_changes(changes: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Changes by lower-case names: a value to set, None to remove it, or MASK to keep it.
+
+    Raises ValueError as check_custom_headers does, but for how many there are: that depends on those that stay.
+    """
+    checked = {_checked_name(name): _checked_change(name, value) for name, value in changes.items()}
+    if len(checked) < len(changes):
+        raise ValueError("a header name is given twice, in different letter case")
+    return checked
+
+
+def _checked_change(name: str, value: str | None) -> str | None:
+    return value if value is None or value == MASK else _checked_value(name, value)
+
+
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no header name: 1 to 100 letters, digits or !#$%&'*+.^_`|~-")
@@ -41,6 +58,8 @@ def _checked_name(name: str) -> str:
 
 
 def _checked_value(name: str, value: str) -> str:
+    if value == MASK:
+        raise ValueError(f"{MASK} stands for a value that is not shown; give {name.lower()} one of its own")
     if len(value) > MAX_VALUE_LENGTH or not _VALUE.fullmatch(value):
         raise ValueError(
             f"the value of {name.lower()} must be 1 to {MAX_VALUE_LENGTH} printable ASCII characters "

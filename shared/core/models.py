@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from shared.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
-from shared.core.custom_headers import check_custom_headers
+from shared.core.custom_headers import check_custom_headers, check_header_changes
 from shared.core.event_input import EVENT_TYPE_RULE
 
 _NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
@@ -49,6 +49,7 @@ Moment = Annotated[datetime, BeforeValidator(read_moment)]
 ErrorCodeText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_no_control_characters)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
 Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers)]
+HeaderChanges = Annotated[dict[str, str | None], AfterValidator(check_header_changes)]
 
 
 class StrictModel(BaseModel):
@@ -74,7 +75,8 @@ class NewSubscription(StrictModel):
 class SubscriptionChange(StrictModel):
     """The body of PATCH /v1/subscriptions/{id}: only the fields that are given change.
 
-    null resets a limit to the system's default, and drops a pending_callback_url; other fields take no null.
+    null resets a limit to the system's default, drops a pending_callback_url, and removes a header, or all of them;
+    other fields take no null.
     """
 
     event_type: EventType | None = None
@@ -85,9 +87,9 @@ class SubscriptionChange(StrictModel):
     max_retry_limit: int | None = Field(default=None, ge=1, le=50)
     base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
     timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
-    headers: Headers | None = None
+    headers: HeaderChanges | None = None
 
-    @field_validator("event_type", "callback_url", "description", "active", "headers")
+    @field_validator("event_type", "callback_url", "description", "active")
     @classmethod
     def _not_null(cls, value: Any) -> Any:
         if value is None:

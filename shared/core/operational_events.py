@@ -1,7 +1,7 @@
 """Events that hooksaga makes about itself, for whoever in the tenant subscribes to them. They travel as any event.
 
-Their types begin with `hooksaga.`, which is reserved. Their payloads hold ids, words and times, and of a callback
-URL its host only: never the payload of an event, a path, a query, a header or a secret.
+Their types begin with `hooksaga.`, which is reserved. Their payloads hold ids, times, error codes as subscribers see
+them, and of a callback URL its host only: never the payload of an event, a path, a query, a header or a secret.
 """
 
 import json
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from shared.core.endpoint_health import DisabledReason
 from shared.core.models import rfc3339
+from shared.core.outcomes import subscriber_error_code
 
 
 class OperationalType(StrEnum):
@@ -72,7 +73,7 @@ def _about(endpoint: FailingEndpoint) -> dict[str, Any]:
         "subscription_id": endpoint.id,
         "event_type": endpoint.event_type,
         "callback_host": _host(endpoint.callback_url),
-        "error_code": endpoint.last_error_code,
+        "error_code": subscriber_error_code(endpoint.last_error_code),
         "consecutive_failures": endpoint.failures,
         "first_failure_at": rfc3339(endpoint.first_failure_at),
         "last_failure_at": rfc3339(endpoint.last_failure_at),
@@ -104,7 +105,7 @@ def delivery_dead_lettered(dead: DeadDelivery) -> OperationalEvent:
         "event_type": dead.event_type,
         "subscription_id": dead.subscription_id,
         "callback_host": _host(dead.callback_url),
-        "error_code": dead.error_code,
+        "error_code": subscriber_error_code(dead.error_code),
         "attempts": dead.attempts,
         "failed_at": rfc3339(dead.failed_at),
     }

@@ -60,6 +60,18 @@ def error_class_of(error_code: str) -> ErrorClass:
     return _CLASSES.get(error_code, ErrorClass.OTHER)
 
 
+NO_PUBLIC_ADDRESS = "no_public_address"
+"""What subscribers are shown in place of the codes that tell apart what names inside the network stand for."""
+
+INSIDE_CODES = frozenset({ErrorCode.ADDRESS_BLOCKED, ErrorCode.DNS_NXDOMAIN, ErrorCode.DNS_ERROR})
+"""Codes that differ by what this network's DNS answers. Only operators see them."""
+
+
+def subscriber_error_code(error_code: str | None) -> str | None:
+    """The error code as subscribers see it: one for a refused address, a missing name and a failed look-up."""
+    return NO_PUBLIC_ADDRESS if error_code in INSIDE_CODES else error_code
+
+
 UNCOUNTED = (
     ErrorCode.LEASE_EXPIRED,
     ErrorCode.SUBSCRIPTION_INACTIVE,

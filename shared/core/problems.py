@@ -181,6 +181,12 @@ PROBLEMS = (
         "Begin at the time that `detail` names, or later.",
     ),
     Problem(
+        "public_url_missing",
+        409,
+        "A link was asked for under a name that may be anybody's, and no address is configured.",
+        "Set `HOOKSAGA_PUBLIC_URL` to the address under which browsers reach this API, and restart it.",
+    ),
+    Problem(
         "callback_url_changed",
         409,
         "The callback URL was changed while its verification was under way.",
@@ -292,7 +298,8 @@ PROBLEMS = (
         "verification_failed",
         422,
         "The endpoint could not be called, or did not answer the challenge.",
-        "Let it answer 2xx with the challenge within 10 seconds, then verify again; `detail` says what came.",
+        "Let it answer 2xx with the challenge and nothing else within 10 seconds, then verify again; `detail` says "
+        "what came.",
     ),
     Problem(
         "event_refused",

@@ -12,8 +12,12 @@ from starlette.types import ASGIApp, Message, Scope
 
 from shared.core.errors import InvalidInput
 from shared.runtime.http_api import problem
+from shared.runtime.public_address import SCOPE_KEY
 
 Event = dict[str, Any]
+
+PUBLIC_URL_VARIABLE = "PUBLIC_URL"
+"""The stage variable that holds the address of the API."""
 
 
 async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
@@ -68,7 +72,14 @@ def _scope(event: Event) -> Scope:
         "client": None,
         "server": None,
         "hooksaga.request_id": _request_id(event),
+        SCOPE_KEY: _public_url(event),
     }
+
+
+def _public_url(event: Event) -> str | None:
+    """The API's own address, which the stack has written into its stage; no caller can set it."""
+    variables: Event = event.get("stageVariables") or {}
+    return variables.get(PUBLIC_URL_VARIABLE)
 
 
 def _root_path(event: Event) -> str:

@@ -57,10 +57,15 @@ class Forbidden(HooksagaError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose key it is. tenant_id None: it may act for every tenant."""
+    """Whose key it is. tenant_id None: it may act for every tenant.
+
+    is_operator: runs the installation: a key with `admin` that is bound to no tenant. All others are subscribers or
+    producers, who are not told what stands inside this network.
+    """
 
     tenant_id: str | None
     key_id: int
+    is_operator: bool = False
 
 
 def services_of(request: Request) -> Services:
@@ -76,7 +81,7 @@ async def authorize(request: Request, *scopes: str) -> Caller:
         raise Unauthorized("this key is not valid")
     if not set(scopes) & set(found.scopes):
         raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
-    return Caller(found.tenant_id, found.id)
+    return Caller(found.tenant_id, found.id, found.tenant_id is None and "admin" in found.scopes)
 
 
 def bearer_of(request: Request) -> str:

@@ -176,7 +176,7 @@ _OPERATIONS = (
         "Make a link to one tenant's own pages",
         ("subscriptions:write",),
         {"201": "PortalLink"},
-        _BODY,
+        f"{_BODY} 409",
         "NewPortalLink",
         body_is_optional=True,
     ),

@@ -15,7 +15,7 @@ _ACCEPTED: Json = {
 }
 _NEW_SUBSCRIPTION: Json = {
     "event_type": "order.created",
-    "callback_url": "https://shop.example/hooks",
+    "callback_url": "https://shop.example.com/hooks",
     "description": "orders of the web shop",
     "max_retry_limit": 8,
     "headers": {"x-shop": "berlin"},
@@ -24,6 +24,7 @@ _SUBSCRIPTION: Json = {
     "id": 7,
     "tenant_id": "default",
     **_NEW_SUBSCRIPTION,
+    "headers": {"x-shop": "***"},
     "pending_callback_url": None,
     "active": True,
     "verified": True,
@@ -171,7 +172,11 @@ EXAMPLES: Json = {
     },
     **ROUTING_EXAMPLES,
     "NewSubscription": _NEW_SUBSCRIPTION,
-    "SubscriptionChange": {"max_retry_limit": 12, "active": False},
+    "SubscriptionChange": {
+        "max_retry_limit": 12,
+        "active": False,
+        "headers": {"x-shop": "paris", "x-old": None},
+    },
     "SecretRotation": {"overlap_seconds": 3600},
     "RequeueFilter": {"subscription_id": 8, "error_code": "http_503", "dry_run": True},
     "Subscription": _SUBSCRIPTION,

@@ -5,7 +5,7 @@ from typing import Any
 from shared.core.attempts import AttemptTrigger
 from shared.core.bulk import BulkKind, BulkStatus
 from shared.core.endpoint_health import DisabledReason
-from shared.core.outcomes import ErrorCode
+from shared.core.outcomes import NO_PUBLIC_ADDRESS, ErrorCode
 from shared.core.saga import JobStatus, SagaStatus
 
 Json = dict[str, Any]
@@ -256,7 +256,10 @@ SCHEMAS: Json = {
     "Health": record({"status": {"const": "ok"}}),
     "ErrorCode": {
         "type": "string",
-        "anyOf": [{"enum": [code.value for code in ErrorCode]}, {"pattern": "^http_[0-9]{3}$"}],
+        "anyOf": [
+            {"enum": [*(code.value for code in ErrorCode), NO_PUBLIC_ADDRESS]},
+            {"pattern": "^http_[0-9]{3}$"},
+        ],
     },
     "ItemProblem": record(
         {"type": URI_REFERENCE, "status": NUMBER, "code": TEXT, "detail": TEXT}, {"field": TEXT}

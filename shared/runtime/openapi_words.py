@@ -38,8 +38,8 @@ OPERATIONS = {
     "`pending_callback_url` until it is verified; deliveries go on to the old one meanwhile. Switching on one that the "
     "health monitor switched off also answers what it `missed`.",
     "delete /v1/subscriptions/{id}": "It is hidden from lists; what was delivered stays on record.",
-    "post /v1/subscriptions/{id}/verify": "The endpoint has to answer a signed POST with the challenge in it. An "
-    "address that is verified already is not asked again.",
+    "post /v1/subscriptions/{id}/verify": "The endpoint has to answer a signed POST with the challenge that it "
+    "carries, and nothing else. An address that is verified already is not asked again.",
     "get /v1/subscriptions/{id}/health": "The failures since the last success, as far as they are counted, a minute "
     "behind. An endpoint that answers 410, or only fails for days, has its subscription switched off.",
     "post /v1/portal-links": "For your own signed-in users: make a new one each time. Its pages can do what this key "
@@ -114,7 +114,8 @@ FIELDS = {
     "duration_ms": "How long the request took.",
     "eligible_since": "Events accepted since then are delivered to it; `null` while it is inactive or not verified.",
     "embed_origin": "The one origin whose pages may show these in a frame, such as `https://app.example.com`.",
-    "error_code": "The word for how the attempt failed; `null` when it did not.",
+    "error_code": "How the attempt failed; `null` when it did not. `no_public_address` stands for `address_blocked`, "
+    "`dns_nxdomain` and `dns_error` where the key is not an operator's.",
     "event_id": "The event that was to be delivered.",
     "event_type": "Matched exactly: 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.",
     "expires_at": "When it opens nothing any more. Pages that were opened before go on for an hour.",
@@ -129,7 +130,10 @@ FIELDS = {
     "filter": "What it is about. Every field that is given must match.",
     "finished_at": "When it ended.",
     "first_failure_at": "When the first of these failures ended; `null` where there is none.",
-    "headers": "Added to each delivery. At most 20; names that the sender sets itself are refused.",
+    "headers": "Added to each delivery. At most 20; names that the sender sets itself are refused. Values are "
+    "write-only: answers show `***` for each.",
+    "SubscriptionChange.headers": "Those to change, by name: a value sets one, `null` removes it, `***` keeps it, and "
+    "what is not named stays. `null` in place of the object removes all.",
     "id": "The number that names it.",
     "items": "The rows of this page.",
     "kind": "`requeue`: dead letters get new sagas. `backfill`: events that a subscription never got get their first.",
@@ -198,7 +202,8 @@ FIELDS = {
     "title": "The code in words.",
     "trigger": "Why it was made. A retry is a `retry`, however its saga began.",
     "type": "Leads to the explanation of the error on this page.",
-    "url": "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in.",
+    "url": "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in. Begins with "
+    "HOOKSAGA_PUBLIC_URL.",
     "updated_at": "When it was last changed.",
     "verified": "Whether `callback_url` has answered the challenge.",
     "window_hours": "How far back was looked.",

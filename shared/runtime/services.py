@@ -1,7 +1,7 @@
 """What the routes work with: sessions per role, the sender, the keys, and the wakes after a commit."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from shared.adapters.database import DatabaseAddress, Role, Sessions
@@ -48,7 +48,6 @@ class Services:
     accept: Coalescer[EventDraft, Answer]
     accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
     check_key: Coalescer[bytes, ApiKey | None]
-    derived_boxes: dict[str, "SecretBox"] = field(default_factory=lambda: dict[str, "SecretBox"]())
 
     @property
     def _all_sessions(self) -> tuple[Sessions, ...]:

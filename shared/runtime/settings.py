@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from shared.adapters.database import is_conninfo
 from shared.core.address_policy import AddressPolicy
 from shared.core.endpoint_health import HealthPolicy
+from shared.core.public_url import checked_public_url
 from shared.core.saga import RetryPolicy
 from shared.core.secrets_keys import is_key, split_keys
 
@@ -39,6 +40,7 @@ class Settings(BaseSettings):
     prepared_statements: bool | None = None
     data_dir: Path = Path(".hooksaga")
     api_key: SecretStr | None = Field(default=None, min_length=16, max_length=200)
+    public_url: str | None = None
 
     base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
     max_delay_seconds: float = Field(default=3600, gt=0, le=86_400, allow_inf_nan=False)
@@ -71,6 +73,11 @@ class Settings(BaseSettings):
     @classmethod
     def _read_networks(cls, value: Any) -> Any:
         return AddressPolicy.parse(value).allow if isinstance(value, str) else value
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_public_url(cls, value: str | None) -> str | None:
+        return None if value is None else checked_public_url(value)
 
     @field_validator("database_url")
     @classmethod

@@ -199,6 +199,12 @@ def note_bulk_step(step: BulkStep) -> None:
         logger.info("bulk operation stepped", extra=keys)
 
 
+def note_verification_failed(subscription_id: int, error_code: str | None) -> None:
+    """The reason, for operators. error_code None: the endpoint answered 2xx, and not with the challenge alone."""
+    keys = {"subscription_id": subscription_id, "error_code": error_code}
+    logger.warning("verification failed", extra=keys)
+
+
 def note_watched(watched: Watched) -> None:
     """One line per verdict: an endpoint is failing, or its subscription was switched off."""
     disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)

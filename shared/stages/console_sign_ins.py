@@ -1,8 +1,10 @@
-"""Links that sign one browser in to the console, once: only the SHA-256 of a link's token is stored."""
+"""Signing in and out of the pages: links that work once, and sessions that were ended. Only hashes are stored."""
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from shared.adapters.database import Connection, fetch_row
 from shared.adapters.queries import load_queries
@@ -15,6 +17,11 @@ SIGN_IN_SECONDS = 3600
 @dataclass(frozen=True, slots=True)
 class _CreatedRow:
     created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    answer: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,19 @@ async def use_sign_in(connection: Connection, token: str) -> bytes | None:
     params = {"token_hash": _hash(token)}
     row = await fetch_row(connection, load_queries("console")["use_sign_in"], params, _UsedRow)
     return None if row is None else row.key_hash
+
+
+async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_until: datetime) -> None:
+    """End the sessions with these ids, now and for everybody. valid_until: when the last of them would have ended."""
+    params = {"hashes": [_hash(one) for one in ids], "valid_until": valid_until}
+    await fetch_row(connection, load_queries("console")["end_sessions"], params, _Answer)
+
+
+async def session_has_ended(connection: Connection, session_id: str) -> bool:
+    """Whether the session was ended before its time."""
+    params = {"hash": _hash(session_id)}
+    row = await fetch_row(connection, load_queries("console")["session_has_ended"], params, _Answer)
+    return row is not None and row.answer
 
 
 def _hash(token: str) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -27,6 +27,7 @@ from shared.core.saga import JobStatus
 from shared.core.signing import InvalidSecret, decode_secret, sign
 from shared.core.trace import Traced, correlation_id_of, delivery_traceparent
 from shared.stages.batches import run_isolating
+from shared.stages.own_headers import open_headers
 
 
 class Lane(StrEnum):
@@ -49,7 +50,8 @@ class WaitingJobs(msgspec.Struct, frozen=True):
 class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that this worker holds until lease_until, with the configuration of this moment.
 
-    payload is JSON text to the byte; headers is a JSON object; secrets are sealed, the current one first.
+    payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
+    current one first.
     alone: its workers died again and again, and no other such job may be claimed beside it.
     """
 
@@ -180,7 +182,7 @@ async def attempt(
     except (UnreadableSecret, InvalidSecret, ValueError):
         return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
     outcome = await sender.send(request)
-    names = None if outcome.resolved_ip is None else " ".join(_own_headers(job.headers))
+    names = None if outcome.resolved_ip is None else " ".join(_own_headers(job.headers, box))
     return AttemptResult(job, outcome, names)
 
 
@@ -208,7 +210,7 @@ def build_request(
         "webhook-signature": sign(keys, webhook_id, timestamp, body),
         "hooksaga-event-type": job.event_type,
         "hooksaga-attempt": str(job.attempt_number),
-        **_own_headers(job.headers),
+        **_own_headers(job.headers, box),
         # Last: a header of this name that was stored before it was reserved must not break the trace.
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
     }
@@ -218,13 +220,21 @@ def build_request(
 _signing_key = lru_cache(10_000)(decode_secret)
 
 
-def _own_headers(stored: str) -> dict[str, str]:
+REMEMBERED_HEADERS = 2_048
+"""Stored headers of up to so many characters are opened once and remembered, as secrets are; longer ones each time."""
+
+
+def _own_headers(stored: str, box: SecretBox) -> Mapping[str, str]:
     if stored == "{}":
         return {}
-    headers: Any = json.loads(stored)
-    if not isinstance(headers, dict):
-        raise ValueError("stored headers are not an object")
-    return {str(name).lower(): str(value) for name, value in cast(dict[Any, Any], headers).items()}
+    return _opened_once(stored, box) if len(stored) <= REMEMBERED_HEADERS else _opened(stored, box)
+
+
+def _opened(stored: str, box: SecretBox) -> Mapping[str, str]:
+    return open_headers(box, json.loads(stored))
+
+
+_opened_once = lru_cache(10_000)(_opened)
 
 
 def _not_sent(error_code: ErrorCode) -> SendOutcome:

@@ -1,12 +1,14 @@
-"""Rotation of the key that seals signing secrets: every stored secret is sealed anew under the first of the keys.
+"""Rotation of the key that seals secrets: every stored signing secret is sealed anew under the first of the keys.
 
 Every process must know the new key before, and may forget the old one after. Nothing is locked while secrets are
 opened and sealed; a secret that changed meanwhile is left as it then is, which is under the new key as well.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
-from shared.adapters.database import Connection, fetch_rows
+from shared.adapters.database import Connection, Session, fetch_rows
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
 
@@ -15,13 +17,15 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
-    """checked: how many secrets were looked at; changed: how many were, or would be, sealed anew. unreadable: the
-    subscriptions of those that none of the keys opens. last_id: None when the end was reached."""
+    """checked: how many secrets, or subscriptions with headers, were looked at; changed: how many were, or would be,
+    sealed anew. unreadable: the subscriptions of those that none of the keys opens; in_clear: those with header values
+    that were not sealed. last_id: None when the end was reached."""
 
     checked: int
     changed: int
     unreadable: tuple[int, ...]
     last_id: int | None
+    in_clear: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +81,20 @@ def together(first: Resealed, second: Resealed) -> Resealed:
         checked=first.checked + second.checked,
         changed=first.changed + second.changed,
         unreadable=first.unreadable + second.unreadable,
+        in_clear=first.in_clear + second.in_clear,
     )
+
+
+class Batch(Protocol):
+    """reseal_batch or reseal_headers_batch, with all but the place of its beginning chosen."""
+
+    async def __call__(self, connection: Connection, *, after_id: int) -> Resealed: ...
+
+
+async def reseal_all(session: Session, batch: Batch) -> Resealed:
+    """Every batch, each a unit of work of its own."""
+    done = await session.run(lambda connection: batch(connection, after_id=0))
+    while (last_id := done.last_id) is not None:
+        following = partial(batch, after_id=last_id)
+        done = together(done, await session.run(following))
+    return done

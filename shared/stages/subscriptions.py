@@ -7,10 +7,12 @@ from typing import Any
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
 from shared.adapters.queries import load_queries
+from shared.adapters.secret_box import SecretBox
 from shared.core.address_policy import AddressPolicy
 from shared.core.callback_url import InvalidCallbackUrl, parse_callback_url
 from shared.core.errors import Conflict, InvalidInput, NotFound
 from shared.core.models import NewSubscription, SubscriptionChange
+from shared.stages.own_headers import StoredHeaders, change_headers, seal_headers
 
 MOST_SECRETS = 10
 """That sign for one subscription at a time, the new one included."""
@@ -18,7 +20,8 @@ MOST_SECRETS = 10
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A row of subscriptions. Null limits mean the system's defaults, whatever they are at each attempt."""
+    """A row of subscriptions. Null limits mean the system's defaults, whatever they are at each attempt; headers have
+    the stored form of own_headers."""
 
     id: int
     tenant_id: str
@@ -32,7 +35,7 @@ class Subscription:
     max_retry_limit: int | None
     base_delay_seconds: float | None
     timeout_seconds: float | None
-    headers: dict[str, str]
+    headers: StoredHeaders
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
@@ -47,14 +50,20 @@ def normal_callback_url(url: str, policy: AddressPolicy) -> str:
 
 
 async def create_subscription(
-    connection: Connection, new: NewSubscription, *, tenant_id: str, callback_url: str, sealed_secret: str
+    connection: Connection,
+    new: NewSubscription,
+    *,
+    tenant_id: str,
+    callback_url: str,
+    sealed_secret: str,
+    box: SecretBox,
 ) -> Subscription:
-    """Store the subscription, not verified yet, and its sealed secret, both or neither."""
+    """Store the subscription, not verified yet, and its sealed secret, both or neither. box seals its headers."""
     params = {
         **new.model_dump(exclude={"headers", "tenant_id", "callback_url"}),
         "tenant_id": tenant_id,
         "callback_url": callback_url,
-        "headers": json.dumps(new.headers),
+        "headers": json.dumps(seal_headers(box, new.headers)),
         "secret": sealed_secret,
     }
     async with refusals():
@@ -104,17 +113,20 @@ async def change_subscription(
     *,
     tenant_id: str | None,
     policy: AddressPolicy,
+    box: SecretBox,
 ) -> Subscription:
     """Apply the fields that are given. A new callback_url of a verified subscription waits until it is verified
-    itself (spec D19).
+    itself (spec D19). Of headers those that are given change, and box seals them.
 
-    Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url`.
+    Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url` or, for headers, `invalid_field`.
     """
     fields = change.model_dump(exclude_unset=True)
     if "callback_url" in fields:
         fields["callback_url"] = normal_callback_url(fields["callback_url"], policy)
     async with transaction(connection):
         present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
+        if "headers" in fields:
+            fields["headers"] = change_headers(box, present.headers, fields["headers"])
         params = {**asdict(present), **_with_pending_url(present, fields)}
         params["headers"] = json.dumps(params["headers"])
         row = await fetch_row(

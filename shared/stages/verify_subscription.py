@@ -1,25 +1,36 @@
 """The verification handshake: nothing else makes a subscription verified (r04 §2.3 rule 2, spec §8).
 
-A signed POST carries a random challenge to the address that waits; a 2xx answer that repeats it proves that the
-receiver wants this. No transaction is open meanwhile, and an address that changed meanwhile stays unverified.
+A signed POST carries a random challenge to the address that waits; a 2xx answer that is this challenge and nothing else
+proves that the receiver wants deliveries (decision 0069). No transaction is open meanwhile, and an address that changed
+meanwhile stays unverified.
 """
 
 import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
-from shared.core.errors import Conflict, InvalidInput
+from shared.core.errors import Conflict, HooksagaError
+from shared.core.outcomes import NO_PUBLIC_ADDRESS, subscriber_error_code
 from shared.core.product import USER_AGENT
 from shared.core.signing import InvalidSecret, decode_secret, sign
+from shared.stages.own_headers import open_headers
 from shared.stages.subscriptions import Subscription
 
 VERIFY_TIMEOUT_SECONDS = 10
+
+
+class VerificationFailed(HooksagaError):
+    """The message is for the subscriber; error_code is for operators, None where the endpoint answered 2xx with
+    something else."""
+
+    def __init__(self, message: str, error_code: str | None = None) -> None:
+        super().__init__(message)
+        self.error_code = error_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,38 +52,48 @@ async def sealed_secrets(connection: Connection, subscription_id: int) -> list[S
 async def challenge(
     sender: HttpSender, box: SecretBox, subscription: Subscription, sealed: Sequence[SealedSecret]
 ) -> str:
-    """Send a challenge to the address that waits for verification, and give that address back once it answers.
+    """Send a challenge to the address that waits for verification; return that address once it has answered.
 
-    Raises InvalidInput `verification_failed` (422) with the reason. The reason never says what stands behind a
-    refused address, and never repeats an answer.
+    Raises VerificationFailed. Its message never repeats an answer, and is the same whether the host has no address
+    or one that is refused.
     """
     url = subscription.pending_callback_url or subscription.callback_url
     token = secrets.token_urlsafe(32)
     body = json.dumps({"type": "subscription.verification", "challenge": token}).encode()
     outcome = await sender.send(_signed(url, body, box, subscription, sealed))
     if outcome.error_code is not None:
-        raise _failed(f"the callback URL did not answer with 2xx ({outcome.error_code})")
+        raise VerificationFailed(_reason(outcome.error_code), outcome.error_code)
     if not answers_challenge(outcome, token):
-        raise _failed("the answer must be the challenge as text, or JSON with the challenge in `challenge`")
+        raise VerificationFailed(_NOT_THE_CHALLENGE)
     return url
 
 
-def answers_challenge(outcome: SendOutcome, token: str) -> bool:
-    """Whether a 2xx body repeats the challenge.
+_NOT_THE_CHALLENGE = (
+    'the answer must be the challenge and nothing else: as text, or as {"challenge": "<the challenge>"}'
+)
 
-    Accepted: the bare text, a JSON string, or a JSON object whose `challenge` is the text; blanks and line ends
-    around it do not matter.
+
+def _reason(error_code: str) -> str:
+    shown = subscriber_error_code(error_code)
+    if shown == NO_PUBLIC_ADDRESS:
+        return f"DNS names no public address for the host of the callback URL ({shown})"
+    return f"the callback URL did not answer with 2xx ({shown})"
+
+
+def answers_challenge(outcome: SendOutcome, token: str) -> bool:
+    """Whether a 2xx body is the challenge and nothing else.
+
+    Accepted: the text itself, a JSON string of it, or a JSON object with it in `challenge` and no other member; blanks
+    and line ends around it do not matter. A server that repeats what it gets, whole, wrapped or merged into its own
+    object, always sends more than that.
     """
     text = (outcome.response_body or "").strip()
-    if secrets.compare_digest(text.encode(), token.encode()):
+    if text == token:
         return True
     try:
-        answer: Any = json.loads(text)
+        return json.loads(text) in (token, {"challenge": token})
     except (ValueError, RecursionError):
         return False
-    if isinstance(answer, dict):
-        answer = cast(dict[str, Any], answer).get("challenge")
-    return isinstance(answer, str) and secrets.compare_digest(answer.encode(errors="replace"), token.encode())
 
 
 async def mark_verified(connection: Connection, subscription_id: int, url: str) -> Subscription:
@@ -96,18 +117,18 @@ def _signed(
         keys = [decode_secret(box.open(one.secret)) for one in sealed]
         timestamp = sealed[0].read_at
     except (UnreadableSecret, InvalidSecret, IndexError) as error:
-        raise _failed("the subscription's secret cannot be read; rotate it") from error
+        raise VerificationFailed("the subscription's secret cannot be read; rotate it") from error
+    try:
+        own = open_headers(box, subscription.headers)
+    except (UnreadableSecret, ValueError) as error:
+        raise VerificationFailed("the subscription's headers cannot be read; set them again") from error
     headers = {
         "content-type": "application/json",
         "user-agent": USER_AGENT,
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(keys, webhook_id, timestamp, body),
-        **subscription.headers,
+        **own,
     }
     timeout = min(subscription.timeout_seconds or VERIFY_TIMEOUT_SECONDS, VERIFY_TIMEOUT_SECONDS)
     return OutgoingRequest(url, headers, body, timeout)
-
-
-def _failed(reason: str) -> InvalidInput:
-    return InvalidInput("verification_failed", reason, field="callback_url", status=422)

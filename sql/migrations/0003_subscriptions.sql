@@ -42,6 +42,9 @@ LANGUAGE sql STABLE PARALLEL SAFE COST 1
 BEGIN ATOMIC
     SELECT s.eligible_snapshot FROM subscriptions s WHERE s.id = subscription_id;
 END;
+-- headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text in place of the inner object is a value in clear, which
+-- `hooksaga secrets reseal` seals. Its walk, by id, past the many that have none:
+CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 
 -- Signing secrets stand apart, so that only two roles can read them. Ciphertext; the newest row without
 -- expires_at is the current one, older ones sign beside it until they expire.

@@ -19,8 +19,11 @@ GRANT INSERT (event_id, subscription_id) ON webhook_delivery_sagas TO router_wor
 GRANT SELECT (id, event_id, subscription_id, requeued_from) ON webhook_delivery_sagas TO router_worker;
 
 -- saga_orchestrator: the only one that moves sagas; makes jobs and dead letters.
-GRANT SELECT ON events, subscriptions, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters
-    TO saga_orchestrator;
+GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters TO saga_orchestrator;
+GRANT SELECT (id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified,
+              eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
+              timeout_seconds, created_at, updated_at, deleted_at)
+    ON subscriptions TO saga_orchestrator, dead_letter_operator;  -- all but headers
 GRANT UPDATE (status, attempt_count, next_attempt_at, final_error_code, updated_at)
     ON webhook_delivery_sagas TO saga_orchestrator;
 GRANT INSERT (saga_id, subscription_id, attempt_number, attempt_at) ON webhook_delivery_jobs TO saga_orchestrator;
@@ -28,7 +31,7 @@ GRANT UPDATE (dispatched_at, applied_at) ON webhook_delivery_jobs TO saga_orches
 GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, failed_at, payload_snapshot)
     ON dead_letters TO saga_orchestrator;
 
--- job_worker: claims jobs and writes their results, nothing else.
+-- job_worker: claims jobs and writes their results, nothing else. It opens what is sealed: secrets, and values of headers.
 GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscriptions, subscription_secrets
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
@@ -39,12 +42,13 @@ GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_a
 GRANT SELECT ON webhook_delivery_jobs TO lease_cleaner;
 GRANT UPDATE (status, lease_until, error_code, dispatched_at) ON webhook_delivery_jobs TO lease_cleaner;
 
--- subscription_admin: configuration and its secrets.
+-- subscription_admin: configuration and its secrets, headers among them.
 GRANT SELECT, INSERT, UPDATE ON subscriptions TO subscription_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_secrets TO subscription_admin;
 
--- dead_letter_operator: reads all but secrets, changes nothing, requeues through one function.
-GRANT SELECT ON events, routing_outbox, subscriptions, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters
+-- dead_letter_operator: reads all but secrets and headers (of subscriptions: see above), changes nothing, requeues
+-- through one function.
+GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters
     TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION requeue_dead_letter(bigint[]) TO dead_letter_operator;
 

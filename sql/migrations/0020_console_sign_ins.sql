@@ -30,4 +30,30 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
     RETURNING CASE WHEN s.expires_at > now() AND k.revoked_at IS NULL THEN k.key_sha256 END
 $$;
 
-GRANT EXECUTE ON FUNCTION create_console_sign_in, use_console_sign_in TO dead_letter_operator;
+-- Sessions of the console and the portal that were signed out before their time. A session is a sealed cookie, which
+-- no server can take back from who has kept it; so what has ended is written down until it would have ended anyway.
+CREATE TABLE ended_sessions (
+    session_sha256 bytea PRIMARY KEY,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT session_is_a_sha256 CHECK (octet_length(session_sha256) = 32)
+);
+
+-- Ends the sessions for good. A row outlives its session by a day: expiry is checked by the clock of whoever serves the
+-- page, and that may be behind.
+CREATE FUNCTION end_sessions(session_hashes bytea[], valid_until timestamptz) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    WITH forgotten AS (
+        DELETE FROM ended_sessions WHERE expires_at <= now() - interval '1 day'
+    )
+    INSERT INTO ended_sessions (session_sha256, expires_at)
+    SELECT DISTINCT one, valid_until FROM unnest(session_hashes) AS one
+    ON CONFLICT (session_sha256) DO NOTHING
+$$;
+
+CREATE FUNCTION session_has_ended(session_hash bytea) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    SELECT EXISTS (SELECT FROM ended_sessions WHERE session_sha256 = session_hash)
+$$;
+
+GRANT EXECUTE ON FUNCTION create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
+    TO dead_letter_operator;

@@ -7,6 +7,12 @@ SELECT create_console_sign_in(%(token_hash)s, %(key_hash)s, %(valid_seconds)s) A
 -- name: use_sign_in
 SELECT use_console_sign_in(%(token_hash)s) AS key_hash;
 
+-- name: end_sessions
+SELECT end_sessions(%(hashes)s::bytea[], %(valid_until)s::timestamptz) IS NULL AS answer;
+
+-- name: session_has_ended
+SELECT session_has_ended(%(hash)s) AS answer;
+
 -- name: minutes
 -- Attempts that ended, by minute: of each minute the last `sample` of them, and when the first of these ended.
 SELECT m.minute, count(j.finished_at) AS seen, count(*) FILTER (WHERE j.status = 'Completed') AS completed,

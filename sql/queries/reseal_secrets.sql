@@ -1,3 +1,5 @@
+-- The rows whose sealed values a rotation of the key renews, batch by batch.
+
 -- name: next_secrets
 -- A batch of all stored secrets, expired ones too, by id.
 SELECT id, subscription_id, secret FROM subscription_secrets WHERE id > %(after_id)s ORDER BY id LIMIT %(limit)s;
@@ -10,3 +12,20 @@ WITH fresh AS MATERIALIZED (
      ORDER BY k.id FOR UPDATE OF k
 )
 UPDATE subscription_secrets k SET secret = fresh.new FROM fresh WHERE k.id = fresh.id RETURNING k.id;
+
+-- name: next_headers
+-- A batch of the subscriptions with headers of their own, deleted ones too, by id; all of them, or only those with a
+-- value in clear.
+SELECT id, headers::text AS headers FROM subscriptions
+ WHERE headers <> '{}' AND id > %(after_id)s
+   AND (NOT %(only_clear)s OR headers @? '$.* ? (@.type() == "string")')
+ ORDER BY id LIMIT %(limit)s;
+
+-- name: replace_headers
+-- Only where they are still the same: a change made meanwhile stays, and is sealed already.
+WITH fresh AS MATERIALIZED (
+    SELECT s.id, n.new FROM unnest(%(ids)s::bigint[], %(old)s::text[], %(new)s::text[]) AS n (id, old, new)
+      JOIN subscriptions s ON s.id = n.id AND s.headers = n.old::jsonb
+     ORDER BY s.id FOR NO KEY UPDATE OF s
+)
+UPDATE subscriptions s SET headers = fresh.new::jsonb FROM fresh WHERE s.id = fresh.id RETURNING s.id;

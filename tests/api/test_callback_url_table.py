@@ -59,11 +59,11 @@ SPELLINGS = {
         "https://\uff45\uff58\uff41\uff4d\uff50\uff4c\uff45.com/hook",
         "https://example\uff0ecom/hook",
     ],
-    "https://xn--bcher-kva.example/": [
-        "https://b\u00fccher.example",
-        "https://B\u00dcCHER.example/",
-        "https://bu\u0308cher.example/",
-        "https://XN--BCHER-KVA.example./",
+    "https://xn--bcher-kva.example.com/": [
+        "https://b\u00fccher.example.com",
+        "https://B\u00dcCHER.example.com/",
+        "https://bu\u0308cher.example.com/",
+        "https://XN--BCHER-KVA.example.com./",
     ],
     "https://8.8.8.8/": [
         "https://8.8.8.8.:443",

@@ -98,7 +98,7 @@ def test_bad_callback_url_is_refused_at_create_and_change(running: RunningSystem
         ("https://EXAMPLE.com", "https://example.com/"),
         ("HTTPS://example.com:443/", "https://example.com/"),
         ("https://example.com./x", "https://example.com/x"),
-        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("https://bücher.example.com/", "https://xn--bcher-kva.example.com/"),
         ("https://8.8.8.8/", "https://8.8.8.8/"),
         ("https://10.example.com/10.0.0.1/localhost", "https://10.example.com/10.0.0.1/localhost"),
         ("https://example.com/?u=http://169.254.169.254/", "https://example.com/?u=http://169.254.169.254/"),

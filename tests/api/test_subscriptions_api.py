@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shared.stages.own_headers import has_clear_values, open_headers
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem
 
@@ -71,7 +72,8 @@ def test_what_was_given_is_what_is_shown(api: Api) -> None:
         "headers": {"x-token": "a b;c=~", "authorization": "Basic eA=="},
     }
     created = create(api, **given)
-    assert {name: created[name] for name in given} == given
+    shown = {**given, "headers": {"x-token": "***", "authorization": "***"}}
+    assert {name: created[name] for name in given} == shown
     shown = api.good("GET", f"/v1/subscriptions/{created['id']}")
     assert shown == {name: value for name, value in created.items() if name != "secret"}
 
@@ -127,6 +129,8 @@ BAD_FIELDS: list[tuple[str, Any]] = [
     ("callback_url", None),
     ("callback_url", "x" * 2001),
 ]
+ONLY_BAD_AT_CREATION = [("headers", None), ("headers", {"x-a": None})]
+"""A change may remove headers."""
 
 RESERVED = [
     "Host",
@@ -165,7 +169,7 @@ def test_bad_field_is_refused_at_create_and_change(
         answer = api.post("/v1/subscriptions", {**GOOD, field: value})
         problem = assert_problem(answer, 422, "invalid_field", answer.json().get("field"))
         assert problem["field"].split(".")[0] == field
-        if field != "tenant_id":
+        if field != "tenant_id" and (field, value) not in ONLY_BAD_AT_CREATION:
             answer = api.patch(target, {"description": "must not be taken either", field: value})
             problem = assert_problem(answer, 422, "invalid_field", answer.json().get("field"))
             assert problem["field"].split(".")[0] == field
@@ -181,6 +185,77 @@ def test_reserved_headers_are_refused(running: RunningSystem, api: Api, name: st
         answer = api.patch(f"/v1/subscriptions/{created['id']}", {"headers": {name: "v"}})
         assert_problem(answer, 422, "invalid_field", "headers")
     assert api.good("GET", f"/v1/subscriptions/{created['id']}")["headers"] == {}
+
+
+MASKED = {"x-a": "***", "x-b": "***"}
+
+
+def test_header_values_are_write_only(api: Api) -> None:
+    """No answer shows one, whichever way the subscription is looked at."""
+    created = create(api, headers={"x-a": "secret-1", "X-B": "secret-2"})
+    target = f"/v1/subscriptions/{created['id']}"
+    answers = [
+        created,
+        api.good("GET", target),
+        next(one for one in api.good("GET", "/v1/subscriptions")["items"] if one["id"] == created["id"]),
+        api.good("PATCH", target, {"headers": {"x-a": "secret-3"}}),
+        api.good("PATCH", target, {"description": "new"}),
+        api.good("POST", f"{target}/rotate-secret"),
+    ]
+    assert [answer["headers"] for answer in answers] == [MASKED] * len(answers)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"x-b": "2"}, {"x-a": "1", "x-b": "2"}),
+        ({"X-A": "2"}, {"x-a": "2", "x-b": "b"}),
+        ({"x-c": "3"}, {"x-a": "1", "x-b": "b", "x-c": "3"}),
+        ({"x-a": None}, {"x-b": "b"}),
+        ({"x-a": None, "x-none": None}, {"x-b": "b"}),
+        ({"x-a": "***", "x-b": "2"}, {"x-a": "1", "x-b": "2"}),
+        (MASKED, {"x-a": "1", "x-b": "b"}),
+        ({}, {"x-a": "1", "x-b": "b"}),
+        (None, {}),
+    ],
+    ids=str,
+)
+def test_one_header_is_changed_without_knowing_the_others(
+    running: RunningSystem, api: Api, change: dict[str, Any] | None, left: dict[str, str]
+) -> None:
+    created = create(api, headers={"x-a": "1", "x-b": "b"})
+    changed = api.good("PATCH", f"/v1/subscriptions/{created['id']}", {"headers": change})
+    assert changed["headers"] == dict.fromkeys(left, "***")
+    (row,) = running.rows("SELECT headers FROM subscriptions WHERE id = %s", created["id"])
+    assert running.system.services.box is not None
+    assert open_headers(running.system.services.box, row["headers"]) == left
+    assert not has_clear_values(row["headers"])
+
+
+BAD_CHANGES = [
+    {"x-none": "***"},
+    {"x-a": "2", "X-A": None},
+    {f"x-{n}": "v" for n in range(20)},
+    {"host": None},
+    {"x a": None},
+]
+
+
+@pytest.mark.parametrize("change", BAD_CHANGES, ids=range(len(BAD_CHANGES)))
+def test_a_bad_change_of_headers_changes_none(running: RunningSystem, api: Api, change: Any) -> None:
+    created = create(api, headers={"x-a": "1"})
+    query = "SELECT headers FROM subscriptions WHERE id = %s"
+    before = running.rows(query, created["id"])
+    answer = api.patch(f"/v1/subscriptions/{created['id']}", {"headers": change, "description": "not this"})
+    assert_problem(answer, 422, "invalid_field", "headers")
+    assert running.rows(query, created["id"]) == before
+
+
+def test_the_mask_is_no_value_of_a_new_header(running: RunningSystem, api: Api) -> None:
+    """Who copies what was shown into a new subscription is told, and does not send three stars for ever."""
+    with running.nothing_stored():
+        answer = api.post("/v1/subscriptions", {**GOOD, "headers": {"x-a": "***"}})
+        assert_problem(answer, 422, "invalid_field", "headers")
 
 
 RAW_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "9" * 5000, "1e-400", "0." + "7" * 5000]
@@ -209,7 +284,7 @@ def test_change_touches_only_what_is_given(api: Api) -> None:
     assert {name: same[name] for name in kept} == {name: created[name] for name in kept}
     changed = api.good("PATCH", target, {"max_retry_limit": None, "headers": {"X-B": "2"}, "active": False})
     assert changed["max_retry_limit"] is None
-    assert changed["headers"] == {"x-b": "2"}
+    assert changed["headers"] == {"x-a": "***", "x-b": "***"}
     assert changed["active"] is False
     assert (changed["timeout_seconds"], changed["description"]) == (2, "old")
     assert changed["updated_at"] > created["updated_at"]

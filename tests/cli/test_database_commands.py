@@ -108,6 +108,38 @@ async def test_a_secret_that_no_key_opens_is_said(run_on: Run, seed: Seed) -> No
     assert f"rotate-secret {subscription_id}" in result.stderr
 
 
+async def test_headers_that_are_sealed_anew_and_those_that_no_key_opens_are_said(
+    run_on: Run, seed: Seed
+) -> None:
+    good, lost = await seed.subscription(headers={"x-a": "1"}), await seed.subscription()
+    await seed.connection.execute(
+        'UPDATE subscriptions SET headers = \'{"x-a": {"sealed": "damaged"}}\' WHERE id = %s', [lost]
+    )
+    keys = f"{generate_key()},{seed.secrets_key}"
+    looked = await asyncio.to_thread(run_on, "secrets", "reseal", "--dry-run", HOOKSAGA_SECRETS_KEY=keys)
+    assert "headers of 1 of 2 subscriptions that have some would be sealed anew" in looked.stdout
+    result = await asyncio.to_thread(run_on, "secrets", "reseal", HOOKSAGA_SECRETS_KEY=keys)
+    assert result.exit_code == 1
+    assert "headers of 1 of 2 subscriptions that have some sealed anew" in result.stdout
+    assert f"subscriptions update {lost} --header" in result.stderr
+    assert f"subscription {good}" not in result.stderr
+
+
+async def test_migrate_seals_headers_where_the_key_is(run_on: Run, seed: Seed, tmp_path: Path) -> None:
+    """And leaves them to those who have it where it is not, as the migrate function does."""
+    await seed.subscription()
+    await seed.connection.execute('UPDATE subscriptions SET headers = \'{"x-a": "hush"}\'')
+    in_clear = "SELECT headers->>'x-a' = 'hush' FROM subscriptions"
+    without = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_DATA_DIR=str(tmp_path))
+    assert without.stdout == "nothing to do: the schema is up to date\n"
+    assert await seed.value(in_clear)
+    result = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
+    assert result.stdout == "sealed the header values of 1 subscriptions\n"
+    assert not await seed.value(in_clear)
+    again = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
+    assert "nothing to do" in again.stdout
+
+
 def test_the_running_system_keeps_every_promise(run_json: RunJson) -> None:
     assert run_json("audit")["ok"]
 

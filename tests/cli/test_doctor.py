@@ -131,6 +131,26 @@ async def test_a_secret_that_no_key_opens(run_on: Run, seed: Seed) -> None:
     assert f"rotate-secret {subscription_id}" in found[local.SECRETS][0]
 
 
+async def test_headers_in_clear_and_headers_that_no_key_opens(run_on: Run, seed: Seed) -> None:
+    await seed.subscription(headers={"x-a": "1"})
+    clear, lost = await seed.subscription(), await seed.subscription()
+    await seed.connection.execute(
+        'UPDATE subscriptions SET headers = \'{"x-a": "hush"}\' WHERE id = %s', [clear]
+    )
+    await seed.connection.execute(
+        'UPDATE subscriptions SET headers = \'{"x-a": {"sealed": "damaged"}}\' WHERE id = %s', [lost]
+    )
+
+    def run(*arguments: str) -> Any:
+        return run_on(*arguments, HOOKSAGA_SECRETS_KEY=seed.secrets_key)
+
+    found = ill(await asyncio.to_thread(checks_of, run, "--port", str(free_port())))
+    assert list(found) == [local.HEADERS]
+    unreadable, in_clear = found[local.HEADERS]
+    assert f"subscriptions update {lost} --header" in unreadable
+    assert "1 subscriptions have header values in clear" in in_clear
+
+
 def test_an_empty_database_needs_migrations(test_server: str, maintenance: Any, tmp_path: Path) -> None:
     maintenance.execute("CREATE DATABASE doctor_empty")
     url = test_server.replace("/hooksaga?", "/doctor_empty?")
@@ -311,7 +331,7 @@ async def test_a_certificate_that_nobody_trusts(certificates: Certificates) -> N
         ("https://127.0.0.1/", {"egress_allow": ""}, "--probe"),
         ("http://127.0.0.1/", {}, "--probe"),
         ("https://localhost/", {"egress_allow": "10.0.0.0/8"}, "--probe"),
-        ("https://no-such-name.example/", {}, "name"),
+        ("https://no-such-name.example.com/", {}, "name"),
     ],
 )
 async def test_what_cannot_be_reached_says_why(url: str, settings: dict[str, Any], fault: str) -> None:

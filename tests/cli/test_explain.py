@@ -29,7 +29,7 @@ def test_one_was_delivered_and_one_was_off(run: Run, run_json: RunJson, subscrib
         "--event-type",
         delivered["event_type"],
         "--callback-url",
-        "https://receiver.example/",
+        "https://receiver.example.com/",
     )
     event_id = run_json("send", "-", "--event-type", delivered["event_type"], stdin=b"{}")["id"]
     event = explained_once(
@@ -40,7 +40,7 @@ def test_one_was_delivered_and_one_was_off(run: Run, run_json: RunJson, subscrib
     shown = run("explain", event_id).stdout
     assert f"subscription {delivered['id']} ({delivered['event_type']} → 127.0.0.1): " in shown
     assert "delivered on attempt 2 of 2" in shown
-    assert f"subscription {switched_off['id']} ({delivered['event_type']} → receiver.example): " in shown
+    assert f"subscription {switched_off['id']} ({delivered['event_type']} → receiver.example.com): " in shown
     assert "not matched: it was not verified when the event was routed at 20" in shown
 
 

@@ -27,7 +27,7 @@ def test_the_secret_is_shown_once(run: Run, running_system: RunningSystem) -> No
 def test_what_create_is_told_is_what_is_kept(run_json: RunJson) -> None:
     options = {
         "--event-type": "test.options",
-        "--callback-url": "https://receiver.example/hook",
+        "--callback-url": "https://receiver.example.com/hook",
         "--description": "the shop",
         "--tenant-id": "acme",
         "--max-retry-limit": "7",
@@ -41,7 +41,7 @@ def test_what_create_is_told_is_what_is_kept(run_json: RunJson) -> None:
     assert shown["tenant_id"] == "acme"
     assert shown["description"] == "the shop"
     assert (shown["max_retry_limit"], shown["base_delay_seconds"], shown["timeout_seconds"]) == (7, 1.5, 3)
-    assert shown["headers"] == {"x-shop": "a=b"}
+    assert shown["headers"] == {"x-shop": "***"}
     assert (shown["active"], shown["verified"]) == (False, False)
 
 
@@ -75,7 +75,13 @@ def test_an_update_changes_what_it_names(run: Run, run_json: RunJson, subscribed
     number = str(subscribed("/ok")["id"])
     changes = ("--max-retry-limit", "9", "--header", "a=b", "--inactive", "--description", "changed")
     changed = run_json("subscriptions", "update", number, *changes)
-    assert (changed["max_retry_limit"], changed["headers"], changed["active"]) == (9, {"a": "b"}, False)
+    assert (changed["max_retry_limit"], changed["headers"], changed["active"]) == (9, {"a": "***"}, False)
+    more = run_json(
+        "subscriptions", "update", number, "--header", "b=c", "--header", "c=d", "--remove-header", "a"
+    )
+    assert more["headers"] == {"b": "***", "c": "***"}
+    shown = run("subscriptions", "show", number).stdout
+    assert "b=***, c=***" in shown
     back = run_json("subscriptions", "update", number, "--reset", "max-retry-limit", "--reset", "headers")
     assert (back["max_retry_limit"], back["headers"], back["active"]) == (None, {}, False)
     assert "changed" in run("subscriptions", "update", number, "--active").stdout
@@ -129,7 +135,7 @@ def test_switching_on_what_was_disabled_offers_what_it_missed(
         (["create", "--event-type", "a", "--callback-url", "http://a.example/"], 1, "invalid_callback_url"),
         (["create", "--event-type", "a"], 2, "--callback-url"),
         (
-            ["create", "--event-type", "a", "--callback-url", "https://a.example/", "--header", "a"],
+            ["create", "--event-type", "a", "--callback-url", "https://a.example.com/", "--header", "a"],
             2,
             "NAME=VALUE",
         ),

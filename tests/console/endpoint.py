@@ -49,7 +49,7 @@ class Endpoint:
     def answer(self, body: bytes) -> tuple[int, bytes]:
         content = json.loads(body)
         if isinstance(content, dict) and content.get("type") == "subscription.verification":
-            return 200, body
+            return 200, json.dumps({"challenge": content["challenge"]}).encode()
         self.bodies.append(body)
         return (200, b"thank you") if self.mended.is_set() else (503, HURTING.encode())
 

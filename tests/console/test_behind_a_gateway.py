@@ -10,9 +10,11 @@ from shared.runtime.asgi import build_app
 from shared.runtime.console.routes import ROUTES
 from shared.runtime.gateway import answer_gateway
 from tests.api.running_system import RunningSystem
-from tests.console.pages import tags
+from tests.console.pages import Pages, tags
 
-HOST = "abc.execute-api.eu-central-1.amazonaws.com"
+API = "abc.execute-api.eu-central-1.amazonaws.com"
+HOST = "hidden.example.com"
+"""Of what stands before the API: links do not begin with it."""
 
 
 def ask(running: RunningSystem, method: str, path: str, body: str = "", **headers: str) -> dict[str, Any]:
@@ -22,6 +24,7 @@ def ask(running: RunningSystem, method: str, path: str, body: str = "", **header
         "httpMethod": method,
         "path": path,
         "headers": given,
+        "stageVariables": {"PUBLIC_URL": f"https://{API}/api"},
         "requestContext": {"path": f"/api{path}", "requestId": "r"},
         "body": base64.b64encode(body.encode()).decode() or None,
         "isBase64Encoded": bool(body),
@@ -37,7 +40,7 @@ def cookie(running: RunningSystem) -> str:
         "POST",
         "/console/sign-in",
         form,
-        origin=f"https://{HOST}",
+        origin=f"https://{API}",
         content_type="application/x-www-form-urlencoded",
     )
     assert answer["statusCode"] == 303
@@ -86,6 +89,25 @@ def test_a_portals_link_names_the_stage(running: RunningSystem, cookie: str) -> 
     (href,) = [
         str(one["href"]) for tag, one in tags(answer["body"]) if "/portal/enter" in str(one.get("href"))
     ]
-    assert href.startswith(f"https://{HOST}/api/portal/enter?token=")
+    assert href.startswith(f"https://{API}/api/portal/enter?token=")
     entered = ask(running, "GET", "/portal/enter")
     assert entered["multiValueHeaders"]["location"] == ["/api/portal/ended"]
+
+
+def test_a_session_that_was_signed_out_is_no_use_to_any_process(running: RunningSystem) -> None:
+    """The function that serves the next page may be another copy: what has ended is in the database."""
+    pages = Pages(running.port).signed_in(running.key)
+    cookie = f"hooksaga_console={pages.cookies['hooksaga_console']}"
+    assert ask(running, "GET", "/console", cookie=cookie)["statusCode"] == 200
+    answer = ask(
+        running,
+        "POST",
+        "/console/sign-out",
+        urlencode({"csrf": pages.csrf()}),
+        cookie=cookie,
+        origin=f"https://{API}",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert answer["statusCode"] == 303
+    assert ask(running, "GET", "/console", cookie=cookie)["statusCode"] == 303
+    assert pages.get("/console").status == 303

@@ -1,10 +1,12 @@
 """Who gets in, for how long, and what no other site can make a signed-in browser do."""
 
+import hashlib
+
 import pytest
 
 from shared.runtime.console.session import CONSOLE_SECONDS, Session, opened
 from tests.api.running_system import RunningSystem
-from tests.console.pages import Pages
+from tests.console.pages import Pages, portal
 
 
 def test_nobody_sees_a_page_without_a_session(running: RunningSystem) -> None:
@@ -91,6 +93,65 @@ def test_signing_out_drops_the_cookie(pages: Pages) -> None:
     assert answer.status == 303
     assert "Max-Age=0" in answer.cookies[0]
     assert pages.get("/console").status == 303
+
+
+def copy_of(pages: Pages) -> Pages:
+    """Another browser with the same cookies: those of a backup, a proxy's log, or a thief."""
+    other = Pages(pages.port, pages.base)
+    other.cookies = dict(pages.cookies)
+    return other
+
+
+def test_signing_out_ends_the_session_on_the_server(running: RunningSystem, pages: Pages) -> None:
+    kept, other = copy_of(pages), Pages(running.port).signed_in(running.key)
+    assert kept.page("/console")
+    token = kept.csrf()
+    assert pages.post("/console/sign-out").status == 303
+    assert kept.get("/console").headers["location"] == "/console/sign-in"
+    assert kept.get("/console/now/panel", hx_request="true").status == 401
+    with running.nothing_stored():
+        form = {"csrf": token, "event_type": "a.b", "callback_url": "https://example.com/x"}
+        assert kept.post_raw("/console/subscriptions", form, origin=kept.origin).status == 303
+    assert kept.post_raw("/console/sign-out", {"csrf": token}, origin=kept.origin).status == 303
+    assert other.page("/console"), "only this session has ended, not all of the key's"
+
+
+def portal_link(running: RunningSystem) -> str:
+    made = running.api.good("POST", "/v1/portal-links", {"tenant_id": "acme", "minutes": 60})
+    return made["url"].partition(str(running.port))[2]
+
+
+def test_signing_out_of_the_portal_ends_its_session_and_its_link(running: RunningSystem) -> None:
+    """The link stands in the browser's history: it must not let the next one in."""
+    link = portal_link(running)
+    mine, beside, elsewhere = (portal(running.port, path) for path in (link, link, portal_link(running)))
+    kept = copy_of(mine)
+    assert mine.post("/portal/sign-out").headers["location"] == "/portal/ended"
+    assert kept.get("/portal/subscriptions").headers["location"] == "/portal/ended"
+    answer = Pages(running.port).get(link)
+    assert (answer.headers["location"], answer.cookies) == ("/portal/ended", [])
+    for other in (beside, elsewhere):
+        assert other.page("/portal/subscriptions")
+
+
+def test_of_an_ended_session_its_hash_is_kept_until_a_day_after_its_time(running: RunningSystem) -> None:
+    """Whoever serves pages may have a clock that is behind the database's."""
+    pages = Pages(running.port).signed_in(running.key)
+    sealed = pages.cookies["hooksaga_console"]
+    session = opened(running.system.services, "console session", sealed)
+    assert session is not None
+    pages.post("/console/sign-out")
+    query = "SELECT session_sha256 AS kept, expires_at FROM ended_sessions WHERE session_sha256 = %s"
+    (row,) = running.rows(query, hashlib.sha256(session.id.encode()).digest())
+    assert row["expires_at"].timestamp() == session.expires_at
+    for hours, is_kept in ((23, True), (25, False)):
+        running.run(
+            "UPDATE ended_sessions SET expires_at = now() - make_interval(hours => %s) WHERE session_sha256 = %s",
+            hours,
+            row["kept"],
+        )
+        Pages(running.port).signed_in(running.key).post("/console/sign-out")
+        assert bool(running.rows(query, row["kept"])) is is_kept
 
 
 def test_a_link_signs_in_once(running: RunningSystem) -> None:

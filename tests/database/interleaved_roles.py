@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shared.adapters.database import Connection, Role
+from shared.adapters.secret_box import SecretBox, generate_key
 from shared.core.address_policy import AddressPolicy
 from shared.core.event_input import EventDraft
 from shared.core.models import NewBulkOperation, SubscriptionChange
@@ -29,7 +30,8 @@ T = TypeVar("T")
 TYPES = ("type.a", "type.b")
 """Two subscriptions take the first type, one takes the second."""
 
-MOVED = "https://moved.example/hook"
+BOX = SecretBox([generate_key()])
+MOVED = "https://moved.example.com/hook"
 CHANGES = [
     *(SubscriptionChange(max_retry_limit=limit) for limit in (1, 2, 3)),
     SubscriptionChange(active=False),
@@ -296,6 +298,7 @@ class Interleaving(RuleBasedStateMachine):
             change=change,
             tenant_id=None,
             policy=AddressPolicy(),
+            box=BOX,
         )
         self.act(Role.SUBSCRIPTIONS, 0, pace, stage, nothing)
 

@@ -98,6 +98,7 @@ class Seed:
             tenant_id=tenant_id,
             callback_url=url,
             sealed_secret=self.box.seal(secret),
+            box=self.box,
         )
         self.secrets[made.id] = secret
         if verified:

@@ -1,6 +1,7 @@
 """Claims and results in the database: one worker for one job, one result for one claim. Nothing is sent here."""
 
 import asyncio
+import json
 import random
 from typing import Any
 
@@ -12,6 +13,7 @@ from shared.core.saga import SagaStatus
 from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
+from shared.stages.own_headers import open_headers
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed, outcome
 from tests.faults.promises import Promise
@@ -127,12 +129,16 @@ PAYLOAD = '{ "a":1.10, "a" : 12345678901234567890, "nul":"\\u0000" }'
 
 async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed) -> None:
     subscription_id = await seed.subscription(
-        "a.b", "https://r.example/x", headers={"x-a": "1"}, timeout_seconds=3.0
+        "a.b", "https://r.example.com/x", headers={"x-a": "1"}, timeout_seconds=3.0
     )
     job_id = await seed.job(subscription_id, PAYLOAD)
     (job,) = await claim(worker, job_id)
     assert (job.payload, job.event_type, job.attempt_number) == (PAYLOAD, "a.b", 1)
-    assert (job.callback_url, job.headers, job.timeout_seconds) == ("https://r.example/x", '{"x-a": "1"}', 3)
+    assert (job.callback_url, job.timeout_seconds) == ("https://r.example.com/x", 3)
+    stored = json.loads(job.headers)
+    assert list(stored) == ["x-a"]
+    assert set(stored["x-a"]) == {"sealed"}
+    assert open_headers(seed.box, stored) == {"x-a": "1"}
     assert job.deliverable
     assert [seed.box.open(sealed) for sealed in job.secrets or []] == [seed.secrets[subscription_id]]
 
@@ -140,11 +146,11 @@ async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed
 async def test_configuration_counts_from_the_next_claim_on(worker: Connection, seed: Seed) -> None:
     job_id = await seed.job(await seed.subscription())
     await seed.rewrite(
-        "UPDATE subscriptions SET callback_url = 'https://new.example/', timeout_seconds = 9,"
+        "UPDATE subscriptions SET callback_url = 'https://new.example.com/', timeout_seconds = 9,"
         ' headers = \'{"x-new": "1"}\''
     )
     (job,) = await claim(worker, job_id)
-    assert (job.callback_url, job.timeout_seconds) == ("https://new.example/", 9)
+    assert (job.callback_url, job.timeout_seconds) == ("https://new.example.com/", 9)
     assert job.headers == '{"x-new": "1"}'
 
 

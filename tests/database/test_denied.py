@@ -123,6 +123,8 @@ DENIED: dict[Role, list[str]] = {
         "UPDATE dead_letters SET final_error_code = 'x'",
         "DELETE FROM dead_letters",
         "SELECT event_id FROM routing_outbox",
+        "SELECT headers FROM subscriptions",
+        "SELECT s FROM subscriptions s",
     ],
     Role.DELIVERY: [
         INSERT_SAGA,
@@ -203,6 +205,8 @@ DENIED: dict[Role, list[str]] = {
         "SELECT event_id FROM routing_outbox",
     ],
     Role.ADMIN: [
+        "SELECT headers FROM subscriptions",
+        "SELECT s FROM subscriptions s",
         "UPDATE webhook_delivery_sagas SET status = 'Pending'",
         "DELETE FROM webhook_delivery_sagas",
         "UPDATE events SET event_type = 'b'",
@@ -456,17 +460,28 @@ async def test_the_monitor_may_count_switch_off_and_tell(connect: Connect, seed:
 
 async def test_the_subscription_admin_may_configure(connect: Connect, seed: Seed) -> None:
     connection = await connect(Role.SUBSCRIPTIONS)
-    url = "https://receiver.example/hook"
+    url = "https://receiver.example.com/hook"
     new = NewSubscription(event_type="a", callback_url=url)
     made = await subscriptions.create_subscription(
-        connection, new, tenant_id="default", callback_url=url, sealed_secret=seed.box.seal("whsec_x")
+        connection,
+        new,
+        tenant_id="default",
+        callback_url=url,
+        sealed_secret=seed.box.seal("whsec_x"),
+        box=seed.box,
     )
     assert len(await verify_subscription.sealed_secrets(connection, made.id)) == 1
     assert (await verify_subscription.mark_verified(connection, made.id, url)).verified
     changed = await subscriptions.change_subscription(
-        connection, made.id, SubscriptionChange(active=False), tenant_id=None, policy=AddressPolicy()
+        connection,
+        made.id,
+        SubscriptionChange(active=False, headers={"x-token": "1"}),
+        tenant_id=None,
+        policy=AddressPolicy(),
+        box=seed.box,
     )
     assert not changed.active
+    assert set(changed.headers) == {"x-token"}
     assert await subscriptions.list_subscriptions(connection, tenant_id=None) == [changed]
     await subscriptions.deactivate_subscription(connection, made.id, tenant_id=None)
 

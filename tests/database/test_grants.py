@@ -54,7 +54,7 @@ async def test_every_table_and_view_has_a_row(seed: Seed) -> None:
     assert {row["name"] for row in objects} <= {row[0] for row in table_under("Who may do what")}
 
 
-@pytest.mark.parametrize("object_name", ["api_keys", "console_sign_ins"])
+@pytest.mark.parametrize("object_name", ["api_keys", "console_sign_ins", "ended_sessions"])
 async def test_nobody_reads_what_only_functions_may(seed: Seed, object_name: str) -> None:
     assert not [role for name, role in documented().rights if name == object_name]
 

@@ -315,8 +315,13 @@ async def test_nothing_is_half_done(monitor: Connection, seed: Seed, owner: Conn
 
 
 async def switch_on(seed: Seed, subscription_id: int) -> None:
-    on = SubscriptionChange(active=True)
-    await change_subscription(seed.connection, subscription_id, on, tenant_id=None, policy=AddressPolicy())
+    await change(seed, subscription_id, SubscriptionChange(active=True))
+
+
+async def change(seed: Seed, subscription_id: int, wanted: SubscriptionChange) -> None:
+    await change_subscription(
+        seed.connection, subscription_id, wanted, tenant_id=None, policy=AddressPolicy(), box=seed.box
+    )
 
 
 async def test_switching_on_again_starts_afresh(monitor: Connection, seed: Seed) -> None:
@@ -340,11 +345,8 @@ async def test_a_new_address_starts_afresh(monitor: Connection, seed: Seed) -> N
     subscription_id = await failing_endpoint(seed, monitor, days=6)
     (old,) = await seed.jobs(subscription_id, 1)
     (claimed,) = await seed.claim(old)
-    url = "https://new.example/hook"
-    change = SubscriptionChange(callback_url=url)
-    await change_subscription(
-        seed.connection, subscription_id, change, tenant_id=None, policy=AddressPolicy()
-    )
+    url = "https://new.example.com/hook"
+    await change(seed, subscription_id, SubscriptionChange(callback_url=url))
     assert await run_of(seed, subscription_id) == MIN_FAILURES, "it waits to be verified"
     await mark_verified(seed.connection, subscription_id, url)
     assert await run_of(seed, subscription_id) == 0

@@ -97,7 +97,7 @@ def test_enough_is_found() -> None:
         ("hooksaga prune --older-then 30d", "hooksaga prune --older-then"),
         ("FOO=1 .venv/bin/hooksaga keys make", "hooksaga keys make"),
         ("hooksaga keys list && hooksaga audit --stak x", "hooksaga audit --stak"),
-        ("hooksaga doctor --probe https://a.example/ | cat --nothing", None),
+        ("hooksaga doctor --probe https://a.example.com/ | cat --nothing", None),
         ("hooksaga --verbose audit", "hooksaga --verbose"),
     ],
 )

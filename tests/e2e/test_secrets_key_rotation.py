@@ -1,5 +1,5 @@
 """The steps of docs/operations/keys.md for the key that seals signing secrets, with every restart that they name. The
-receiver's secret stays the same all the way, and each delivery is signed with it."""
+receiver's secret stays the same all the way, and each delivery is signed with it and has its headers."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,9 @@ def started_with(
 
 def assert_delivers(world: World, subscriber: Subscriber) -> None:
     assert world.ended(world.post(subscriber))["status"] == "Completed"
-    assert_signed(world.recorder.events(subscriber.path)[-1], subscriber.secret)
+    arrived = world.recorder.events(subscriber.path)[-1]
+    assert_signed(arrived, subscriber.secret)
+    assert arrived.header("authorization") == "Bearer theirs"
 
 
 def test_the_old_key_is_replaced_and_then_not_missed(
@@ -52,17 +54,17 @@ def test_the_old_key_is_replaced_and_then_not_missed(
         return json.loads(result.stdout)
 
     with started_with(OLD, *place) as world:
-        subscriber = world.subscribe()
+        subscriber = world.subscribe(headers={"authorization": "Bearer theirs"})
         assert_delivers(world, subscriber)
     with started_with(f"{OLD},{NEW}", *place) as world:
         assert_delivers(world, subscriber)
     with started_with(f"{NEW},{OLD}", *place) as world:
         assert_delivers(world, subscriber)
-        assert reseal(f"{NEW},{OLD}", "--dry-run") == {"checked": 1, "changed": 1, "unreadable": []}
-        assert reseal(NEW) == {"checked": 1, "changed": 0, "unreadable": [subscriber.id]}
-        assert reseal(f"{NEW},{OLD}") == {"checked": 1, "changed": 1, "unreadable": []}
+        assert reseal(f"{NEW},{OLD}", "--dry-run") == {"checked": 2, "changed": 2, "unreadable": []}
+        assert reseal(NEW) == {"checked": 2, "changed": 0, "unreadable": [subscriber.id]}
+        assert reseal(f"{NEW},{OLD}") == {"checked": 2, "changed": 2, "unreadable": []}
         assert_delivers(world, subscriber)
     with started_with(NEW, *place) as world:
         assert_delivers(world, subscriber)
-        assert reseal(NEW) == {"checked": 1, "changed": 0, "unreadable": []}
+        assert reseal(NEW) == {"checked": 2, "changed": 0, "unreadable": []}
         world.assert_audit_finds_nothing()

@@ -107,7 +107,7 @@ _INSIDE = [f"10.0.{number // 256}.{number % 256}" for number in range(300)]
 _SEARCH = "search cluster.example.net\noptions ndots:5"
 _WILD = "\n".join(
     f"{name}.cluster.example.net. 60 IN A {LOOPBACK}"
-    for name in ("hook.example.com", "gone.example.com", "metadata", "internal.example")
+    for name in ("hook.example.com", "gone.example.com", "metadata", "internal.example.com")
 )
 
 CASES: dict[str, Case] = {
@@ -218,7 +218,7 @@ CASES: dict[str, Case] = {
         resolver=_SEARCH,
     ),
     "a search list and a short name": Case(
-        zone(_WILD), (MISSING,), "https://internal.example/hook", resolver=_SEARCH
+        zone(_WILD), (MISSING,), "https://internal.example.com/hook", resolver=_SEARCH
     ),
     "a search list and a bare name": Case(
         zone(_WILD), (("invalid_url", None),), "https://metadata/hook", asked=(), resolver=_SEARCH

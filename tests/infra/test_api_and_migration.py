@@ -132,3 +132,24 @@ def test_the_migration_runs_with_the_code_that_was_just_deployed(anywhere: Deplo
     )
     assert migrate in migration["DependsOn"]
     assert len(migration["Properties"]["Schema"]) == 64
+
+
+def stage_variables(deployment: Deployment) -> Any:
+    (stage,) = deployment.of_type("AWS::ApiGateway::Stage").values()
+    return stage["Properties"].get("Variables", {})
+
+
+def test_the_stage_says_under_which_address_links_lead_to_the_api(on_aws: Deployment) -> None:
+    """Not the functions' environment: the API names them, so they cannot name the API."""
+    (api,) = on_aws.of_type("AWS::ApiGateway::RestApi")
+    address = on_aws.text(stage_variables(on_aws)["PUBLIC_URL"])
+    assert address == f"https://{api}.execute-api.AWS::Region.AWS::URLSuffix/{STAGE}"
+    assert not [name for name, one in on_aws.functions.items() if "execute-api" in json.dumps(one)]
+
+
+def test_with_a_domain_links_begin_with_it(own_domain: Deployment) -> None:
+    assert stage_variables(own_domain) == {"PUBLIC_URL": "https://hooks.example.com"}
+
+
+def test_the_address_of_an_emulator_is_left_to_its_caller(local: Deployment) -> None:
+    assert stage_variables(local) == {}

@@ -117,6 +117,11 @@ async def an_old_delivery(seed: Seed, receiver: str) -> None:
     await seed.rewrite("UPDATE webhook_delivery_jobs SET finished_at = '2020-01-01'")
 
 
+async def a_subscription_with_clear_headers(seed: Seed, receiver: str) -> None:
+    await a_subscription(seed, receiver)
+    await seed.connection.execute('UPDATE subscriptions SET headers = \'{"x-shop": "berlin"}\'')
+
+
 async def a_subscription(seed: Seed, receiver: str) -> None:
     await nothing(seed, receiver)
     await seed.subscription("order.created", receiver, verified=False)
@@ -310,6 +315,10 @@ CASES: dict[str, Case] = {
     ),
     "subscriptions/direct.reseal_secrets": Case(
         a_subscription, {"checked": 1, "changed": 0, "unreadable": [], "next": None}
+    ),
+    "subscriptions/direct.reseal_headers": Case(
+        a_subscription_with_clear_headers,
+        {"checked": 1, "changed": 1, "unreadable": [], "in_clear": [1], "next": None},
     ),
     "subscriptions/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "subscriptions/api_gateway_refused.missing": Case(nothing, http(404, code="subscription_not_found")),

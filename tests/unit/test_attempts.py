@@ -1,5 +1,6 @@
 """What the attempt log puts together: the reason of an attempt, and headers without secrets."""
 
+import json
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -11,7 +12,8 @@ from shared.core.address_policy import AddressPolicy
 from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
 from shared.core.event_ids import event_id_text
 from shared.core.signing import encode_secret, sign
-from shared.stages.deliver import ClaimedJob, attempt, build_request
+from shared.stages.deliver import REMEMBERED_HEADERS, ClaimedJob, attempt, build_request
+from shared.stages.own_headers import seal_headers
 from shared.stages.subscriptions import Subscription
 from shared.stages.verify_subscription import SealedSecret, challenge
 
@@ -56,7 +58,7 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
         event_type="order.created",
         event_created_at=now,
         payload="{}",
-        callback_url="https://receiver.example/",
+        callback_url="https://receiver.example.com/",
         headers=headers,
         timeout_seconds=None,
         deliverable=True,
@@ -139,3 +141,27 @@ def test_a_broken_own_header_never_shows_a_value() -> None:
         SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1, traceparent=""
     )
     assert told["webhook-id"] == MASK
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_value_is_opened_once_however_many_attempts_carry_it(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decrypting costs more than all else of a request's making."""
+    box, opened = SecretBox([generate_key()]), list[str]()
+    stored = json.dumps(seal_headers(box, {f"x-{n}": "v" * 100 for n in range(count)}))
+    assert (len(stored) <= REMEMBERED_HEADERS) is (count == 1)
+    decrypt = SecretBox._open
+
+    def counting(self: SecretBox, sealed: str) -> str:
+        opened.append(sealed)
+        return decrypt(self, sealed)
+
+    monkeypatch.setattr(SecretBox, "_open", counting)
+    box = SecretBox(box._keys)
+    for _ in range(3):
+        job = claimed(box, json.loads(json.dumps(stored)))
+        sent = build_request(job, box, timeout_seconds=1, timestamp=1).headers
+        assert sent["x-0"] == "v" * 100
+    secrets = 3
+    assert len(opened) == count + secrets

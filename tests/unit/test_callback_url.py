@@ -70,9 +70,9 @@ def test_the_rest_is_decided_by_what_the_name_stands_for(row: dict[str, Any]) ->
         ("https://example.com/A%2fb%2F..%zz/../x", "https://example.com/A%2fb%2F..%zz/../x"),
         ("https://example.com/a?b=c?d&e=%00+%20", "https://example.com/a?b=c?d&e=%00+%20"),
         ('https://example.com/{a}|^`"<>', 'https://example.com/{a}|^`"<>'),
-        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example/"),
-        ("https://B\u00dcCHER.example/", "https://xn--bcher-kva.example/"),
-        ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+        ("https://b\u00fccher.example.com/", "https://xn--bcher-kva.example.com/"),
+        ("https://B\u00dcCHER.example.com/", "https://xn--bcher-kva.example.com/"),
+        ("https://xn--bcher-kva.example.com/", "https://xn--bcher-kva.example.com/"),
         ("https://fa\u00df.example.com/", "https://xn--fa-hia.example.com/"),
         ("https://\u24d4\u24e7\u24d0\u24dc\u24df\u24db\u24d4.\u24d2\u24de\u24dc/", "https://example.com/"),
         ("https://example\u3002com/", "https://example.com/"),
@@ -205,35 +205,35 @@ def test_hosts_made_of_digits_are_plain_addresses_or_refused(url: str) -> None:
 
 
 WORDS = {
-    "https://a.example/" + "x" * 2000: "the callback URL is longer than 500 characters",
-    "https://a.example/" + "x" * 500: "the callback URL is longer than 500 characters",
-    "https://a.example/ ": (
+    "https://a.example.com/" + "x" * 2000: "the callback URL is longer than 500 characters",
+    "https://a.example.com/" + "x" * 500: "the callback URL is longer than 500 characters",
+    "https://a.example.com/ ": (
         "the callback URL contains a blank, a control or invisible character, or a backslash"
     ),
-    "https://a.example\\": (
+    "https://a.example.com\\": (
         "the callback URL contains a blank, a control or invisible character, or a backslash"
     ),
     "http://a.example/": "the callback URL does not start with https://",
-    "https://a.example/#": "the callback URL has a fragment (#)",
-    "https://a.example/\u00fc": (
+    "https://a.example.com/#": "the callback URL has a fragment (#)",
+    "https://a.example.com/\u00fc": (
         "characters outside ASCII in the path or query of the callback URL have to be percent-encoded"
     ),
-    "https://u@a.example/": "the callback URL contains a user name or password (@)",
+    "https://u@a.example.com/": "the callback URL contains a user name or password (@)",
     "https://[::1": "the brackets around the host of the callback URL do not match",
     "https://[::1]x/": "the brackets around the host of the callback URL do not match",
     "https://[2606:4700::1]:1]/": "the port of the callback URL is not a number from 1 to 65535",
     "https://::1/": "an IPv6 address in a callback URL stands in brackets",
-    "https://a.example:0/": "the port of the callback URL is not a number from 1 to 65535",
-    "https://a.example:65536/": "the port of the callback URL is not a number from 1 to 65535",
-    "https://a.example:22/": "port 22 belongs to a service other than HTTPS",
+    "https://a.example.com:0/": "the port of the callback URL is not a number from 1 to 65535",
+    "https://a.example.com:65536/": "the port of the callback URL is not a number from 1 to 65535",
+    "https://a.example.com:22/": "port 22 belongs to a service other than HTTPS",
     "https:///": "the callback URL has no host",
     "https://[x]/": "the host in brackets is not an IPv6 address",
     "https://[fe80::1%25eth0]/": "an IPv6 address in a callback URL has no zone id",
     "https://1.2.3/": "the host looks like an IPv4 address, but is not four decimal numbers",
     "https://10.0.0.1/": "callback URLs may not name this address",
-    "https://a_b.example/": "the host of the callback URL is not a valid domain name",
-    "https://\u00fc\u2488.example/": "the host of the callback URL is not a valid domain name",
-    "https://host/": "the host of the callback URL is a name inside a network",
+    "https://a_b.example.com/": "the host of the callback URL is not a valid domain name",
+    "https://\u00fc\u2488.example.com/": "the host of the callback URL is not a valid domain name",
+    "https://host/": "the host of the callback URL is no name of the public DNS",
 }
 
 
@@ -242,20 +242,59 @@ def test_the_owner_of_a_bad_url_is_told_the_rule_that_it_breaks(url: str, words:
     assert str(refusal(url)) == words
 
 
+SPECIAL_USE_NAMES = {
+    "RFC 6761": "example invalid localhost test 10.in-addr.arpa 16.172.in-addr.arpa 31.172.in-addr.arpa "
+    "168.192.in-addr.arpa",
+    "RFC 6762": "local 254.169.in-addr.arpa 8.e.f.ip6.arpa b.e.f.ip6.arpa",
+    "RFC 7686": "onion",
+    "RFC 8375": "home.arpa",
+    "RFC 8880": "ipv4only.arpa 170.0.0.192.in-addr.arpa 171.0.0.192.in-addr.arpa",
+    "RFC 9031": "6tisch.arpa",
+    "RFC 9140": "eap-noob.arpa",
+    "RFC 9462": "resolver.arpa",
+    "RFC 9476": "alt",
+    "RFC 9665": "service.arpa",
+    "ICANN 2024-07-29": "internal",
+    "reverse look-ups": "arpa 8.8.8.8.in-addr.arpa 1.0.0.2.ip6.arpa",
+    "Kubernetes": "svc web.svc default.svc.cluster.local web.default.svc pod.cluster.local cluster.local",
+    "services inside": "consul web.service.consul host.docker.internal",
+    "networks inside": "corp home intranet lan localdomain mail private workgroup",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for names in SPECIAL_USE_NAMES.values() for name in names.split()], ids=str
+)
+def test_a_name_that_is_not_for_the_public_dns_is_refused(name: str) -> None:
+    """Itself, below it, and however it is spelled; not where it is a label before a public suffix."""
+    for host in (name, f"hook.{name}", f"hook.{name}.", f"HOOK.{name.upper()}", f"hook\uff0e{name}"):
+        assert refusal(f"https://{host}/").rule in (UrlRule.LOCAL_NAME, UrlRule.HOST)
+    assert refusal(f"https://hook.{name}/").rule == UrlRule.LOCAL_NAME
+    parse_callback_url(f"https://{name}.example.com/", STRICT)
+    parse_callback_url(f"https://my{name.rpartition('.')[2]}.com/", STRICT)
+
+
+@pytest.mark.parametrize(
+    "host", ["example.com", "example.net", "example.org", "svc.com", "arpa.dev", "alt.io"]
+)
+def test_names_of_the_public_dns_are_taken(host: str) -> None:
+    assert parse_callback_url(f"https://{host}/", STRICT).host == host
+
+
 @pytest.mark.parametrize("port", [1, 2, 8443, 65535])
 def test_ports_from_the_first_to_the_last(port: int) -> None:
-    assert parse_callback_url(f"https://a.example:{port}/", STRICT).port == port
+    assert parse_callback_url(f"https://a.example.com:{port}/", STRICT).port == port
 
 
 def test_a_host_has_253_characters_at_the_most() -> None:
-    host = ".".join(["a" * 63] * 3 + ["b" * 53, "example"])
+    host = ".".join(["a" * 63] * 3 + ["b" * 57, "com"])
     assert len(host) == 253
     assert parse_callback_url(f"https://{host}/", STRICT).host == host
     assert refusal(f"https://x{host}/").rule == "host"
 
 
 def test_a_colon_after_a_port_is_no_port() -> None:
-    assert refusal("https://a.example:443:443/").rule == "host"
+    assert refusal("https://a.example.com:443:443/").rule == "host"
 
 
 def test_a_zone_is_refused_as_a_host() -> None:

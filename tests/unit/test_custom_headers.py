@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from shared.core.custom_headers import MAX_HEADERS, RESERVED, check_custom_headers
+from shared.core.custom_headers import MAX_HEADERS, RESERVED, check_custom_headers, check_header_changes
 
 TOKEN_SIGNS = "!#$%&'*+.^_`|~-"
 
@@ -99,3 +99,25 @@ def test_other_names_are_free(name: str) -> None:
 def test_no_name_comes_twice_on_the_wire() -> None:
     with pytest.raises(ValueError, match="twice"):
         check_custom_headers({"X-A": "1", "x-a": "1"})
+
+
+def test_a_change_sets_removes_or_keeps_by_lower_case_names() -> None:
+    assert check_header_changes({"X-A": "1", "X-B": None, "x-c": "***"}) == {
+        "x-a": "1",
+        "x-b": None,
+        "x-c": "***",
+    }
+
+
+@pytest.mark.parametrize("value", ["", " a", "caf\u00e9", "v" * 1025])
+def test_a_changed_value_has_the_rules_of_a_new_one(value: str) -> None:
+    with pytest.raises(ValueError, match=r"^the value of x must be"):
+        check_header_changes({"X": value})
+
+
+@pytest.mark.parametrize("change", ["1", None, "***"])
+def test_no_header_of_ours_can_be_changed(change: str | None) -> None:
+    with pytest.raises(ValueError, match=r"^host is set by hooksaga"):
+        check_header_changes({"Host": change})
+    with pytest.raises(ValueError, match="twice"):
+        check_header_changes({"X-A": "1", "x-a": change})

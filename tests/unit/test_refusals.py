@@ -249,6 +249,7 @@ HEADERS: dict[str, tuple[dict[str, str], str]] = {
     "twice": ({"X-A": "1", "x-a": "2"}, "a header name is given twice, in different letter case"),
     "no name": ({"x y": "1"}, "'x y' is no header name: 1 to 100 letters, digits or !#$%&'*+.^_`|~-"),
     "ours": ({"Webhook-ID": "1"}, "webhook-id is set by hooksaga and cannot be replaced"),
+    "the mask": ({"X-A": "***"}, "*** stands for a value that is not shown; give x-a one of its own"),
     "no value": (
         {"X-A": ""},
         "the value of x-a must be 1 to 1024 printable ASCII characters that begin and end with no blank",

@@ -17,7 +17,7 @@ from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.ministack import Ministack, given_endpoint
 from infra.local.sqs.queue_set import QueueSet, create_queues
 from infra.local.sqs.sqs_api import SqsApi
-from infra.local.system import LocalSystem, kept_text
+from infra.local.system import LocalSystem, kept_text, seal_clear_headers, secret_box
 from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import generate_key
 from shared.runtime.settings import Settings
@@ -63,6 +63,7 @@ class SqsSystem(LocalSystem):
         started.push_async_callback(self._stop_database)
         await self._start_database()
         await asyncio.to_thread(migrate, self.address)
+        await seal_clear_headers(self.address, secret_box(self._settings))
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
         self.queues = await self._create_queues()

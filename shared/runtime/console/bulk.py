@@ -11,6 +11,7 @@ from shared.core.models import BulkChange, NewBulkOperation
 from shared.runtime.console.forms import Fields, asked, checked
 from shared.runtime.console.pages import action, form_fault, page, panel_status, redirect, render
 from shared.runtime.console.session import Visitor
+from shared.runtime.error_code_views import checked_code_filter
 from shared.runtime.http_api import path_id, services_of
 from shared.stages import bulk_operations
 from shared.stages.bulk_operations import BulkCaller, BulkCount
@@ -72,6 +73,7 @@ async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
     caller = BulkCaller(visitor.caller.tenant_id, CALLER_NAME, visitor.caller.key_id)
     try:
         wanted = checked(NewBulkOperation, _content(form))
+        checked_code_filter(visitor.caller, wanted.filter.error_code)
     except InvalidInput as error:
         return _form(request, visitor, form, wrong=error)
     if form.raw("step") != "start":

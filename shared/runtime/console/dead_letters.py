@@ -9,6 +9,7 @@ from shared.core.errors import NotFound
 from shared.runtime.console.forms import Fields, asked
 from shared.runtime.console.pages import action, page, redirect, render
 from shared.runtime.console.session import Visitor
+from shared.runtime.error_code_views import checked_code_filter
 from shared.runtime.http_api import path_id, services_of
 from shared.runtime.routes.operations import requeue_for
 from shared.stages import inspect
@@ -25,7 +26,7 @@ def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
         tenant_id=visitor.caller.tenant_id,
         subscription_id=fields.number("subscription"),
         event_type=fields.text("type"),
-        error_code=fields.text("error"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
         failed_after=fields.moment("after"),
         failed_before=fields.moment("before"),
     )

@@ -11,6 +11,7 @@ from shared.runtime.console.events import cursor_of, following_text
 from shared.runtime.console.forms import asked
 from shared.runtime.console.pages import page, render
 from shared.runtime.console.session import Place, Visitor
+from shared.runtime.error_code_views import checked_code_filter
 from shared.runtime.http_api import path_id, services_of
 from shared.stages import attempt_log
 from shared.stages.attempt_log import AttemptFilter, AttemptPage, WholeAttempt
@@ -29,7 +30,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         subscription_id=fields.number("subscription"),
         event_type=fields.text("type"),
-        error_code=fields.text("error"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
         status_class=fields.choice("answer", StatusClass),
         outcome=fields.choice("outcome", Outcome),
         finished_after=fields.moment("after"),

@@ -15,6 +15,7 @@ from shared.core.saga import SagaStatus
 from shared.runtime.console.forms import Fields, asked
 from shared.runtime.console.pages import action, page, panel_status, redirect, render
 from shared.runtime.console.session import Visitor
+from shared.runtime.error_code_views import checked_code_filter
 from shared.runtime.http_api import path_id, services_of
 from shared.runtime.routes.attempts import position_text, read_position
 from shared.runtime.routes.events import webhook_id_of
@@ -46,7 +47,7 @@ async def search(request: Request, visitor: Visitor) -> Response:
         tenant_id=tenant_id,
         event_type=fields.text("type"),
         subscription_id=fields.number("subscription"),
-        error_code=fields.text("error"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
         accepted_after=fields.moment("after"),
         accepted_before=fields.moment("before"),
     )

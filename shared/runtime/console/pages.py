@@ -27,6 +27,7 @@ from shared.runtime.console.session import (
     check_same_origin,
     visitor_of,
 )
+from shared.runtime.error_code_views import shown_code
 from shared.runtime.http_api import problem, request_id_of, root_path_of, services_of
 from shared.runtime.request_trace import correlation_id_of_request
 
@@ -188,6 +189,7 @@ def render(
             here=path,
             back=back or (own_address if request.method in ("GET", "HEAD") else place.path),
             csrf=_csrf_field(visitor),
+            code=partial(shown_code, visitor.caller) if visitor else None,
             now=datetime.now(UTC),
             **content,
         )

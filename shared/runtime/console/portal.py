@@ -5,13 +5,13 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shared.core.errors import HooksagaError, InvalidInput
+from shared.core.errors import Conflict, HooksagaError, InvalidInput
 from shared.core.event_input import check_tenant
 from shared.core.portal_links import DEFAULT_MINUTES, NewPortalLink
 from shared.runtime.console.forms import NOTHING_TYPED, Fields, checked
 from shared.runtime.console.links import LINK_PURPOSE, portal_url
 from shared.runtime.console.pages import action, fault, form_fault, page, redirect, render
-from shared.runtime.console.session import Place, Session, Theme, Visitor, opened, set_cookie
+from shared.runtime.console.session import Place, Session, Theme, Visitor, key_of, opened, set_cookie
 from shared.runtime.http_api import services_of
 
 SESSION_SECONDS = 3600
@@ -19,13 +19,18 @@ FRAMED_ANYWHERE = Theme(origin="*")
 
 
 async def enter(request: Request) -> Response:
-    """Begins a session for who has the link. It lasts longer than the link, and ends when its key is revoked."""
+    """Begin a session for a browser with the link. It lasts longer than the link, and ends when its key is revoked or
+    when the browser signs out, and then the link ends with it."""
     services = services_of(request)
     link = opened(services, LINK_PURPOSE, request.query_params.get("token", ""))
-    found = None if link is None else await services.check_key.submit(link.key_hash)
+    try:
+        found = None if link is None else await key_of(services, link)
+    except HooksagaError as error:
+        return fault(request, error)
     if link is None or found is None:
         return redirect(request, "/portal/ended")
-    session = Session(link.key_hash, int(time.time()) + SESSION_SECONDS, link.tenant_id, link.theme)
+    ends_at = int(time.time()) + SESSION_SECONDS
+    session = Session(link.key_hash, ends_at, link.tenant_id, link.theme, link_id=link.id)
     response = redirect(request, "/portal")
     set_cookie(request, response, services, Place.PORTAL, session)
     return response
@@ -78,7 +83,7 @@ def _form(
     form: Fields,
     *,
     made: str | None = None,
-    wrong: InvalidInput | None = None,
+    wrong: InvalidInput | Conflict | None = None,
 ) -> Response:
     return render(
         request,
@@ -107,6 +112,6 @@ async def make_link(request: Request, visitor: Visitor, form: Fields) -> Respons
         wanted = checked(NewPortalLink, content)
         tenant_id = check_tenant(wanted.tenant_id, visitor.caller.tenant_id)
         made, _ = portal_url(request, visitor.session.key_hash, wanted, tenant_id)
-    except InvalidInput as error:
+    except (InvalidInput, Conflict) as error:
         return _form(request, visitor, form, wrong=error)
     return _form(request, visitor, form, made=made)

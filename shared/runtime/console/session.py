@@ -1,6 +1,7 @@
 """Who looks at a page: a sealed cookie that names a key by its hash, which is checked at every request.
 
-So a session can never do more than its key can now, and ends when the key is revoked. The seal is the secret box's,
+So a session can never do more than its key can now, and ends when the key is revoked, or when it is signed out: the
+database keeps which were. The seal is the secret box's,
 with keys of its own for each purpose: neither kind of session, nor a portal's link, is taken for another.
 """
 
@@ -12,6 +13,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -21,13 +23,14 @@ from starlette.responses import Response
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
 from shared.core.errors import HooksagaError
 from shared.runtime.http_api import Caller, Forbidden, root_path_of
+from shared.runtime.public_address import is_own_origin, is_secure
 from shared.runtime.services import Services
+from shared.stages.api_keys import ApiKey
+from shared.stages.console_sign_ins import end_sessions, session_has_ended
 
 CONSOLE_SECONDS = 12 * 3600
 MAX_COOKIE = 3500
 """Browsers keep 4,096 characters of a cookie, its name included."""
-
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class NotSignedIn(HooksagaError):
@@ -61,13 +64,18 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a cookie holds. tenant_id: of a portal; a console's is that of its key."""
+    """What a cookie, or a portal's link, holds. tenant_id: of a portal; a console's is that of its key.
+
+    link_id: the id of the portal's link that the session began with; it ends with the session.
+    """
 
     key_hash: bytes
     expires_at: int
     tenant_id: str | None = None
     theme: Theme = Theme()
+    link_id: str | None = None
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
     def text(self) -> str:
         content = {
@@ -75,7 +83,9 @@ class Session:
             "ends": self.expires_at,
             "tenant": self.tenant_id,
             "theme": [self.theme.name, self.theme.logo_url, self.theme.colour, self.theme.origin],
+            "link": self.link_id,
             "csrf": self.csrf,
+            "id": self.id,
         }
         return json.dumps(content, separators=(",", ":"))
 
@@ -87,7 +97,9 @@ class Session:
             expires_at=content["ends"],
             tenant_id=content["tenant"],
             theme=Theme(*content["theme"]),
+            link_id=content["link"],
             csrf=content["csrf"],
+            id=content["id"],
         )
 
 
@@ -116,12 +128,9 @@ class Visitor:
 
 
 def box_for(services: Services, purpose: str) -> SecretBox:
-    """The box for this purpose, derived once per process."""
+    """The box for this purpose."""
     assert services.box is not None, "who has these routes has the keys"
-    boxes = services.derived_boxes
-    if purpose not in boxes:
-        boxes[purpose] = services.box.for_purpose(purpose)
-    return boxes[purpose]
+    return services.box.for_purpose(purpose)
 
 
 def new_session(key_hash: bytes, seconds: int) -> Session:
@@ -132,13 +141,31 @@ def new_session(key_hash: bytes, seconds: int) -> Session:
 async def visitor_of(request: Request, services: Services, place: Place) -> Visitor:
     """Who asks for a page. Raises NotSignedIn."""
     session = opened(services, f"{place} session", request.cookies.get(place.cookie, ""))
-    found = None if session is None else await services.check_key.submit(session.key_hash)
+    found = None if session is None else await key_of(services, session)
     if session is None or found is None:
         raise NotSignedIn("sign in first")
     tenant_id = session.tenant_id if place is Place.PORTAL else found.tenant_id
     if place is Place.PORTAL and found.tenant_id not in (None, tenant_id):
         raise NotSignedIn("this link's key is another tenant's")
-    return Visitor(place, session, Caller(tenant_id, found.id), frozenset(found.scopes))
+    is_operator = tenant_id is None and "admin" in found.scopes
+    return Visitor(place, session, Caller(tenant_id, found.id, is_operator), frozenset(found.scopes))
+
+
+async def key_of(services: Services, session: Session) -> ApiKey | None:
+    """The key of a session, or of a portal's link; None once that was signed out, or the key revoked."""
+    found = await services.check_key.submit(session.key_hash)
+    if found is None or await services.admin.run(
+        lambda connection: session_has_ended(connection, session.id)
+    ):
+        return None
+    return found
+
+
+async def end_session(services: Services, session: Session) -> None:
+    """End it on the server, with the portal's link that it began with: nobody gets in with either again."""
+    ids = [session.id, *([session.link_id] if session.link_id else [])]
+    ends_at = datetime.fromtimestamp(session.expires_at, UTC)
+    await services.admin.run(lambda connection: end_sessions(connection, ids, valid_until=ends_at))
 
 
 def opened(services: Services, purpose: str, sealed: str) -> Session | None:
@@ -183,18 +210,12 @@ def _set(
     response.headers.append("set-cookie", "; ".join(parts))
 
 
-def is_secure(request: Request) -> bool:
-    """False only on this machine, where there is no TLS."""
-    host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
-    return request.url.scheme == "https" or host not in _LOOPBACK
-
-
 def check_same_origin(request: Request) -> None:
     """Raises Forbidden for a form that another site's page sent. Browsers name the page's origin with every form."""
     fetch_site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin", "")
-    own = origin.partition("://")[2] == request.headers.get("host", "")
-    if fetch_site not in (None, "same-origin") or not (own or fetch_site == "same-origin"):
+    own = is_own_origin(request, origin) or fetch_site == "same-origin"
+    if fetch_site not in (None, "same-origin") or not own:
         raise Forbidden("this form was sent by a page of another origin")
 
 

@@ -15,11 +15,12 @@ from shared.runtime.console.session import (
     Visitor,
     check_same_origin,
     drop_cookie,
-    is_secure,
+    end_session,
     new_session,
     set_cookie,
 )
 from shared.runtime.http_api import Unauthorized, root_path_of, services_of
+from shared.runtime.public_address import is_secure
 from shared.stages.api_keys import hash_api_key
 from shared.stages.console_sign_ins import use_sign_in
 
@@ -71,7 +72,8 @@ def _signed_in(request: Request, key_hash: bytes, target: str) -> Response:
 
 @action()
 async def sign_out(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Drops the cookie; other browsers stay signed in."""
+    """End the session, wherever a copy of its cookie is kept, and drop the cookie. Other sessions stay."""
+    await end_session(services_of(request), visitor.session)
     target = "/portal/ended" if visitor.place is Place.PORTAL else "/console/sign-in"
     response = redirect(request, target)
     drop_cookie(request, response, visitor.place, framed=bool(visitor.session.theme.origin))

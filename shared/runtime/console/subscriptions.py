@@ -15,7 +15,7 @@ from shared.runtime.console.forms import NOTHING_TYPED, Fields, asked, checked
 from shared.runtime.console.pages import action, form_fault, page, redirect, render
 from shared.runtime.console.session import Visitor
 from shared.runtime.http_api import Forbidden, path_id, services_of
-from shared.runtime.routes.subscriptions import create_for, rotate_for, verify_for
+from shared.runtime.routes.subscriptions import box_of, create_for, rotate_for, verify_for
 from shared.stages import attempt_log, subscription_health, subscriptions
 from shared.stages.accept_events import AcceptedEvent
 from shared.stages.attempt_log import AttemptFilter
@@ -209,6 +209,7 @@ async def _change(
             wanted,
             tenant_id=visitor.caller.tenant_id,
             policy=services.settings.address_policy,
+            box=box_of(services),
         )
     )
 

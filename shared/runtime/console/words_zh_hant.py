@@ -189,6 +189,7 @@ WORDS: dict[str, str] = {
     "It is switched off.": "已停用。",
     "The signing secret is shown this once. Keep it where the receiver checks signatures.": "簽章密鑰只顯示這一次，請保存在接收端驗證簽章的地方。",
     "It gets nothing before it is verified: its address has to answer a challenge.": "驗證前不會收到任何事件：端點必須先回應驗證請求。",
+    "Headers of its own, whose values are not shown:": "自訂標頭（不顯示值）：",
     "A new address waits to be verified:": "新位址等待驗證：",
     "The monitor switched it off:": "監控已將它停用：",
     "Mend the receiver, switch it on, and requeue its dead letters.": "請修復接收端，重新啟用，再重送死信。",

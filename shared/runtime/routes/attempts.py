@@ -14,6 +14,7 @@ from shared.core.event_ids import event_id_text
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
 from shared.runtime.cursors import moment_at, read_cursor, write_cursor
+from shared.runtime.error_code_views import checked_code_filter, shown_content
 from shared.runtime.http_api import (
     DEFAULT_LIMIT,
     MAX_ID,
@@ -57,7 +58,7 @@ async def list_attempts(request: Request) -> Response:
     page = await services_of(request).admin.run(
         lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
     )
-    items = [attempt_content(item) for item in page.items]
+    items = [shown_content(caller, attempt_content(item)) for item in page.items]
     return json_response({"items": items, "next": position_text(page.following)})
 
 
@@ -71,7 +72,7 @@ async def follow(request: Request) -> Response:
     done = await services_of(request).admin.run(
         lambda connection: follow_attempts(connection, wanted, cursor, limit=limit)
     )
-    items = [attempt_content(item) for item in done.items]
+    items = [shown_content(caller, attempt_content(item)) for item in done.items]
     return json_response({"items": items, "next": _follow_text(done.cursor), "more": done.more})
 
 
@@ -82,7 +83,7 @@ async def show(request: Request) -> Response:
     row = await services_of(request).admin.run(
         lambda connection: attempt_log.show_attempt(connection, attempt_id, tenant_id=caller.tenant_id)
     )
-    return json_response(whole_attempt_content(row))
+    return json_response(shown_content(caller, whole_attempt_content(row)))
 
 
 async def show_subscription_stats(request: Request) -> Response:
@@ -96,7 +97,7 @@ async def show_subscription_stats(request: Request) -> Response:
             connection, subscription_id, window_hours=hours, tenant_id=caller.tenant_id
         )
     )
-    return json_response(stats_content(stats))
+    return json_response(shown_content(caller, stats_content(stats)))
 
 
 async def _operator(request: Request) -> Caller:
@@ -108,7 +109,7 @@ def _filter(request: Request, caller: Caller) -> AttemptFilter:
         tenant_id=caller.tenant_id,
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
-        error_code=query_text(request, "error_code"),
+        error_code=checked_code_filter(caller, query_text(request, "error_code")),
         status_class=_choice(request, "status_class", StatusClass),
         outcome=_choice(request, "outcome", Outcome),
         finished_after=query_moment(request, "finished_after"),

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from shared.core.bulk import BulkStatus
 from shared.core.errors import InvalidInput, NotFound
 from shared.core.models import BulkChange, NewBulkOperation, rfc3339
+from shared.runtime.error_code_views import checked_code_filter
 from shared.runtime.http_api import (
     Caller,
     authorize,
@@ -32,6 +33,7 @@ async def start(request: Request) -> Response:
     caller = await _operator(request)
     admin = services_of(request).admin
     wanted = await read_model(request, NewBulkOperation)
+    checked_code_filter(caller, wanted.filter.error_code)
     asking = BulkCaller(caller.tenant_id, KEY_WITHOUT_A_NAME, caller.key_id)
     if wanted.dry_run:
         count = await admin.run(

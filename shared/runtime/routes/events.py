@@ -17,6 +17,7 @@ from shared.core.event_ids import event_id_text
 from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
+from shared.runtime.error_code_views import shown_content
 from shared.runtime.http_api import (
     Caller,
     authorize,
@@ -121,7 +122,8 @@ async def get_event(request: Request) -> Response:
         )
 
     view, routing = await services_of(request).admin.run(read)
-    return Response(event_json(view, routing), media_type="application/json")
+    content = shown_content(caller, event_content(view, routing))
+    return Response(event_json(content, view.payload), media_type="application/json")
 
 
 async def get_routing(request: Request) -> Response:
@@ -140,7 +142,7 @@ async def get_routing(request: Request) -> Response:
             limit=limit,
         )
     )
-    return json_response(event_routing_content(routing))
+    return json_response(shown_content(caller, event_routing_content(routing)))
 
 
 def webhook_id_of(text: str) -> UUID:
@@ -151,21 +153,23 @@ def webhook_id_of(text: str) -> UUID:
     return UUID(found[1])
 
 
-def event_json(view: EventView, routing: Routing) -> str:
+def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
+    """The event as the API shows it, without its payload."""
+    return {
+        "id": event_id_text(view.webhook_id),
+        "event_type": view.event_type,
+        "tenant_id": view.tenant_id,
+        "created_at": rfc3339(view.created_at),
+        "correlation_id": view.correlation_id,
+        "pruned_before": rfc3339(view.pruned_before),
+        "sagas": [_saga(view, saga) for saga in view.sagas],
+        "routing": routing_content(routing),
+    }
+
+
+def event_json(content: dict[str, Any], payload: str) -> str:
     """The answer's JSON text. The payload is put in as it is stored, because re-writing it could change it."""
-    head = dump_json(
-        {
-            "id": event_id_text(view.webhook_id),
-            "event_type": view.event_type,
-            "tenant_id": view.tenant_id,
-            "created_at": rfc3339(view.created_at),
-            "correlation_id": view.correlation_id,
-            "pruned_before": rfc3339(view.pruned_before),
-            "sagas": [_saga(view, saga) for saga in view.sagas],
-            "routing": routing_content(routing),
-        }
-    )
-    return f'{head[:-1]},"payload":{view.payload}}}'
+    return f'{dump_json(content)[:-1]},"payload":{payload}}}'
 
 
 def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from shared.core.event_ids import event_id_text
 from shared.core.models import RequeueFilter, rfc3339
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import SagaStatus
+from shared.runtime.error_code_views import checked_code_filter, shown_content
 from shared.runtime.http_api import (
     MAX_ID,
     Caller,
@@ -44,7 +45,7 @@ async def list_dead_letters(request: Request) -> Response:
         tenant_id=caller.tenant_id,
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
-        error_code=query_text(request, "error_code"),
+        error_code=checked_code_filter(caller, query_text(request, "error_code")),
         failed_after=query_moment(request, "failed_after"),
         failed_before=query_moment(request, "failed_before"),
     )
@@ -53,14 +54,14 @@ async def list_dead_letters(request: Request) -> Response:
             connection, wanted, before_id=page.before_id, limit=page.limit
         )
     )
-    return list_response([dead_letter_content(row) for row in rows], page)
+    return list_response([shown_content(caller, dead_letter_content(row)) for row in rows], page)
 
 
 async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    head = dump_json(dead_letter_content(row))
+    head = dump_json(shown_content(caller, dead_letter_content(row)))
     return Response(f'{head[:-1]},"payload_snapshot":{row.payload_snapshot}}}', media_type="application/json")
 
 
@@ -87,6 +88,7 @@ async def requeue_matching(request: Request) -> Response:
     caller = await _operator(request)
     services = services_of(request)
     asked = await read_model(request, RequeueFilter, empty=b"{}")
+    checked_code_filter(caller, asked.error_code)
     wanted = DeadLetterFilter(tenant_id=caller.tenant_id, **asked.model_dump(exclude={"limit", "dry_run"}))
     done = await services.admin.run(
         lambda connection: requeue.requeue_matching(

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from shared.core.endpoint_health import HealthPolicy, disabled_at_if_it_goes_on
 from shared.core.errors import NotFound
 from shared.core.models import rfc3339
+from shared.runtime.error_code_views import shown_content
 from shared.runtime.http_api import Caller, authorize, json_response, path_id, services_of
 from shared.stages import subscription_health
 from shared.stages.subscription_health import EndpointHealth
@@ -27,7 +28,7 @@ async def show_health(request: Request) -> Response:
             connection, subscription_id, tenant_id=caller.tenant_id
         )
     )
-    return json_response(_shown(health, services.settings.health_policy))
+    return json_response(shown_content(caller, _shown(health, services.settings.health_policy)))
 
 
 def _shown(health: EndpointHealth, policy: HealthPolicy) -> dict[str, Any]:

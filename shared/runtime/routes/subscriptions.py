@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
-from shared.core.errors import NotFound
+from shared.core.errors import InvalidInput, NotFound
 from shared.core.event_input import check_tenant
 from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
 from shared.core.signing import encode_secret
@@ -27,8 +27,11 @@ from shared.runtime.http_api import (
 )
 from shared.runtime.routes import portal_links, subscription_health
 from shared.runtime.services import Services
+from shared.runtime.telemetry import note_verification_failed
 from shared.stages import subscriptions, verify_subscription
+from shared.stages.own_headers import shown_headers
 from shared.stages.subscriptions import Subscription
+from shared.stages.verify_subscription import VerificationFailed
 
 SECRET_BYTES = 32
 
@@ -45,14 +48,15 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
     """The new subscription and its secret. Raises InvalidInput for a tenant or an address that is not allowed."""
     tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
     callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
-    secret = encode_secret(os.urandom(SECRET_BYTES))
+    secret, box = encode_secret(os.urandom(SECRET_BYTES)), box_of(services)
     created = await services.subscriptions.run(
         lambda connection: subscriptions.create_subscription(
             connection,
             new,
             tenant_id=tenant_id,
             callback_url=callback_url,
-            sealed_secret=_box(services).seal(secret),
+            sealed_secret=box.seal(secret),
+            box=box,
         )
     )
     return created, secret
@@ -95,6 +99,7 @@ async def change(request: Request) -> Response:
             wanted,
             tenant_id=caller.tenant_id,
             policy=services.settings.address_policy,
+            box=box_of(services),
         )
     )
     return json_response(_shown(changed) | missed)
@@ -131,7 +136,7 @@ async def rotate_for(
             connection,
             subscription_id,
             tenant_id=caller.tenant_id,
-            sealed_secret=_box(services).seal(secret),
+            sealed_secret=box_of(services).seal(secret),
             overlap_seconds=asked.overlap_seconds,
         )
     )
@@ -145,19 +150,26 @@ async def verify(request: Request) -> Response:
 
 
 async def verify_for(services: Services, subscription: Subscription) -> Subscription:
-    """The subscription once its address has answered the challenge. Raises InvalidInput with the reason."""
+    """The subscription once its address has answered the challenge.
+
+    Raises InvalidInput `verification_failed`, which says what a subscriber may know; the log says the rest.
+    """
     if subscription.verified and subscription.pending_callback_url is None:
         return subscription
     sealed = await services.subscriptions.run(
         lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
     )
-    url = await verify_subscription.challenge(_sender(services), _box(services), subscription, sealed)
+    try:
+        url = await verify_subscription.challenge(_sender(services), box_of(services), subscription, sealed)
+    except VerificationFailed as failed:
+        note_verification_failed(subscription.id, failed.error_code)
+        raise InvalidInput("verification_failed", str(failed), field="callback_url", status=422) from failed
     return await services.subscriptions.run(
         lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
     )
 
 
-def _box(services: Services) -> SecretBox:
+def box_of(services: Services) -> SecretBox:
     assert services.box is not None, "who has these routes has the keys"
     return services.box
 
@@ -185,7 +197,7 @@ def _id(request: Request) -> int:
 
 
 def _shown(subscription: Subscription) -> dict[str, Any]:
-    fields = asdict(subscription)
+    fields: dict[str, Any] = {**asdict(subscription), "headers": shown_headers(subscription.headers)}
     del fields["deleted_at"]
     for name in ("eligible_since", "created_at", "updated_at"):
         fields[name] = rfc3339(fields[name])
