@@ -9,7 +9,14 @@ import msgspec
 
 from shared.adapters.database import Connection, fetch_rows, refusals, transaction
 from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
+from shared.core.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HooksagaError,
+    InvalidInput,
+    RowRefused,
+    ValueRefused,
+)
 from shared.core.event_input import EventDraft
 from shared.core.trace import Traced, correlation_id_of
 from shared.stages.batches import run_isolating
@@ -54,7 +61,8 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     """Store the drafts and answer each one.
 
     An answer is an AcceptedEvent, or the error that refused this draft alone: Conflict `idempotency_conflict`
-    for a known key with other content, InvalidInput `event_refused` for what the database does not take.
+    for a known key with other content, InvalidInput `event_refused` for a payload that the database does not take,
+    DatabaseUnavailable for an event that it does not take for reasons of its own.
     When this returns, all accepted events are committed; when it raises, a repeat with the same keys is safe.
     """
     if not drafts:
@@ -70,10 +78,14 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     return await run_isolating(store, drafts, _refusal)
 
 
-def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
-    return InvalidInput(
-        "event_refused", "the database does not take this payload", field="payload", status=422
-    )
+def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
+    if isinstance(error, ValueRefused):
+        return InvalidInput(
+            "event_refused", "the database does not take this payload", field="payload", status=422
+        )
+    unstored = DatabaseUnavailable("the database does not take this event for reasons of its own: repeat it")
+    unstored.__cause__ = error
+    return unstored
 
 
 async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:

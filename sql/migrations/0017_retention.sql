@@ -164,11 +164,5 @@ REVOKE EXECUTE ON FUNCTION retention_horizon(), give_retention_its_owner(),
 
 DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;
 
--- `hooksaga doctor` says which migrations ran, through the admin function too, which may not read what yoyo keeps.
-DO $$
-BEGIN
-    IF to_regclass('_yoyo_migration') IS NOT NULL THEN
-        GRANT SELECT (migration_id) ON _yoyo_migration TO dead_letter_operator;
-    END IF;
-END
-$$;
+-- `hooksaga doctor` says which migrations ran, through the admin function too.
+GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;

@@ -2,7 +2,7 @@
 -- migrations. What they should be is in sql/README.md and in the migrations.
 
 -- name: applied_migrations
-SELECT migration_id AS name FROM _yoyo_migration ORDER BY migration_id;
+SELECT name FROM hooksaga_migrations ORDER BY name;
 
 -- name: server
 SELECT current_setting('server_version_num')::int AS version_number, current_setting('server_version') AS version,

@@ -173,9 +173,9 @@ async def test_the_deleting_function_with_another_owner(admin: Connection, seed:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ("DELETE FROM _yoyo_migration WHERE migration_id = '0017_retention'", "not applied: 0017_retention"),
+        ("DELETE FROM hooksaga_migrations WHERE name = '0017_retention'", "not applied: 0017_retention"),
         (
-            "UPDATE _yoyo_migration SET migration_id = '0999_later' WHERE migration_id = '0017_retention'",
+            "UPDATE hooksaga_migrations SET name = '0999_later' WHERE name = '0017_retention'",
             "0999_later",
         ),
     ],
