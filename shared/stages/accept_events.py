@@ -71,7 +71,7 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
         if all(draft.external_id is None for draft in batch):
             async with refusals():  # one statement, which commits by itself: two round trips less
-                return list((await _insert(connection, batch)).values())
+                return list((await insert_events(connection, batch)).values())
         async with transaction(connection):
             return await _store(connection, batch)
 
@@ -89,15 +89,15 @@ def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
 
 
 async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    answers = await _insert(connection, drafts)
+    answers = await insert_events(connection, drafts)
     missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
     if missing:
         answers |= await _answer_known(connection, drafts, missing)
     return [answers[position] for position in range(1, len(drafts) + 1)]
 
 
-async def _insert(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
-    """By position from 1, in order. A position whose key was known is missing."""
+async def insert_events(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
+    """Store the drafts; the answers by position from 1, in order. A position whose key was known is missing."""
     query = load_queries("accept_events")["insert_events"]
     inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
     rows = sorted(inserted, key=lambda row: row.position)

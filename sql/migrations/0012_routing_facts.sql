@@ -75,3 +75,4 @@ CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR DELETE OR TRUNCAT
 
 GRANT INSERT (event_id, snapshot, sagas_started) ON routing_decisions TO router_worker;
 GRANT SELECT ON subscription_history, routing_decisions TO dead_letter_operator;
+GRANT SELECT ON SEQUENCE subscription_history_id_seq TO dead_letter_operator;
