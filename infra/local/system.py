@@ -127,7 +127,7 @@ class LocalSystem:
         return f"http://{HOST}:{listening.getsockname()[1]}"
 
     async def _start_on_database(self, listening: socket.socket) -> None:
-        await asyncio.to_thread(migrate, self.address)
+        await asyncio.to_thread(migrate, self.address, tell=telemetry.note_migration_waits)
         box = secret_box(self._settings)
         await self._refuse_key_of_its_own(box)
         await self._ensure_api_key()

@@ -20,6 +20,7 @@ from infra.local.sqs.sqs_api import SqsApi
 from infra.local.system import LocalSystem, database_address, kept_text
 from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import generate_key
+from shared.runtime import telemetry
 from shared.runtime.settings import Settings
 
 
@@ -62,7 +63,7 @@ class SqsSystem(LocalSystem):
         """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
         started.push_async_callback(self._stop_database)
         self.address, self._embedded = await asyncio.to_thread(database_address, self._settings)
-        await asyncio.to_thread(migrate, self.address)
+        await asyncio.to_thread(migrate, self.address, tell=telemetry.note_migration_waits)
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
         self.queues = await self._create_queues()
