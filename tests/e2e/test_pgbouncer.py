@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from infra.doctor.local import examine_database
 from infra.local.postgres import EmbeddedPostgres
@@ -31,6 +32,8 @@ from tests.e2e.world import World, findings
 from tests.faults.promises import Promise
 
 pytestmark = [needs_pgbouncer, pytest.mark.e2e, pytest.mark.database, pytest.mark.slow]
+
+PASSWORD = "of-the-owner"
 
 FILES = sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql"))
 
@@ -280,3 +283,50 @@ async def test_prepared_statements_do_not_go_through_this_pooler_and_it_is_said(
     assert "prepared statement" in said[0]
     for session in sessions:
         await session.close()
+
+
+# Passwords.
+
+
+@pytest.fixture
+def locked_place() -> Iterator[Path]:
+    """The folder of a server that asks for passwords, whose owner has one."""
+    folder = Path(tempfile.mkdtemp(prefix="hooksaga-pooled-"))
+    folder.chmod(0o755)
+    server = EmbeddedPostgres(folder)
+    try:
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            connection.execute(sql.SQL("ALTER ROLE postgres PASSWORD {}").format(sql.Literal(PASSWORD)))
+            (folder / "postgres" / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+            connection.execute("SELECT pg_reload_conf()")
+        yield folder
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def test_the_roles_log_in_with_their_passwords_through_auth_query(locked_place: Path) -> None:
+    """migrate sets the passwords of the roles; the pooler asks the server for them, and knows the owner's only."""
+    users = f'"postgres" "{PASSWORD}"\n'
+    pooler = PgBouncer(
+        locked_place / "pooler",
+        locked_place / "postgres",
+        "transaction",
+        users=users,
+        auth_type="scram-sha-256",
+        auth_user="postgres",
+        auth_query="SELECT usename, passwd FROM pg_shadow WHERE usename = $1",
+    )
+    address = DatabaseAddress(pooler.url().replace("postgres@", f"postgres:{PASSWORD}@"))
+    pooler.start()
+    try:
+        await asyncio.to_thread(migrate, address)
+        for role in Role:
+            session = Session(address, role)
+            assert await session.run(pid) > 0
+            await session.close()
+        stranger = Session(replace(address, url=address.url.replace(PASSWORD, "guessed")), Role.ROUTER)
+        with pytest.raises(DatabaseUnavailable, match="SASL authentication failed"):
+            await stranger.run(pid)
+    finally:
+        pooler.stop()
