@@ -18,7 +18,8 @@ from psycopg.conninfo import make_conninfo
 
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.postgres_build import binaries
-from shared.adapters.database import DatabaseAddress
+from shared.adapters.database import DatabaseAddress, Role
+from shared.adapters.session_settings import FUNCTIONS
 from shared.core.saga import SagaStatus
 from shared.stages.audit import audit
 from tests.cli.conftest import runner_with
@@ -66,6 +67,16 @@ def contents(url: str) -> dict[str, list[Any]]:
             ).fetchall()
             for table in TABLES
         }
+
+
+def stated(url: str) -> dict[str, int]:
+    """How many settings of each role no other default of this database overrules: no dump carries them."""
+    query = (
+        "SELECT r.rolname, cardinality(s.setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole"
+        " JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()"
+    )
+    with psycopg.connect(url) as connection:
+        return dict(connection.execute(query).fetchall())
 
 
 @pytest.fixture
@@ -123,6 +134,8 @@ async def test_a_dump_is_restored_to_another_server(
     tool("pg_restore", *RESTORE, f"--use-list={chosen}", f"--dbname={target}", str(dump))
     assert await command(target, "migrate") == "nothing to do: the schema is up to date\n"
 
+    assert set(stated(target)) == {role.value for role in Role if role is not Role.OWNER}
+    assert all(len(FUNCTIONS) <= settings for settings in stated(target).values())
     assert contents(target) == before
     await command(target, "audit")
     await command(target, "doctor", "--port", "65000", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
