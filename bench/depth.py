@@ -33,7 +33,8 @@ from bench.place import (
     temporary_folder,
 )
 from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress, Role, role_conninfo
+from shared.adapters.database import DatabaseAddress, Role
+from shared.adapters.database_login import role_conninfo
 from shared.adapters.queries import load_queries
 
 EVENT_TYPE = "bench.depth"

@@ -37,7 +37,6 @@ REQUIREMENTS = {
     "aws_lambda_powertools": "aws-lambda-powertools",
     "psycopg": "psycopg[binary]",
     "pydantic_settings": "pydantic-settings",
-    "yoyo": "yoyo-migrations",
 }
 """Where a package is called other than its module."""
 

@@ -5,6 +5,7 @@ from typing import Any
 from shared.adapters.migrations import migrate
 from shared.runtime.function import Event, function_address
 from shared.runtime.settings import read_settings
+from shared.runtime.telemetry import note_migration_waits
 
 
 def handler(event: Event, context: Any) -> Any:
@@ -12,4 +13,4 @@ def handler(event: Event, context: Any) -> Any:
     (CloudFormation's `Delete`) leaves the schema as it is."""
     if event.get("RequestType") == "Delete":
         return {"applied": []}
-    return {"applied": migrate(function_address(read_settings()))}
+    return {"applied": migrate(function_address(read_settings()), tell=note_migration_waits)}

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from infra.commands.deployment import Stack, ask_function
 from infra.commands.failures import FAILED, WrongUse
-from infra.commands.terminal import AsJson, printable, say, show_json
+from infra.commands.terminal import AsJson, complain, printable, say, show_json
 
 if TYPE_CHECKING:
     from shared.adapters.database import Connection, DatabaseAddress, Role
@@ -19,16 +19,26 @@ if TYPE_CHECKING:
 AUDIT_SECONDS = 3600.0
 """An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
 
+PATIENCE_SECONDS = 120.0
+"""As long as every other start of hooksaga waits: see shared.adapters.migrations."""
+
 T = TypeVar("T")
 
 
-def migrate(as_json: AsJson = False) -> None:
+def migrate(
+    patience: Annotated[
+        float,
+        typer.Option(min=0, max=86_400, help="Seconds to keep trying while others hold locks that it needs."),
+    ] = PATIENCE_SECONDS,
+    as_json: AsJson = False,
+) -> None:
     """Bring the database to the newest schema.
 
-    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none. Header values that
+    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none. Producers go on: a
+    step that waits for a lock lets go after two seconds, says who is in the way, and is tried again. Header values that
     are stored in clear are sealed, where the key is.
     """
-    applied, sealed = asyncio.run(_migrate())
+    applied, sealed = asyncio.run(_migrate(patience))
     if as_json:
         show_json({"applied": applied})
         return
@@ -40,14 +50,17 @@ def migrate(as_json: AsJson = False) -> None:
         say("nothing to do: the schema is up to date")
 
 
-async def _migrate() -> tuple[list[str], int]:
+async def _migrate(patience: float) -> tuple[list[str], int]:
     from infra.local.system import has_secrets_key, seal_clear_headers, secret_box
     from shared.adapters.migrations import migrate as run_migrations
     from shared.runtime.settings import read_settings
 
+    def tell(wait: str) -> None:
+        complain(printable(wait))
+
     settings = read_settings()
     async with open_database(create=True) as address:
-        applied = await asyncio.to_thread(run_migrations, address)
+        applied = await asyncio.to_thread(run_migrations, address, patience_seconds=patience, tell=tell)
         has_key = has_secrets_key(settings)
         return applied, await seal_clear_headers(address, secret_box(settings)) if has_key else 0
 

@@ -8,19 +8,25 @@ from typing import Any
 from infra.doctor.check import Check, skipped
 from infra.doctor.documented import Documented, documented
 from infra.doctor.rights import Facts, wrong_rights
+from shared.adapters import session_settings
 from shared.stages.doctor import RETENTION_ROLE
 
 MIN_VERSION = 180_000
+MOST_CONNECTIONS = 0.9
+MOST_IDLE_LOG_BYTES = 2**30
 MAX_CLOCK_SECONDS = 10.0
 """Leases and due times go by the database's clock alone; this process's is in signatures, which live for minutes."""
 
 TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 PIPELINE_ROLES = ("router_worker", "saga_orchestrator", "job_worker", "lease_cleaner")
+STATED = {**session_settings.FUNCTIONS, **session_settings.GUARDED}
 RULED_OUT = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 """Plans that read a whole backlog, which the planner takes for cheap when its statistics are of a quiet moment."""
 
 IAM_GROUP = "rds_iam"
 
+WRITES = "it takes writes"
+LIMITS = "nothing will stop writes soon"
 MIGRATIONS = "the schema is of this version"
 ROLES = "the roles have no powers of their own, time limits, and plans that stay"
 RIGHTS = "each role may do what sql/README.md says, no more and no less"
@@ -38,8 +44,19 @@ def judge_server(server: dict[str, Any]) -> list[Check]:
             ["event ids are made by uuidv7(), which older servers lack: upgrade the server"] if old else [],
             server["version"],
         ),
-        Check("it takes writes", ["this is a standby: point to the primary"] if closed else [], state),
+        Check(WRITES, list(_closed_to_writes(server)), state),
     ]
+
+
+def _closed_to_writes(server: dict[str, Any]) -> Iterator[str]:
+    if server["is_standby"]:
+        yield "this is a standby: point to the primary"
+    elif server["is_read_only"]:
+        yield (
+            f"default_transaction_read_only is on (set by: {server['read_only_by']}), as after a failover or with a "
+            "disk that is nearly full: point to the server that takes writes, or see why this one does not, and "
+            "switch it off"
+        )
 
 
 def judge(facts: Facts, now: float | None = None) -> list[Check]:
@@ -51,6 +68,7 @@ def judge(facts: Facts, now: float | None = None) -> list[Check]:
         checks += [skipped(name, "the schema is another version's") for name in (ROLES, RIGHTS, GUARDS)]
     else:
         checks += [_judge_roles(wanted, facts), _judge_rights(wanted, facts), _judge_guards(wanted, facts)]
+    checks.append(_judge_limits(facts))
     return [*checks, _judge_clock(facts["server"]["now_seconds"], time.time() if now is None else now)]
 
 
@@ -103,6 +121,10 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
     for name in RULED_OUT if role in PIPELINE_ROLES else ():
         if f"{name}=off" not in settings:
             yield f"{role} may read a whole backlog: ALTER ROLE {role} SET {name} = off"
+    found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
+    for name, value in STATED.items():
+        if found.get(name, value) != value:
+            yield f"sessions of {role} have {name} = {found[name]}, not {value}: run `hooksaga migrate`"
 
 
 def _groups(row: dict[str, Any]) -> list[str]:
@@ -140,6 +162,44 @@ def _judge_guards(wanted: Documented, facts: Facts) -> Check:
     if facts["server"]["triggers_for"] != "origin":
         faults.append("session_replication_role is not origin, which switches guards off: set it back")
     return Check(GUARDS, faults, f"{len(found)} triggers")
+
+
+def _judge_limits(facts: Facts) -> Check:
+    """What would make good events come back with 503, all of them."""
+    limits = facts["limits"]
+    faults = [*_used_up_numbers(facts), *_log_that_stays(facts["idle_slots"])]
+    used, most = limits["connections"], limits["connection_limit"]
+    if used > most * MOST_CONNECTIONS:
+        faults.append(f"{used} of {most} connections are used: close some, or raise max_connections")
+    if limits["synchronous_standbys"] and not limits["standbys"]:
+        faults.append(
+            f"synchronous_standby_names is {limits['synchronous_standbys']!r}, and no standby is there: each COMMIT "
+            "waits for one. Bring it back, or take its name out"
+        )
+    return Check(LIMITS, faults, f"{used} of {most} connections")
+
+
+def _used_up_numbers(facts: Facts) -> Iterator[str]:
+    for row in facts["identity_near_its_end"]:
+        yield (
+            f"{row['table_name']} has used its ids up to {row['last_id']} of {row['greatest_id']}: with none left "
+            f"nothing is stored. ALTER TABLE {row['table_name']} ALTER id SET MAXVALUE …, or RESTART where ids are free"
+        )
+    for row in facts["transaction_ids_near_their_end"]:
+        yield (
+            f"database {row['database_name']} has {row['transactions']} transaction ids and {row['multixacts']} "
+            "multixacts that vacuum has not freed, and stops at about two thousand million: end what is open for "
+            "long, see docs/operations/database.md, then VACUUM (FREEZE)"
+        )
+
+
+def _log_that_stays(slots: list[dict[str, Any]]) -> Iterator[str]:
+    for slot in slots:
+        if slot["kept_bytes"] > MOST_IDLE_LOG_BYTES:
+            yield (
+                f"nobody reads replication slot {slot['name']}, for which {slot['kept_bytes'] / 2**30:.1f} GiB of log "
+                f"are kept: bring its reader back, or SELECT pg_drop_replication_slot('{slot['name']}')"
+            )
 
 
 def _judge_clock(database_seconds: float, now: float) -> Check:

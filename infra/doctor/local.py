@@ -16,16 +16,17 @@ from infra.local.database_account import NoDatabaseAccount
 from infra.local.postgres import EmbeddedPostgresError
 from infra.local.system import has_secrets_key, secret_box
 from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.core.errors import DatabaseUnavailable, SchemaMismatch
+from shared.core.errors import DatabaseUnavailable, HooksagaError, SchemaMismatch
 from shared.runtime.settings import InvalidSettings, Settings, read_settings
-from shared.stages.doctor import read_facts, read_server
+from shared.stages.doctor import read_facts, read_server, try_to_store
 from shared.stages.inspect import check_alive
 from shared.stages.reseal_headers import reseal_headers_batch
 from shared.stages.reseal_secrets import Resealed, reseal_all, reseal_batch
 
 SETTINGS = "settings"
 DATABASE = "the database answers"
-LOGINS = "each function can log in"
+LOGINS = "each function can log in, and its sessions are as they must be"
+STORES = "an event can be stored"
 SECRETS = "every signing secret can be opened"
 HEADERS = "every header value of a subscription is sealed, and can be opened"
 
@@ -78,6 +79,7 @@ async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterato
         yield Check("the schema is of this version", ["there is none: run `hooksaga migrate`"], "empty")
         return
     yield await _check_logins(address)
+    yield await _check_storing(address)
     for check in await _check_secrets(settings, address):
         yield check
 
@@ -91,8 +93,20 @@ async def _check_logins(address: DatabaseAddress) -> Check:
             await run_as(address, role, check_alive)
         except DatabaseUnavailable as error:
             reason = str(error).splitlines()[0]
-            faults.append(f"{role}: {reason}; `hooksaga migrate` sets its password anew")
+            cure = "" if "hooksaga migrate" in reason else "; `hooksaga migrate` sets its password anew"
+            faults.append(f"{role}: {reason}{cure}")
     return Check(LOGINS, faults, f"{len(roles) - len(faults)} of {len(roles)} roles")
+
+
+async def _check_storing(address: DatabaseAddress) -> Check:
+    """By doing it, as the role that does it: whatever is in the way of producers is in the way here."""
+    try:
+        await run_as(address, Role.INGEST, try_to_store)
+    except HooksagaError as error:
+        return Check(
+            STORES, [f"{str(error).splitlines()[0]}: until that is put right producers are told 503"]
+        )
+    return Check(STORES, seen="one was stored, and taken back")
 
 
 async def _check_secrets(settings: Settings, address: DatabaseAddress) -> list[Check]:

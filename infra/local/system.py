@@ -20,6 +20,7 @@ from infra.local.postgres import EmbeddedPostgres
 from infra.local.private_folder import make_private
 from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
 from shared.adapters.http_sender import HttpSender
+from shared.adapters.libpq import complete
 from shared.adapters.migrations import migrate
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, generate_key
@@ -66,7 +67,7 @@ def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostg
             settings.database_url.get_secret_value(), bool(settings.prepared_statements)
         ), None
     embedded = EmbeddedPostgres(settings.data_dir)
-    return DatabaseAddress(embedded.start(), settings.prepared_statements is not False), embedded
+    return DatabaseAddress(complete(embedded.start()), settings.prepared_statements is not False), embedded
 
 
 def secret_box(settings: Settings) -> SecretBox:
@@ -144,7 +145,7 @@ class LocalSystem:
             self._watching = asyncio.create_task(DatabaseWatch(self._embedded).run())
 
     async def _start_on_database(self, listening: socket.socket) -> None:
-        await asyncio.to_thread(migrate, self.address)
+        await asyncio.to_thread(migrate, self.address, tell=telemetry.note_migration_waits)
         box = secret_box(self._settings)
         await self._refuse_key_of_its_own(box)
         await seal_clear_headers(self.address, box)

@@ -1,40 +1,53 @@
-"""Brings a database to the newest schema with yoyo, which keeps plain .sql files and remembers what it ran.
+"""Brings a database to the newest schema: the files of sql/migrations in the order of their names, each once.
 
-yoyo marks its own lock with a row, which a killed process leaves behind. So an advisory lock is taken first: it
-goes with its connection, and its holder may clear a row that nobody owns any more.
+A file and the note that it ran are one transaction, under a lock that belongs to the transaction too. So there is no
+moment at which a killed process leaves anything behind, and a transaction pooler does not matter.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
-from yoyo import get_backend, read_migrations  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+from psycopg import errors, sql
 
-from shared.adapters.database import DatabaseAddress, Role, role_password
+from shared.adapters import libpq, session_settings
+from shared.adapters.database import DatabaseAddress, Role
+from shared.adapters.database_login import role_conninfo, role_password
+from shared.adapters.migration_lock import LockedTransactions, Row, Tell
+from shared.adapters.queries import load_queries
 from shared.core.errors import DatabaseUnavailable, MigrationFailed
 
 MIGRATIONS_DIR = Path(__file__).resolve().parents[2] / "sql" / "migrations"
 
-_ADVISORY_LOCK = 0x686F6F6B73616761  # "hooksaga"
+PATIENCE_SECONDS = 120.0
+"""How long a step is tried again while others hold locks that it needs."""
+
+Connection = psycopg.Connection[Row]
 
 
-def migrate(address: DatabaseAddress, directory: Path = MIGRATIONS_DIR) -> list[str]:
+def migrate(
+    address: DatabaseAddress,
+    directory: Path = MIGRATIONS_DIR,
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+    tell: Tell = lambda _: None,
+) -> list[str]:
     """Run what is missing, each file in one transaction, and give the names of what was run.
 
-    Safe to run again, and by several processes at once: one works, the others wait and find nothing to do. With
-    a password in the address, every role's password is set to the one derived from it; and the function that
-    deletes gets its owner back where a restored dump has lost it. Raises MigrationFailed with the database's own
-    words, and DatabaseUnavailable when it cannot be reached.
+    Safe to run again, and by several processes at once. What a session needs is stated for every role in this
+    database; with a password in the address, each role's password is set to the one derived from it; and the function
+    that deletes gets its owner back where a restored dump has lost it. A step that has to wait for the locks of others
+    holds nobody up for more than two seconds: it lets go and tries again for patience_seconds, and says through `tell`
+    who is in the way. Raises MigrationFailed with the database's own words, or with who was in the way to the end, and
+    DatabaseUnavailable when the database cannot be reached.
     """
     try:
-        with _only_one(address) as connection:
-            applied = _apply(address.url, directory)
-            _set_passwords(connection, address)
-            _give_retention_its_owner(connection)
+        transactions = LockedTransactions(role_conninfo(address, Role.OWNER), patience_seconds, tell)
+        try:
+            applied = _apply(transactions, directory)
+            transactions.run("the settings of the roles", lambda connection: _settle(connection, address))
+        finally:
+            transactions.close()
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(str(error).strip()) from error
     except psycopg.Error as error:
@@ -42,51 +55,89 @@ def migrate(address: DatabaseAddress, directory: Path = MIGRATIONS_DIR) -> list[
     return applied
 
 
-@contextmanager
-def _only_one(address: DatabaseAddress) -> Generator[psycopg.Connection]:
-    with psycopg.connect(address.url, autocommit=True) as connection:
-        connection.execute("SELECT pg_advisory_lock(%s)", [_ADVISORY_LOCK])
-        yield connection
+def _apply(transactions: LockedTransactions, directory: Path) -> list[str]:
+    done = transactions.run("the list of migrations", _applied)
+    files = [path for path in sorted(directory.glob("*.sql")) if path.stem not in done]
+    return [
+        path.stem for path in files if transactions.run(path.stem, lambda c, path=path: _run_file(c, path))
+    ]
 
 
-def _apply(url: str, directory: Path) -> list[str]:
-    backend = get_backend(_yoyo_url(url))
+def _applied(connection: Connection) -> set[str]:
+    connection.execute(load_queries("migrate")["create_migrations_table"])
+    return {row["name"] for row in connection.execute(load_queries("migrate")["applied_migrations"])}
+
+
+def _run_file(connection: Connection, path: Path) -> bool:
+    """False: another process has run it meanwhile. Raises MigrationFailed."""
+    if path.stem in _applied(connection):
+        return False
     try:
-        backend.break_lock()
-        missing = backend.to_apply(read_migrations(str(directory)))
-        with backend.lock():
-            backend.apply_migrations(missing)
-        return [str(migration.id) for migration in missing]
-    finally:
-        backend.connection.close()
+        connection.execute(path.read_bytes())
+    except (errors.LockNotAvailable, errors.QueryCanceled, errors.TransactionRollback, errors.InternalError_):
+        raise
+    except psycopg.DatabaseError as error:
+        if connection.broken:
+            raise
+        raise MigrationFailed(f"{path.stem}: {str(error).strip()}") from error
+    connection.execute(load_queries("migrate")["note_migration"], {"name": path.stem})
+    return True
 
 
-def _yoyo_url(url: str) -> str:
-    """yoyo wants a URL that names its driver, with everything else as libpq has it."""
-    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    user = quote(parts.pop("user", ""), safe="")
-    password = quote(parts.pop("password", ""), safe="")
-    database = quote(parts.pop("dbname", "postgres"), safe="")
-    host, port = parts.pop("host", ""), parts.pop("port", "")
-    options = {"host": host, "port": port, **parts}
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items() if value)
-    return f"postgresql+psycopg://{user}:{password}@/{database}?{query}"
+def _settle(connection: Connection, address: DatabaseAddress) -> None:
+    """What no dump carries. A test, or an old version, may have run other files: only what is there is set."""
+    names = {"names": [role.value for role in Role if role is not Role.OWNER]}
+    roles = [Role(row["name"]) for row in connection.execute(load_queries("migrate")["roles"], names)]
+    _set_passwords(connection, address, roles)
+    _state_settings(connection, roles)
+    _give_retention_its_owner(connection)
 
 
-def _set_passwords(connection: psycopg.Connection, address: DatabaseAddress) -> None:
-    given = conninfo_to_dict(address.url).get("password")
-    if not given:
+def _set_passwords(connection: Connection, address: DatabaseAddress, roles: list[Role]) -> None:
+    owners = libpq.owner_password(address.url)
+    if not owners:
         return
-    for role in Role:
-        if role is not Role.OWNER:
-            connection.execute(
-                sql.SQL("ALTER ROLE {} PASSWORD {}").format(
-                    sql.Identifier(role.value), sql.Literal(role_password(str(given), role))
-                )
+    for role in roles:
+        connection.execute(
+            sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+                sql.Identifier(role.value), sql.Literal(role_password(owners, role))
             )
+        )
 
 
-def _give_retention_its_owner(connection: psycopg.Connection) -> None:
-    """Only where the schema has come so far: a test, or an old version, may run other files."""
-    if connection.execute("SELECT to_regprocedure('give_retention_its_owner()')").fetchone() != (None,):
-        connection.execute("SELECT give_retention_its_owner()")
+def _state_settings(connection: Connection, roles: list[Role]) -> None:
+    """A role that another owner has made on this server is left to that one."""
+    guarded = connection.execute(
+        load_queries("migrate")["settable"], {"names": list(session_settings.GUARDED)}
+    )
+    wanted = {
+        **session_settings.FUNCTIONS,
+        **{row["name"]: session_settings.GUARDED[row["name"]] for row in guarded},
+    }
+    (database,) = connection.execute(load_queries("migrate")["database_name"])
+    for role in roles:
+        try:
+            with connection.transaction():
+                _state_settings_of(connection, role, database["name"], wanted)
+        except errors.InsufficientPrivilege:
+            continue
+
+
+def _state_settings_of(connection: Connection, role: Role, database: str, wanted: Mapping[str, str]) -> None:
+    rows = connection.execute(load_queries("session")["stated_settings"], {"role": role.value}).fetchall()
+    stated = {name.lower(): value for name, value in (row["setting"].split("=", 1) for row in rows)}
+    for name in sorted(name for name, value in wanted.items() if stated.get(name) != value):
+        connection.execute(
+            sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(
+                sql.Identifier(role.value),
+                sql.Identifier(database),
+                sql.Identifier(name),
+                sql.Literal(wanted[name]),
+            )
+        )
+
+
+def _give_retention_its_owner(connection: Connection) -> None:
+    (function,) = connection.execute(load_queries("migrate")["find_retention_function"])
+    if function["is_there"]:
+        connection.execute(load_queries("migrate")["give_retention_its_owner"])

@@ -8,7 +8,8 @@ HooksagaError
 ├── DatabaseUnavailable   ours: away, read-only, full or too slow; nothing is known to be written, try later
 ├── SchemaMismatch        ours: the tables or rights are not those of this version, migrate first
 ├── MigrationFailed       ours: a migration was refused; those before it stay applied
-└── RowRefused            ours: the database does not take this value; its neighbours are not at fault
+└── RowRefused            ours: the database does not take this row; its neighbours are not at fault
+    └── ValueRefused      the caller's: because of a value that it sent
 """
 
 from collections.abc import Sequence
@@ -62,9 +63,13 @@ class MigrationFailed(HooksagaError):
 
 
 class RowRefused(HooksagaError):
-    """A constraint, a guard or a type refused a value. Retrying the same value is no use.
+    """The database refused one row: its id exists already, a guard or another's trigger does not let it pass.
 
     `done` holds what a stage answers of the rows that it did without the one that was refused.
     """
 
     done: Sequence[Any] = ()
+
+
+class ValueRefused(RowRefused):
+    """A constraint, a guard or a type refused a value. Retrying the same value is no use."""

@@ -340,7 +340,7 @@ PROBLEMS = (
     Problem(
         "database_unavailable",
         503,
-        "The database is away for the moment. Whether the call was carried out is not known.",
+        "The database is away, or takes no writes, for the moment. Whether the call was carried out is not known.",
         "Repeat after `Retry-After`, with the same `Idempotency-Key`.",
     ),
     Problem(

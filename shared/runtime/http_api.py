@@ -27,6 +27,8 @@ from shared.core.errors import (
     NotFound,
     QueueUnavailable,
     RowRefused,
+    SchemaMismatch,
+    ValueRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
 from shared.core.models import read_moment
@@ -299,6 +301,8 @@ _unavailable = UnavailableLines(_write_failure)
 def problem_content(error: HooksagaError, root_path: str = "") -> dict[str, Any]:
     """The problem of one item within a batch's answer, or of an action that came by no HTTP request."""
     status, code, _ = _status_of(error)
+    if status >= 500:
+        logger.error("item failed", exc_info=error, extra={"code": code})
     content = {"type": problem_type(code, root_path), "status": status, "code": code, "detail": str(error)}
     if isinstance(error, InvalidInput) and error.field:
         content["field"] = error.field
@@ -310,8 +314,10 @@ _STATUSES: tuple[tuple[type[Exception], int, str, dict[str, str]], ...] = (
     (Conflict, 409, "", {}),
     (Unauthorized, 401, "unauthorized", {"www-authenticate": "Bearer"}),
     (Forbidden, 403, "forbidden", {}),
-    (RowRefused, 422, "value_refused", {}),
+    (ValueRefused, 422, "value_refused", {}),
     (DatabaseUnavailable, 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
+    (RowRefused, 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
+    (SchemaMismatch, 503, "database_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
     (QueueUnavailable, 503, "queue_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
     (ClientDisconnect, 400, "body_incomplete", {}),
 )
@@ -334,12 +340,13 @@ def _status_of(error: Exception) -> tuple[int, str, dict[str, str]]:
 
 def _detail(error: Exception, status: int) -> str:
     match error:
-        case DatabaseUnavailable():
-            return (
-                "the database is away for the moment; it may or may not have carried this call out: repeat it"
-            )
-        case RowRefused():
+        case ValueRefused():
             return "the database does not take one of the values"
+        case DatabaseUnavailable() | RowRefused() | SchemaMismatch():
+            return (
+                "the database is away, or takes no writes, for the moment; it may or may not have carried this call "
+                "out: repeat it"
+            )
         case HTTPException():
             return error.detail
         case _ if status == 500:

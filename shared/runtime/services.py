@@ -79,7 +79,7 @@ def build_services(
     keys_role is who looks up API keys: the function's own role, where there is one function only.
     """
     events = Sessions(address, Role.INGEST, sessions)
-    keys = Sessions(address, keys_role, 1)
+    keys = Sessions(address, keys_role, 1, reads_only=True)
 
     async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
         answers = await events.run(lambda connection: accept_events(connection, drafts))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from shared.adapters.database import is_conninfo
+from shared.adapters.libpq import is_conninfo
 from shared.core.address_policy import AddressPolicy
 from shared.core.endpoint_health import HealthPolicy
 from shared.core.public_url import checked_public_url

@@ -222,3 +222,8 @@ def note_watched(watched: Watched) -> None:
                 "error_code": verdict.error_code,
             },
         )
+
+
+def note_migration_waits(wait: str) -> None:
+    """Who holds a lock that a migration needs."""
+    logger.warning("migration waits", extra={"reason": wait})

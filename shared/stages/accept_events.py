@@ -9,7 +9,14 @@ import msgspec
 
 from shared.adapters.database import Connection, fetch_rows, refusals, transaction
 from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, HooksagaError, InvalidInput, RowRefused
+from shared.core.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HooksagaError,
+    InvalidInput,
+    RowRefused,
+    ValueRefused,
+)
 from shared.core.event_input import EventDraft
 from shared.core.trace import Traced, correlation_id_of
 from shared.stages.batches import run_isolating
@@ -54,7 +61,8 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     """Store the drafts and answer each one.
 
     An answer is an AcceptedEvent, or the error that refused this draft alone: Conflict `idempotency_conflict`
-    for a known key with other content, InvalidInput `event_refused` for what the database does not take.
+    for a known key with other content, InvalidInput `event_refused` for a payload that the database does not take,
+    DatabaseUnavailable for an event that it does not take for reasons of its own.
     When this returns, all accepted events are committed; when it raises, a repeat with the same keys is safe.
     """
     if not drafts:
@@ -63,29 +71,33 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
         if all(draft.external_id is None for draft in batch):
             async with refusals():  # one statement, which commits by itself: two round trips less
-                return list((await _insert(connection, batch)).values())
+                return list((await insert_events(connection, batch)).values())
         async with transaction(connection):
             return await _store(connection, batch)
 
     return await run_isolating(store, drafts, _refusal)
 
 
-def _refusal(_draft: EventDraft, _error: RowRefused) -> Answer:
-    return InvalidInput(
-        "event_refused", "the database does not take this payload", field="payload", status=422
-    )
+def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
+    if isinstance(error, ValueRefused):
+        return InvalidInput(
+            "event_refused", "the database does not take this payload", field="payload", status=422
+        )
+    unstored = DatabaseUnavailable("the database does not take this event for reasons of its own: repeat it")
+    unstored.__cause__ = error
+    return unstored
 
 
 async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    answers = await _insert(connection, drafts)
+    answers = await insert_events(connection, drafts)
     missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
     if missing:
         answers |= await _answer_known(connection, drafts, missing)
     return [answers[position] for position in range(1, len(drafts) + 1)]
 
 
-async def _insert(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
-    """By position from 1, in order. A position whose key was known is missing."""
+async def insert_events(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
+    """Store the drafts; the answers by position from 1, in order. A position whose key was known is missing."""
     query = load_queries("accept_events")["insert_events"]
     inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
     rows = sorted(inserted, key=lambda row: row.position)

@@ -52,6 +52,12 @@ GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery
     TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION requeue_dead_letter(bigint[]) TO dead_letter_operator;
 
+-- The audit says how many ids are left. To use one is the right to insert, which goes with the table.
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
+
+-- The audit says how many ids are left. To take one is the right to insert, which is granted with the tables.
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
+
 -- retention_operator: owner of the retention function only.
 GRANT SELECT, DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
 

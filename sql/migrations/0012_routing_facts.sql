@@ -112,3 +112,4 @@ GRANT INSERT (event_id, after_subscription, through_subscription, newest_change,
 GRANT SELECT (id) ON subscription_history TO router_worker;
 GRANT EXECUTE ON FUNCTION change_was_seen(bigint, xid8, pg_snapshot, bigint, pg_snapshot) TO dead_letter_operator;
 GRANT SELECT ON subscription_history, routing_decisions TO dead_letter_operator;
+GRANT SELECT ON SEQUENCE subscription_history_id_seq TO dead_letter_operator;

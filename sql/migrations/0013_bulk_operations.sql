@@ -343,6 +343,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 $$;
 
 GRANT SELECT ON bulk_operations, bulk_operation_lanes TO dead_letter_operator;
+GRANT SELECT ON SEQUENCE bulk_operations_id_seq TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION retention_horizon(), count_bulk_lanes(bulk_kind, varchar, jsonb, bigint),
     start_bulk_operation(bulk_kind, varchar, jsonb, double precision, varchar, bigint, varchar),
     step_bulk_operation(bigint[], double precision, integer, integer, integer),

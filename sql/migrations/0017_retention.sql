@@ -178,11 +178,5 @@ DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;
 
 INSERT INTO work_state (at_work_since) VALUES ('-infinity');
 
--- `hooksaga doctor` says which migrations ran, through the admin function too, which may not read what yoyo keeps.
-DO $$
-BEGIN
-    IF to_regclass('_yoyo_migration') IS NOT NULL THEN
-        GRANT SELECT (migration_id) ON _yoyo_migration TO dead_letter_operator;
-    END IF;
-END
-$$;
+-- `hooksaga doctor` says which migrations ran, through the admin function too.
+GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;

@@ -147,3 +147,46 @@ SELECT g.id AS saga_id, o.id AS operation_id
     OR o.kind = 'requeue' AND g.requeued_from > o.until_id
     OR o.kind = 'backfill' AND g.event_id > o.until_id
  LIMIT %(limit)s;
+
+-- name: identity_near_its_end
+-- Nine tenths of the ids are given out, or more. With none left nothing more can be inserted.
+SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last_id, s.seqmax AS greatest_id
+  FROM pg_sequence s
+  JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.seqrelid AND d.deptype = 'i'
+  JOIN pg_class c ON c.oid = d.refobjid
+ WHERE c.relnamespace = 'public'::regnamespace AND pg_sequence_last_value(s.seqrelid) > s.seqmax / 10 * 9
+ LIMIT %(limit)s;
+
+-- name: identity_behind_its_rows
+-- The next ids are taken already, as after a restore that left the sequence out: each insert fails until it is past them.
+SELECT table_name, last_id, greatest_id
+  FROM (SELECT 'events' AS table_name, last_value - (NOT is_called)::int AS last_id,
+               (SELECT max(id) FROM events) AS greatest_id FROM events_id_seq
+        UNION ALL SELECT 'subscriptions', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM subscriptions) FROM subscriptions_id_seq
+        UNION ALL SELECT 'webhook_delivery_sagas', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM webhook_delivery_sagas) FROM webhook_delivery_sagas_id_seq
+        UNION ALL SELECT 'webhook_delivery_jobs', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM webhook_delivery_jobs) FROM webhook_delivery_jobs_id_seq
+        UNION ALL SELECT 'dead_letters', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM dead_letters) FROM dead_letters_id_seq
+        UNION ALL SELECT 'subscription_history', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM subscription_history) FROM subscription_history_id_seq
+        UNION ALL SELECT 'bulk_operations', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM bulk_operations) FROM bulk_operations_id_seq) AS identities
+ WHERE greatest_id > last_id
+ LIMIT %(limit)s;
+
+-- name: transaction_ids_near_their_end
+-- Half of them lie between the oldest row that is not frozen and now; a tenth is usual. With none left PostgreSQL takes
+-- no more writes: something holds vacuum back.
+SELECT datname::text AS database_name, age(datfrozenxid) AS transactions, mxid_age(datminmxid) AS multixacts
+  FROM pg_database
+ WHERE age(datfrozenxid) > 1000000000 OR mxid_age(datminmxid) > 1000000000
+ LIMIT %(limit)s;
+
+-- name: primary_that_takes_no_writes
+-- A standby takes none by its nature, and a copy may be audited.
+SELECT name, setting, source FROM pg_settings
+ WHERE name = 'default_transaction_read_only' AND setting = 'on' AND NOT pg_is_in_recovery()
+ LIMIT %(limit)s;

@@ -2,11 +2,12 @@
 -- migrations. What they should be is in sql/README.md and in the migrations.
 
 -- name: applied_migrations
-SELECT migration_id AS name FROM _yoyo_migration ORDER BY migration_id;
+SELECT name FROM hooksaga_migrations ORDER BY name;
 
 -- name: server
 SELECT current_setting('server_version_num')::int AS version_number, current_setting('server_version') AS version,
        pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only') = 'on' AS is_read_only,
+       (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only') AS read_only_by,
        current_setting('session_replication_role') AS triggers_for,
        extract(epoch FROM clock_timestamp())::float8 AS now_seconds,
        has_schema_privilege('public', 'public', 'CREATE') AS public_may_create;
@@ -14,7 +15,13 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
 -- name: roles
 SELECT rolname::text AS name, rolcanlogin AS logs_in,
        rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls AS has_powers,
-       coalesce(rolconfig, '{}') AS settings,
+       -- Of several the strongest: of the role in this database, of the role, of the database, of all.
+       (SELECT coalesce(array_agg(setting), '{}')
+          FROM (SELECT DISTINCT ON (lower(split_part(one, '=', 1))) one AS setting
+                  FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase
+                 CROSS JOIN unnest(s.setconfig) AS one
+                 WHERE s.setrole IN (0, r.oid) AND (s.setdatabase = 0 OR d.datname = current_database())
+                 ORDER BY lower(split_part(one, '=', 1)), s.setrole = 0, s.setdatabase = 0) AS strongest) AS settings,
        (SELECT coalesce(array_agg(g.rolname::text ORDER BY g.rolname), '{}')
           FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = r.oid) AS member_of,
        (SELECT coalesce(array_agg(u.rolname::text ORDER BY u.rolname), '{}')
@@ -22,10 +29,26 @@ SELECT rolname::text AS name, rolcanlogin AS logs_in,
          WHERE m.roleid = r.oid AND (m.set_option OR m.inherit_option)) AS used_by
   FROM pg_roles r WHERE rolname = ANY (%(roles)s::text[]) ORDER BY rolname;
 
+-- name: limits
+-- What ends with 503 for everybody when it is reached. A slot keeps all log that its reader has not fetched, until the
+-- disk is full; with synchronous standbys named and none there, each COMMIT waits for one.
+SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+           - current_setting('reserved_connections')::int AS connection_limit,
+       current_setting('synchronous_standby_names') AS synchronous_standbys,
+       (SELECT count(*) FROM pg_stat_replication) AS standbys;
+
+-- name: idle_slots
+-- Not on a standby, whose log is another's.
+SELECT slot_name::text AS name, wal_status, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS kept_bytes
+  FROM pg_replication_slots
+ WHERE NOT active AND restart_lsn IS NOT NULL AND NOT pg_is_in_recovery()
+ ORDER BY 3 DESC;
+
 -- name: table_rights
 SELECT c.relname::text AS object, coalesce(r.rolname::text, 'PUBLIC') AS role, a.privilege_type AS right
   FROM pg_class c CROSS JOIN aclexplode(c.relacl) AS a LEFT JOIN pg_roles r ON r.oid = a.grantee
- WHERE c.relnamespace = 'public'::regnamespace AND c.relowner <> a.grantee AND c.relkind IN ('r', 'p', 'v', 'm');
+ WHERE c.relnamespace = 'public'::regnamespace AND c.relowner <> a.grantee AND c.relkind IN ('r', 'p', 'v', 'm', 'S');
 
 -- name: column_rights
 SELECT c.relname::text AS object, coalesce(r.rolname::text, 'PUBLIC') AS role, a.privilege_type AS right,

@@ -9,7 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from infra.commands import database
 from infra.local.postgres import EmbeddedPostgres
+from shared.adapters import migrations
 from shared.adapters.database import DatabaseAddress
 from shared.adapters.secret_box import generate_key
 from shared.core.saga import SagaStatus
@@ -154,6 +156,26 @@ def test_migrate_makes_the_embedded_database_and_leaves_it_stopped(make_folder: 
     assert not EmbeddedPostgres(folder).is_running()
     assert json.loads(run("audit", "--json").stdout)["ok"]
     assert not EmbeddedPostgres(folder).is_running()
+
+
+def test_migrate_says_who_is_in_its_way_and_how_long_it_waits_is_chosen(
+    run_on: Run, database_address: DatabaseAddress
+) -> None:
+    assert database.PATIENCE_SECONDS == migrations.PATIENCE_SECONDS
+    with psycopg.connect(database_address.url, application_name="report") as reader:
+        reader.execute("LOCK TABLE hooksaga_migrations")
+        pid = reader.info.backend_pid
+        result = run_on("migrate", "--patience", "4")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    waits, given_up = result.stderr.splitlines()
+    for line in (waits, given_up):
+        assert (
+            f"waits for a lock: pid {pid} (role postgres, application 'report', idle in transaction" in line
+        )
+    assert "trying again in" in waits
+    assert "given up after" in given_up
+    assert run_on("migrate").stdout == "nothing to do: the schema is up to date\n"
 
 
 def test_a_server_that_runs_already_is_left_running(run_json: RunJson, run: Run) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from infra.doctor import local, machine, network
 from infra.doctor.check import Check, Health
+from infra.doctor.database import LIMITS
 from infra.doctor.queues import NAME as QUEUES
 from infra.doctor.queues import wrong_attributes
 from infra.local.postgres import EmbeddedPostgres
@@ -116,6 +117,23 @@ async def test_a_role_that_cannot_log_in(run_on: Run, seed: Seed) -> None:
     finally:
         await seed.connection.execute("ALTER ROLE job_worker LOGIN")
     assert "job_worker" in found[local.LOGINS][0]
+
+
+async def test_what_producers_would_meet_is_met_here(run_on: Run, seed: Seed) -> None:
+    await seed.connection.execute("SELECT setval('events_id_seq', 9223372036854775807)")
+    found = ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
+    assert set(found) == {LIMITS, local.STORES}
+    assert "2200H" in found[local.STORES][0]
+
+
+async def test_a_session_that_is_not_as_it_must_be(run_on: Run, seed: Seed) -> None:
+    """Found by logging in: the catalog does not know what a server's own file says."""
+    name = await seed.value("SELECT quote_ident(current_database())")
+    await seed.connection.execute(f"ALTER ROLE job_worker IN DATABASE {name} SET datestyle = German".encode())
+    found = ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
+    assert "datestyle = 'German" in found[local.LOGINS][0]
+    assert (await asyncio.to_thread(run_on, "migrate")).exit_code == 0
+    assert ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port()))) == {}
 
 
 async def test_a_secret_that_no_key_opens(run_on: Run, seed: Seed) -> None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from infra.cli import app
 
-SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "yoyo", "shared")
+SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "shared")
 GROUPS = {
     "events": ["show", "tail"],
     "attempts": ["list", "show"],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.postgres import EmbeddedPostgres
-from shared.core.errors import RowRefused, SchemaMismatch
+from shared.core.errors import RowRefused, SchemaMismatch, ValueRefused
 from shared.runtime.console import subscriptions
 from shared.runtime.telemetry import logger
 from tests.api.running_system import RunningSystem, wait_until
@@ -75,8 +75,9 @@ def test_without_a_database_the_sign_in_tells_nothing_of_it_and_a_line_is_logged
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (SchemaMismatch('relation "subscriptions" does not exist'), 500),
-        (RowRefused('new row violates check constraint "a_name"'), 422),
+        (SchemaMismatch('relation "subscriptions" does not exist'), 503),
+        (RowRefused('duplicate key value violates unique constraint "subscriptions_pkey"'), 503),
+        (ValueRefused('new row violates check constraint "a_name"'), 422),
     ],
 )
 def test_the_databases_own_words_are_on_no_page(

@@ -15,7 +15,8 @@ from typing import Any, LiteralString, TypeVar, cast
 import psycopg
 from psycopg import AsyncCursor
 
-from shared.adapters.database import Connection, DatabaseAddress, Role, role_conninfo
+from shared.adapters.database import Connection, DatabaseAddress, Role
+from shared.adapters.database_login import role_conninfo
 from shared.core.errors import HooksagaError
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import LiteralString
 
 import pytest
 
-from shared.adapters.database import Connection, Role
+from shared.adapters.database import Connection, Role, fetch_dicts
 from shared.adapters.queries import load_queries
 from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
@@ -283,3 +283,48 @@ async def test_a_requeued_saga_of_another_pair(auditor: Connection, seed: Seed, 
         )
         await seed.connection.execute(statement.encode())
     assert await broken(auditor) == {"requeued_saga_with_another_pair"}
+
+
+LAST_ID = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["events", "subscriptions", "subscription_secrets", "webhook_delivery_jobs", "dead_letters", "api_keys"],
+)
+async def test_ids_that_run_out(auditor: Connection, seed: Seed, table: str) -> None:
+    await seed.connection.execute(f"SELECT setval('{table}_id_seq', {LAST_ID} / 100 * 89)".encode())
+    assert await broken(auditor) == set()
+    await seed.connection.execute(f"SELECT setval('{table}_id_seq', {LAST_ID} / 100 * 91)".encode())
+    assert await broken(auditor) == {"identity_near_its_end"}
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert finding.rows == [
+        {"table_name": table, "last_id": LAST_ID // 100 * 91, "greatest_id": LAST_ID},
+    ]
+
+
+@pytest.mark.parametrize(
+    "table", ["events", "subscriptions", "webhook_delivery_sagas", "webhook_delivery_jobs"]
+)
+async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed, table: str) -> None:
+    """As after a restore of the rows alone."""
+    await seed.job()
+    await seed.job()
+    assert await broken(auditor) == set()
+    await seed.connection.execute(f"ALTER SEQUENCE {table}_id_seq RESTART".encode())
+    assert await broken(auditor) == {"identity_behind_its_rows"}
+    await seed.connection.execute(f"ALTER SEQUENCE {table}_id_seq RESTART WITH 1000".encode())
+    assert await broken(auditor) == set()
+
+
+async def test_transaction_ids_that_run_out(auditor: Connection) -> None:
+    """As if the half were no transaction at all: to use up a thousand million takes days."""
+    query = load_queries("audit")["transaction_ids_near_their_end"].replace("1000000000", "-1")
+    rows = await fetch_dicts(auditor, query, {"limit": 20})
+    assert {"template1", "postgres"} <= {row["database_name"] for row in rows}
+    assert all(0 < row["transactions"] < 10**9 for row in rows)
+
+
+async def test_a_primary_that_takes_no_writes(seed: Seed) -> None:
+    await seed.connection.execute("SET default_transaction_read_only = on")
+    assert await broken(seed.connection) == {"primary_that_takes_no_writes"}

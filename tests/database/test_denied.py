@@ -305,7 +305,7 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT * FROM list_api_keys()", {Role.ADMIN}),
     ("SELECT * FROM prune_finished('30 days', 1, NULL, 0, true)", {Role.ADMIN}),
     ("SELECT horizon FROM retention_state", {Role.ADMIN}),
-    ("SELECT migration_id FROM _yoyo_migration", {Role.ADMIN}),
+    ("SELECT name FROM hooksaga_migrations", {Role.ADMIN}),
     ("SELECT revoke_api_key(1)", {Role.ADMIN}),
     ("SELECT * FROM check_api_key(sha256('a'))", KEY_CHECKERS),
 ]

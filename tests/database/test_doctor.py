@@ -11,8 +11,9 @@ from infra.doctor import database as judged
 from infra.doctor.check import Health
 from infra.doctor.database import judge, judge_server
 from shared.adapters.database import Connection, Role
-from shared.stages.doctor import read_facts, read_server
-from tests.conftest import Connect
+from shared.core.errors import RowRefused
+from shared.stages.doctor import read_facts, read_server, try_to_store
+from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
 
 
@@ -173,9 +174,9 @@ async def test_the_deleting_function_with_another_owner(admin: Connection, seed:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ("DELETE FROM _yoyo_migration WHERE migration_id = '0017_retention'", "not applied: 0017_retention"),
+        ("DELETE FROM hooksaga_migrations WHERE name = '0017_retention'", "not applied: 0017_retention"),
         (
-            "UPDATE _yoyo_migration SET migration_id = '0999_later' WHERE migration_id = '0017_retention'",
+            "UPDATE hooksaga_migrations SET name = '0999_later' WHERE name = '0017_retention'",
             "0999_later",
         ),
     ],
@@ -202,7 +203,7 @@ async def test_clocks_that_go_apart(admin: Connection, apart: float, good: bool)
     [
         ({"version_number": 170_004}, "uuidv7"),
         ({"is_standby": True}, "standby"),
-        ({"is_read_only": True}, "standby"),
+        ({"is_read_only": True, "read_only_by": "database"}, "set by: database"),
     ],
 )
 async def test_a_server_that_cannot_be_used(admin: Connection, change: dict[str, Any], fault: str) -> None:
@@ -211,3 +212,84 @@ async def test_a_server_that_cannot_be_used(admin: Connection, change: dict[str,
     faults = [fault for check in judge_server({**server, **change}) for fault in check.faults]
     assert len(faults) == 1
     assert fault in faults[0]
+
+
+# What stops writes, or will.
+
+
+async def test_ids_that_run_out(admin: Connection, seed: Seed) -> None:
+    await seed.connection.execute("SELECT setval('events_id_seq', 9223372036854775000)")
+    found = await ill(admin)
+    assert list(found) == [judged.LIMITS]
+    assert "events has used its ids up to 9223372036854775000" in found[judged.LIMITS][0]
+
+
+async def test_a_slot_that_nobody_reads(
+    admin: Connection, seed: Seed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await seed.connection.execute("SELECT pg_create_physical_replication_slot('forgotten', true)")
+    try:
+        assert await ill(admin) == {}
+        monkeypatch.setattr(judged, "MOST_IDLE_LOG_BYTES", -1)
+        (fault,) = (await ill(admin))[judged.LIMITS]
+    finally:
+        await seed.connection.execute("SELECT pg_drop_replication_slot('forgotten')")
+    assert "pg_drop_replication_slot('forgotten')" in fault
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"connections": 179}, ""),
+        ({"connections": 181}, "181 of 200 connections are used"),
+        ({"synchronous_standbys": "ANY 1 (*)"}, "each COMMIT waits"),
+        ({"synchronous_standbys": "*", "standbys": 1}, ""),
+    ],
+)
+async def test_limits_that_are_reached(admin: Connection, change: dict[str, Any], fault: str) -> None:
+    facts = await read_facts(admin)
+    assert facts["limits"]["connections"] >= 1
+    assert facts["limits"]["connection_limit"] > 100
+    limits = {**facts["limits"], "connection_limit": 200, **change}
+    checks = {check.name: check.faults for check in judge({**facts, "limits": limits})}
+    assert [fault in one for one in checks[judged.LIMITS]] == ([True] if fault else [])
+
+
+async def test_transaction_ids_that_run_out(admin: Connection) -> None:
+    facts = await read_facts(admin)
+    old = {"database_name": "hooksaga", "transactions": 1_500_000_000, "multixacts": 1}
+    checks = {check.name: check.faults for check in judge({**facts, "transaction_ids_near_their_end": [old]})}
+    assert "VACUUM (FREEZE)" in checks[judged.LIMITS][0]
+
+
+@pytest.mark.parametrize(
+    ("level", "setting", "value", "is_ill"),
+    [
+        ("ROLE job_worker IN DATABASE {}", "datestyle", "German", True),
+        ("ROLE job_worker", "search_path", "app", True),
+        ("DATABASE {}", "array_nulls", "off", True),
+        ("ROLE job_worker IN DATABASE {}", "statement_timeout", "0", True),
+        ("ROLE job_worker", "work_mem", "'64MB'", False),
+        ("ROLE job_worker IN DATABASE {}", "lock_timeout", "'5s'", False),
+    ],
+)
+async def test_a_default_that_sessions_do_not_bear(
+    admin: Connection, seed: Seed, level: str, setting: str, value: str, is_ill: bool
+) -> None:
+    target = level.format(await seed.value("SELECT quote_ident(current_database())"))
+    async with undone(seed, f"ALTER {target} SET {setting} = {value}", f"ALTER {target} RESET {setting}"):
+        found = await ill(admin)
+    assert list(found) == ([judged.ROLES] if is_ill else [])
+    assert not is_ill or any(setting in fault for fault in found[judged.ROLES])
+
+
+async def test_whether_an_event_can_be_stored_is_tried_and_nothing_stays(
+    session_of: SessionOf, seed: Seed
+) -> None:
+    ingest = session_of(Role.INGEST)
+    await ingest.run(try_to_store)
+    assert await seed.value("SELECT count(*) FROM events") == 0
+    assert await seed.value("SELECT count(*) FROM routing_outbox") == 0
+    await seed.connection.execute("ALTER TABLE events ADD CONSTRAINT nobody CHECK (event_type = '')")
+    with pytest.raises(RowRefused, match="nobody"):
+        await ingest.run(try_to_store)

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import DatabaseAddress, Role, role_conninfo
+from shared.adapters.database import DatabaseAddress, Role
+from shared.adapters.database_login import role_conninfo
 from shared.adapters.queries import load_queries
 
 BACKLOG = 20_000

@@ -158,11 +158,10 @@ def _new_id() -> None:
 
 
 def _sticky() -> None:
-    from shared.adapters import database
+    from shared.adapters import database, sqlstates
 
-    names = database.__dict__
-    names["_can_only_be_read"] = lambda _connection: False
-    names["_CLOSING_STATES"] = tuple(state for state in names["_CLOSING_STATES"] if state != "25006")
+    database.__dict__["_can_only_be_read"] = lambda _connection: False
+    sqlstates.FAULTS["25006"] = sqlstates.Fault.DATABASE
 
 
 def _trusted_commit() -> None:

@@ -12,7 +12,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from shared.adapters.database import DatabaseAddress
+from shared.adapters.database import DatabaseAddress, Role
+from shared.adapters.session_settings import FUNCTIONS
 from shared.core.saga import SagaStatus
 from shared.stages.audit import audit
 from tests.database.seed import Seed
@@ -51,6 +52,16 @@ def contents(url: str) -> dict[str, list[Any]]:
         }
 
 
+def stated(url: str) -> dict[str, int]:
+    """How many settings of each role no other default of this database overrules: no dump carries them."""
+    query = (
+        "SELECT r.rolname, cardinality(s.setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole"
+        " JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database()"
+    )
+    with psycopg.connect(url) as connection:
+        return dict(connection.execute(query).fetchall())
+
+
 @pytest.fixture
 def other_server() -> Iterator[dict[str, str]]:
     with new_server() as urls:
@@ -81,6 +92,8 @@ async def test_a_dump_is_restored_to_another_server(
     before = contents(source)
     target = other_server[login]
     await asyncio.to_thread(restore, dump, target)
+    assert set(stated(target)) == {role.value for role in Role if role is not Role.OWNER}
+    assert all(len(FUNCTIONS) <= settings for settings in stated(target).values())
     assert contents(target) == before
     await asyncio.to_thread(command, target, "audit")
     doctor = ("doctor", "--port", "65000")

@@ -13,7 +13,8 @@ import trustme
 from psycopg.conninfo import conninfo_to_dict
 
 from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session, role_conninfo
+from shared.adapters.database import Connection, DatabaseAddress, Role, Session
+from shared.adapters.database_login import role_conninfo
 from shared.core.errors import DatabaseUnavailable
 from shared.runtime.function import function_address
 from shared.runtime.sending_function import function_secret_box

@@ -20,6 +20,7 @@ from infra.local.sqs.sqs_api import SqsApi
 from infra.local.system import LocalSystem, kept_text, seal_clear_headers, secret_box
 from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import generate_key
+from shared.runtime import telemetry
 from shared.runtime.settings import Settings
 
 
@@ -62,7 +63,7 @@ class SqsSystem(LocalSystem):
         """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
         started.push_async_callback(self._stop_database)
         await self._start_database()
-        await asyncio.to_thread(migrate, self.address)
+        await asyncio.to_thread(migrate, self.address, tell=telemetry.note_migration_waits)
         await seal_clear_headers(self.address, secret_box(self._settings))
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))

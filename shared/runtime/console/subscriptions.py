@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shared.core.endpoint_health import disabled_at_if_it_goes_on
-from shared.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, RowRefused
+from shared.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from shared.core.event_ids import event_id_text
 from shared.core.event_input import check_json_syntax, check_json_text, read_event
 from shared.core.models import NewSubscription, SecretRotation, SubscriptionChange
@@ -83,7 +83,7 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
     try:
         new = checked(NewSubscription, {**_content(form), "tenant_id": form.text("tenant_id")})
         created, secret = await create_for(services_of(request), visitor.caller, new)
-    except (InvalidInput, RowRefused) as error:
+    except (InvalidInput, ValueRefused) as error:
         return _form(request, visitor, None, form, error)
     return await _show(request, visitor, created, secret=secret, status=201)
 
@@ -193,7 +193,7 @@ async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
     row = await _read(request, visitor)
     try:
         await _change(request, visitor, row, checked(SubscriptionChange, _content(form)))
-    except (InvalidInput, RowRefused) as error:
+    except (InvalidInput, ValueRefused) as error:
         return _form(request, visitor, row, form, error)
     return _back(request, visitor, row, done="changed")
 

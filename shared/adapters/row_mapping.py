@@ -1,0 +1,71 @@
+"""Columns of a batch as arrays, and rows of an answer as objects: psycopg's own, without its detours."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from inspect import signature
+from operator import itemgetter
+from types import NoneType
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import AsyncCursor
+from psycopg.adapt import AdaptersMap
+from psycopg.rows import AsyncRowFactory, RowMaker
+from psycopg.types.array import ListDumper
+
+R = TypeVar("R")
+
+
+class ColumnDumper(ListDumper):
+    """A list as the text of an array, as psycopg writes it, but at once where it holds numbers or texts: its own
+    goes from item to item. Set-based SQL takes every column of a batch as such a list."""
+
+    def dump(self, obj: list[Any]) -> Any:
+        """Raises psycopg.DataError for a NUL in a text, UnicodeEncodeError for half of a surrogate pair."""
+        types = set(map(type, obj))
+        if types <= _NUMBERS:
+            return f"{{{str(obj)[1:-1].replace('None', 'NULL')}}}".encode()
+        if types <= _TEXTS:
+            return self._texts(obj)
+        return super().dump(obj)
+
+    @staticmethod
+    def _texts(texts: list[str | None]) -> bytes:
+        items = [
+            "NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            for text in texts
+        ]
+        array = f"{{{','.join(items)}}}"
+        if "\0" in array:
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+        return array.encode()
+
+
+_NUMBERS = {int, bool, NoneType}
+_TEXTS = {str, NoneType}
+ADAPTERS = AdaptersMap(psycopg.adapters)
+ADAPTERS.register_dumper(list, ColumnDumper)
+
+
+def rows_as(row: type[R]) -> AsyncRowFactory[R]:
+    """psycopg's class_row, but for the dict of arguments that it makes of each row."""
+
+    def factory(cursor: AsyncCursor[Any]) -> RowMaker[R]:
+        names = tuple(column.name for column in cursor.description or ())
+        arguments = _in_order_of_fields(row, names)
+        if arguments is None:
+            return lambda values: row(**dict(zip(names, values, strict=True)))
+        return lambda values: row(*arguments(values))
+
+    return factory
+
+
+@lru_cache(256)
+def _in_order_of_fields(
+    row: type[Any], names: tuple[str, ...]
+) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+    """Puts the values of these columns into the order of the first fields; None when they are other ones."""
+    fields = list(signature(row).parameters)[: len(names)]
+    if sorted(fields) != sorted(names):
+        return None
+    return itemgetter(*map(names.index, fields)) if len(names) > 1 else tuple

@@ -1,0 +1,58 @@
+-- What `hooksaga migrate` asks beside the migrations themselves. The lock belongs to a transaction, not to a session: a
+-- pooler hands sessions on, and a killed process leaves none behind.
+
+-- name: take_lock
+SELECT pg_try_advisory_xact_lock(%(key)s) AS taken, pg_backend_pid() AS pid;
+
+-- name: lock_holder
+-- The session that holds the lock of take_lock in this database.
+SELECT l.pid
+  FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+ WHERE l.locktype = 'advisory' AND l.granted AND d.datname = current_database()
+   AND l.classid::bigint = %(key)s::bigint >> 32 AND l.objid::bigint = %(key)s::bigint & 4294967295;
+
+-- name: create_migrations_table
+CREATE TABLE IF NOT EXISTS hooksaga_migrations (
+    name text PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- name: applied_migrations
+SELECT name FROM hooksaga_migrations;
+
+-- name: note_migration
+INSERT INTO hooksaga_migrations (name) VALUES (%(name)s);
+
+-- name: blocking_pids
+-- Whom the session pid waits for. A prepared transaction has no session, and counts as 0.
+SELECT DISTINCT unnest(pg_blocking_pids(%(pid)s)) AS pid;
+
+-- name: sessions
+-- Who they are. What a session of another role does is shown to members of pg_monitor only.
+SELECT pid, usename::text AS role, application_name, state,
+       extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds
+  FROM pg_stat_activity WHERE pid = ANY (%(pids)s::int[]) ORDER BY xact_start NULLS LAST, pid;
+
+-- name: prepared_transactions
+SELECT gid, owner::text AS role, extract(epoch FROM clock_timestamp() - prepared)::float8 AS seconds
+  FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared;
+
+-- name: cancel
+SELECT pg_cancel_backend(%(pid)s);
+
+-- name: roles
+SELECT rolname::text AS name FROM pg_roles WHERE rolname = ANY (%(names)s::text[]) ORDER BY rolname;
+
+-- name: database_name
+-- A pooler may call it otherwise.
+SELECT current_database()::text AS name;
+
+-- name: find_retention_function
+SELECT to_regprocedure('give_retention_its_owner()') IS NOT NULL AS is_there;
+
+-- name: give_retention_its_owner
+SELECT give_retention_its_owner();
+
+-- name: settable
+-- Of these settings, those that this user may set.
+SELECT name FROM unnest(%(names)s::text[]) AS wanted (name) WHERE has_parameter_privilege(name, 'SET');

@@ -1,0 +1,31 @@
+-- What a session has to be like, whatever the defaults of its role, its database and its server.
+
+-- name: state_settings
+-- Until the transaction ends: for the owner, whose own defaults are nobody's to change. The last is for those to set who
+-- may.
+SELECT pg_catalog.set_config(name, value, true)
+  FROM ROWS FROM (pg_catalog.unnest(%(names)s::pg_catalog.text[]), pg_catalog.unnest(%(values)s::pg_catalog.text[]))
+       AS stated (name, value)
+ WHERE name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET');
+
+-- name: wrong_settings
+-- Those by which statements would mean something else, answers be read wrongly, or guards be passed by.
+SELECT name, pg_catalog.current_setting(name) AS value
+  FROM (VALUES ('search_path', pg_catalog.current_schema() = 'public'),
+               ('role', current_user = session_user),
+               ('datestyle', pg_catalog.current_setting('datestyle') LIKE 'ISO%%'),
+               ('intervalstyle', pg_catalog.current_setting('intervalstyle') = 'postgres'),
+               ('extra_float_digits', pg_catalog.current_setting('extra_float_digits')::pg_catalog.int4 >= 1),
+               ('array_nulls', pg_catalog.current_setting('array_nulls') = 'on'),
+               ('standard_conforming_strings', pg_catalog.current_setting('standard_conforming_strings') = 'on'),
+               ('transform_null_equals', pg_catalog.current_setting('transform_null_equals') = 'off'),
+               ('exit_on_error', pg_catalog.current_setting('exit_on_error') = 'off'),
+               ('session_replication_role', pg_catalog.current_setting('session_replication_role') = 'origin')
+       ) AS needed (name, is_right)
+ WHERE is_right IS NOT TRUE;
+
+-- name: stated_settings
+-- What is stated of a role in this database.
+SELECT pg_catalog.unnest(s.setconfig) AS setting
+  FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase JOIN pg_roles r ON r.oid = s.setrole
+ WHERE d.datname = current_database() AND r.rolname = %(role)s;
