@@ -125,7 +125,7 @@ def check_times(settings: Settings, invocation: Invocation) -> None:
     """
     if not invocation.is_timed:
         return
-    longest = max(settings.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
+    longest = MAX_SUBSCRIPTION_TIMEOUT_SECONDS
     if invocation.seconds_left() <= longest:
         raise InvalidSettings(
             f"the function's timeout must be over {longest + DEADLINE_MARGIN_SECONDS:g} s: the longest timeout of "
