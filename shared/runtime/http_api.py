@@ -29,7 +29,8 @@ from shared.core.errors import (
     RowRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
-from shared.core.models import read_moment
+from shared.core.media_types import is_json, is_utf8, media_type_of
+from shared.core.moments import read_moment
 from shared.runtime.problem_types import problem_type
 from shared.runtime.request_trace import correlation_id_of_request
 from shared.runtime.services import Services
@@ -37,6 +38,7 @@ from shared.runtime.telemetry import logger
 from shared.stages.api_keys import hash_api_key
 
 JSON_TYPE = "application/json"
+ANY_JSON = "*/json or */*+json"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 BODY_SECONDS = 30
@@ -86,21 +88,23 @@ def bearer_of(request: Request) -> str:
     return key.strip()
 
 
-def media_type_of(request: Request) -> str:
+def media_type_of_request(request: Request) -> str:
     """The content type without its parameters, in lower case; JSON where none is given."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+    return media_type_of(request.headers.get("content-type", "")) or JSON_TYPE
 
 
 async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_TYPE) -> bytes:
-    """The whole body.
+    """The whole body, of this type, which may be ANY_JSON.
 
     Raises InvalidInput when it is larger than max_bytes, compressed, of another type or charset, or too slow.
     """
     if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
-    if media_type_of(request) != media_type:
+    given = media_type_of_request(request)
+    if not (is_json(given) if media_type == ANY_JSON else given == media_type):
         raise InvalidInput("unsupported_media_type", f"the content type must be {media_type}", status=415)
-    _check_charset(request.headers.get("content-type", ""))
+    if not is_utf8(request.headers.get("content-type", "")):
+        raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await _whole_body(request, max_bytes)
@@ -115,13 +119,6 @@ async def _whole_body(request: Request, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes", status=413)
     return bytes(body)
-
-
-def _check_charset(content_type: str) -> None:
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8"):
-            raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
 
 
 async def read_model(request: Request, model: type[Model], *, empty: bytes | None = None) -> Model:

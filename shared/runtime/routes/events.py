@@ -18,12 +18,13 @@ from shared.core.event_input import EventDraft, read_batch, read_event
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
 from shared.runtime.http_api import (
+    ANY_JSON,
     Caller,
     authorize,
     dump_json,
     json_response,
     limit_of,
-    media_type_of,
+    media_type_of_request,
     problem_content,
     read_body,
     root_path_of,
@@ -64,8 +65,9 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     max_bytes = services_of(request).settings.payload_max_bytes
     keys = request.headers.getlist("idempotency-key")
     given = _Given(max_bytes=max_bytes, tenant_id=caller.tenant_id, traceparent=traceparent_of(request))
-    is_structured = media_type_of(request) == cloud_events.STRUCTURED_TYPE
-    if not is_structured and "ce-specversion" not in request.headers:
+    media_type = media_type_of_request(request)
+    is_structured = media_type == cloud_events.STRUCTURED_TYPE
+    if not (is_structured or cloud_events.is_binary_mode(media_type, request.headers.keys())):
         body = await read_body(request, max_bytes)
         return read_event(body, idempotency_keys=keys, **given)
     if keys:
@@ -74,7 +76,8 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     if is_structured:
         body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
         return cloud_events.read_structured(body, **given)
-    return cloud_events.read_binary(request.headers, await read_body(request, max_bytes), **given)
+    body = await read_body(request, max_bytes, media_type=ANY_JSON)
+    return cloud_events.read_binary(request.headers.items(), body, **given)
 
 
 async def post_batch(request: Request) -> Response:
