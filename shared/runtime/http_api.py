@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ExceptionHandler
 
 from shared.core.errors import (
@@ -43,6 +43,9 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
+NOT_UTF8 = "\ufffd"
+"""What bytes that are no UTF-8 have become where a query string was decoded."""
+
 RETRY_AFTER_SECONDS = "1"
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -174,12 +177,17 @@ def limit_of(request: Request, *filters: str) -> int:
 
 
 def check_parameters(request: Request, *known: str) -> None:
-    """Raises InvalidInput for a query parameter that is not among those known."""
-    for name in request.query_params:
+    """Raises InvalidInput for a query parameter that is not among those known, comes twice, or is no UTF-8."""
+    given = request.query_params.multi_items()
+    for name, value in given:
         if name not in known:
             raise InvalidInput(
                 "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
             )
+        if sum(other == name for other, _ in given) > 1:
+            raise InvalidInput("invalid_parameter", f"{name} is given more than once", field=name, status=422)
+        if NOT_UTF8 in value:
+            raise InvalidInput("invalid_parameter", f"{name} is not UTF-8", field=name, status=422)
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
@@ -333,8 +341,14 @@ async def answer_problem(request: Request, error: Exception) -> Response:
 def _methods_of_path(request: Request) -> list[str]:
     """Of all routes of the path: the first one whose path matches knows its own alone."""
     routes = (route for route in request.app.routes if isinstance(route, Route) and route.methods)
-    fitting = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
-    return sorted({method for route in fitting for method in route.methods or ()})
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    fixed = [route for route in fitting if is_fixed(route)]
+    return sorted({method for route in fixed or fitting for method in route.methods or ()})
+
+
+def is_fixed(route: BaseRoute) -> bool:
+    """Whether the route has one path, and no part of it stands for anything."""
+    return isinstance(route, Route) and not route.param_convertors
 
 
 def root_path_of(request: Request) -> str:

@@ -1,5 +1,6 @@
 """All configuration, from the environment only, checked at start (spec §11)."""
 
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,9 @@ MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
 LEAST_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
 
 
+_API_KEY = re.compile(r"[!-~]{16,200}")
+
+
 class InvalidSettings(ValueError):
     """One line per variable: its name, and the rule that it breaks."""
 
@@ -40,7 +44,7 @@ class Settings(BaseSettings):
     database_secret_arn: str | None = None
     prepared_statements: bool | None = None
     data_dir: Path = Path(".hooksaga")
-    api_key: SecretStr | None = Field(default=None, min_length=16, max_length=200)
+    api_key: SecretStr | None = None
 
     base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
     max_delay_seconds: float = Field(default=3600, gt=0, le=86_400, allow_inf_nan=False)
@@ -81,6 +85,13 @@ class Settings(BaseSettings):
     def _is_libpq_url(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not is_conninfo(value.get_secret_value()):
             raise ValueError("must be a libpq URL, such as postgresql://owner:password@host/hooksaga")
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _can_be_sent(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _API_KEY.fullmatch(value.get_secret_value()):
+            raise ValueError("must have 16 to 200 printable ASCII characters without blanks")
         return value
 
     @field_validator("lease_seconds")

@@ -40,4 +40,4 @@ async def use_sign_in(connection: Connection, token: str) -> bytes | None:
 
 
 def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="replace")).digest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

@@ -72,7 +72,9 @@ def answers_challenge(outcome: SendOutcome, token: str) -> bool:
         return False
     if isinstance(answer, dict):
         answer = cast(dict[str, Any], answer).get("challenge")
-    return isinstance(answer, str) and secrets.compare_digest(answer.encode(errors="replace"), token.encode())
+    return isinstance(answer, str) and secrets.compare_digest(
+        answer.encode(errors="surrogatepass"), token.encode()
+    )
 
 
 async def mark_verified(connection: Connection, subscription_id: int, url: str) -> Subscription:

@@ -290,6 +290,9 @@ CASES: dict[str, Case] = {
     ),
     "ingest/api_gateway_refused.unknown_field": Case(nothing, http(422, code="invalid_event"), {EVENTS: 0}),
     "ingest/api_gateway_refused.without_key": Case(nothing, http(401, code="unauthorized"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.key_not_ascii": Case(
+        nothing, http(422, code="invalid_idempotency_key"), {EVENTS: 0}
+    ),
     "ingest/api_gateway_refused.two_idempotency_keys": Case(nothing, http(422), {EVENTS: 0}),
     "ingest/api_gateway_refused.compressed": Case(nothing, http(415, code="body_compressed"), {EVENTS: 0}),
     "console/api_gateway.without_session": Case(nothing, http(303)),

@@ -265,7 +265,7 @@ VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
     "an odd key": (
         lambda: check_idempotency_key(["\t"]),
         ("invalid_idempotency_key", "Idempotency-Key", 422),
-        "Idempotency-Key has 1 to 255 printable ASCII characters",
+        "Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end",
     ),
 }
 

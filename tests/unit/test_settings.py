@@ -77,6 +77,8 @@ BAD_VALUES = [
     ("HOOKSAGA_CA_FILE", "no-such-file.pem"),
     ("HOOKSAGA_SECRETS_KEY", "too-short"),
     ("HOOKSAGA_API_KEY", "short"),
+    ("HOOKSAGA_API_KEY", "hs_0123456789 abcdef"),
+    ("HOOKSAGA_API_KEY", "hs_0123456789äbcdef"),
 ]
 
 

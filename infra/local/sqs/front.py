@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Match, Route
 from infra.gateway_answers import headers_of, problem_text, status_of
 from infra.local.sqs.functions import LambdaFunction, RequestTooLarge
 from infra.local.sqs.runtime_api import ACCOUNT, HOST
+from shared.runtime.http_api import is_fixed
 
 STAGE = "local"
 MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -42,9 +43,8 @@ class Front:
     """Listens on 127.0.0.1. `routes` says which function answers what."""
 
     def __init__(self, routes: Sequence[tuple[LambdaFunction, Sequence[BaseRoute]]]) -> None:
-        self._routes = [
-            (function, route) for function, own in routes for route in own if isinstance(route, Route)
-        ]
+        every = [(function, route) for function, own in routes for route in own if isinstance(route, Route)]
+        self._routes = sorted(every, key=lambda pair: not is_fixed(pair[1]))
 
     async def start(self, port: int) -> str:
         """The URL. Raises OSError when the port is taken."""
@@ -65,7 +65,7 @@ class Front:
         await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        target = self._find(request.method, request.path)
+        target = self._find(request.path)
         if target is None:
             return _own_answer("MISSING_AUTHENTICATION_TOKEN")
         try:
@@ -81,11 +81,12 @@ class Front:
             return _own_answer("DEFAULT_5XX")
         return response_of(outcome.payload)
 
-    def _find(self, method: str, path: str) -> Target | None:
-        scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": []}
+    def _find(self, path: str) -> Target | None:
+        """By the path alone, fixed ones first, as the gateway does for resources that take any method."""
+        scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
         for function, route in self._routes:
             match, found = route.matches(scope)
-            if match is Match.FULL:
+            if match is not Match.NONE:
                 parameters = {name: str(value) for name, value in found["path_params"].items()}
                 return Target(function, route.path, parameters)
         return None
@@ -95,7 +96,7 @@ def proxy_event(request: web.BaseRequest, target: Target, body: bytes) -> dict[s
     """The event of a REST API (v1) with proxy integration, for an API whose media types are all binary."""
     path = request.raw_path.partition("?")[0]
     headers = _several(request.headers.items())
-    query = _several(parse_qsl(request.query_string, keep_blank_values=True))
+    query = _several(parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True))
     return {
         "resource": target.resource,
         "path": path,
