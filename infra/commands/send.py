@@ -11,7 +11,7 @@ from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from infra.commands.failures import FAILED, WrongUse
 from infra.commands.terminal import AsJson, complain, printable, progress_bar, say, show_json
 from shared.core.errors import InvalidInput
-from shared.core.event_input import check_idempotency_key
+from shared.core.event_input import check_idempotency_key, check_json_syntax
 
 if TYPE_CHECKING:
     from infra.local.api_client import ApiClient
@@ -113,9 +113,12 @@ def _content(file: str) -> bytes:
 def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
     """The payload's bytes stay as they are, so that 1.10 does not become 1.1."""
     try:
-        json.loads(payload.decode())
-    except (ValueError, RecursionError) as error:
+        payload.decode()
+        check_json_syntax(payload)
+    except (UnicodeDecodeError, InvalidInput) as error:
         raise WrongUse(f"{file} is no JSON in UTF-8: {error}") from None
+    except RecursionError:
+        pass  # the API says how deep it may be
     return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
 
 

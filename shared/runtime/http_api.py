@@ -250,6 +250,11 @@ def json_response(content: Mapping[str, Any], status: int = 200) -> Response:
     return Response(dump_json(content), status, media_type="application/json")
 
 
+def response_with_payload(content: Mapping[str, Any], name: str, payload: str | None) -> Response:
+    """Such JSON with one more field, whose JSON text is put in as it is stored."""
+    return Response(f'{dump_json(content)[:-1]},"{name}":{payload}}}', media_type="application/json")
+
+
 def dump_json(content: Any) -> str:
     """JSON text; a lone surrogate, which UTF-8 cannot carry, is escaped."""
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"))

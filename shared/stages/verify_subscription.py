@@ -8,7 +8,8 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+
+import msgspec
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
@@ -28,6 +29,12 @@ class SealedSecret:
 
     secret: str
     read_at: int
+
+
+class _Answer(msgspec.Struct):
+    """A receiver's answer; whatever else it holds is not read."""
+
+    challenge: str
 
 
 async def sealed_secrets(connection: Connection, subscription_id: int) -> list[SealedSecret]:
@@ -67,14 +74,11 @@ def answers_challenge(outcome: SendOutcome, token: str) -> bool:
     if secrets.compare_digest(text.encode(), token.encode()):
         return True
     try:
-        answer: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        answer = msgspec.json.decode(text, type=str | _Answer)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-    if isinstance(answer, dict):
-        answer = cast(dict[str, Any], answer).get("challenge")
-    return isinstance(answer, str) and secrets.compare_digest(
-        answer.encode(errors="surrogatepass"), token.encode()
-    )
+    given = answer if isinstance(answer, str) else answer.challenge
+    return secrets.compare_digest(given.encode(), token.encode())
 
 
 async def mark_verified(connection: Connection, subscription_id: int, url: str) -> Subscription:

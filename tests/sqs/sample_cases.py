@@ -160,7 +160,7 @@ CASES: dict[str, Case] = {
         a_dead_letter,
         {"items": [{"id": 1, "final_error_code": "http_503", "requeued_as": None}], "next": None},
     ),
-    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": {"n": 1}}),
+    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": '{"n": 1}'}),
     "admin/direct.requeue": Case(
         a_dead_letter, {"dead_letter_id": 1, "saga_id": 3, "created": True}, {SAGAS: 3}
     ),
@@ -174,7 +174,7 @@ CASES: dict[str, Case] = {
     "admin/direct_refused.cancel_ended_saga": Case(a_dead_letter, refused("saga_not_waiting")),
     "admin/direct.show_event": Case(
         a_dead_letter,
-        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"},
+        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": '{"n": 1}', "tenant_id": "default"},
     ),
     "admin/direct.explain": Case(
         a_dead_letter,

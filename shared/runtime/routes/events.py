@@ -21,12 +21,12 @@ from shared.runtime.http_api import (
     ANY_JSON,
     Caller,
     authorize,
-    dump_json,
     json_response,
     limit_of,
     media_type_of_request,
     problem_content,
     read_body,
+    response_with_payload,
     root_path_of,
     services_of,
 )
@@ -124,7 +124,7 @@ async def get_event(request: Request) -> Response:
         )
 
     view, routing = await services_of(request).admin.run(read)
-    return Response(event_json(view, routing), media_type="application/json")
+    return response_with_payload(event_content(view, routing), "payload", view.payload)
 
 
 async def get_routing(request: Request) -> Response:
@@ -154,21 +154,18 @@ def webhook_id_of(text: str) -> UUID:
     return UUID(found[1])
 
 
-def event_json(view: EventView, routing: Routing) -> str:
-    """The answer's JSON text. The payload is put in as it is stored, because re-writing it could change it."""
-    head = dump_json(
-        {
-            "id": event_id_text(view.webhook_id),
-            "event_type": view.event_type,
-            "tenant_id": view.tenant_id,
-            "created_at": rfc3339(view.created_at),
-            "correlation_id": view.correlation_id,
-            "pruned_before": rfc3339(view.pruned_before),
-            "sagas": [_saga(view, saga) for saga in view.sagas],
-            "routing": routing_content(routing),
-        }
-    )
-    return f'{head[:-1]},"payload":{view.payload}}}'
+def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
+    """One event without its payload, which is text already: to write it anew could change it."""
+    return {
+        "id": event_id_text(view.webhook_id),
+        "event_type": view.event_type,
+        "tenant_id": view.tenant_id,
+        "created_at": rfc3339(view.created_at),
+        "correlation_id": view.correlation_id,
+        "pruned_before": rfc3339(view.pruned_before),
+        "sagas": [_saga(view, saga) for saga in view.sagas],
+        "routing": routing_content(routing),
+    }
 
 
 def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:

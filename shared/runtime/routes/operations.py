@@ -16,7 +16,6 @@ from shared.runtime.http_api import (
     MAX_ID,
     Caller,
     authorize,
-    dump_json,
     json_response,
     list_response,
     page_of,
@@ -25,6 +24,7 @@ from shared.runtime.http_api import (
     query_moment,
     query_text,
     read_model,
+    response_with_payload,
     services_of,
 )
 from shared.runtime.services import Services
@@ -60,8 +60,7 @@ async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    head = dump_json(dead_letter_content(row))
-    return Response(f'{head[:-1]},"payload_snapshot":{row.payload_snapshot}}}', media_type="application/json")
+    return response_with_payload(dead_letter_content(row), "payload_snapshot", row.payload_snapshot)
 
 
 async def requeue_dead_letter(request: Request) -> Response:
