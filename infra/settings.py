@@ -5,33 +5,19 @@ environment of your own to ENVIRONMENTS. Each is checked when it is made, and a 
 in order is never synthesised.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Literal
+from math import ceil
+from typing import Any, Literal
 
-from shared.runtime.settings import (
-    MAX_SUBSCRIPTION_TIMEOUT_SECONDS,
-    PREFIX,
-    InvalidSettings,
-    Settings,
-    read_settings,
-)
+from infra.settings_order import problems_of
+from shared.runtime.settings import LEASE_MARGIN_SECONDS, PREFIX, InvalidSettings, Settings, read_settings
 
 VISIBILITY_FACTOR = 6
 """A message comes back after this many function timeouts, as AWS advises for event source mappings."""
 
-GATEWAY_TIMEOUT_SECONDS = 29
-"""API Gateway gives up then."""
 
-RECORDING_SECONDS = 5
-"""What delivery keeps for claiming and recording, beside the longest POST."""
-
-CONNECTIONS_FOR_PEOPLE = 10
-"""Of the database's connections, those that no function may take: operators, RDS itself, the superuser's."""
-
-
-class InvalidDeployment(ValueError):
+class InvalidDeployment(InvalidSettings):
     """The numbers of an environment are not in order; one line for each that is not."""
 
 
@@ -86,12 +72,22 @@ class ApiSettings:
     """In five minutes; counts with `web_firewall` only."""
 
 
-DELIVERY_LIMITS = FunctionLimits(timeout_seconds=45, concurrency=10, memory_mb=1024)
+FOLLOWS: Any = None
+"""The default of a field that follows others, or that has the default of one machine."""
+
+
+def delivery_limits(lease_seconds: float | None, *, concurrency: int = 10) -> FunctionLimits:
+    """Of the delivery function under a lease that was chosen; None where none was."""
+    timeout = 45 if lease_seconds is None else min(45, ceil(lease_seconds) - 1)
+    return FunctionLimits(timeout, concurrency, memory_mb=1024)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One deployment. Raises InvalidDeployment when its numbers are not in order."""
+    """One deployment. Raises InvalidDeployment when its numbers are not in order.
+
+    What is not given follows what is, so that one field can be changed alone.
+    """
 
     name: str
     target: Literal["aws", "local"] = "aws"
@@ -104,28 +100,28 @@ class Environment:
     console: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=2, connections=4)
     router: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     orchestrator: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
-    delivery: FunctionLimits = DELIVERY_LIMITS
+    delivery: FunctionLimits = FOLLOWS
     lease_cleaner: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
-    retry_concurrency: int = 4
+    retry_concurrency: int = FOLLOWS
     """Of delivery's copies, those that retries may take: a storm of retries never delays first attempts."""
     reserve_api_concurrency: bool = False
     """AWS keeps these copies for the functions of the API, and gives no more. A new account has none to reserve."""
 
-    http_timeout_seconds: float = 15
-    http_connect_timeout_seconds: float = 5
-    lease_seconds: float = 60
-    redispatch_seconds: float = 900
-    max_retry_limit: int = 5
+    http_timeout_seconds: float = FOLLOWS
+    http_connect_timeout_seconds: float = FOLLOWS
+    lease_seconds: float = FOLLOWS
+    redispatch_seconds: float = FOLLOWS
+    max_retry_limit: int = FOLLOWS
     """Attempts in all, for subscriptions without a limit of their own; so are the delays."""
-    base_delay_seconds: float = 30
-    max_delay_seconds: float = 3600
-    retry_jitter: float = 0.1
-    max_claims: int = 5
-    disable_after_days: float = 5
+    base_delay_seconds: float = FOLLOWS
+    max_delay_seconds: float = FOLLOWS
+    retry_jitter: float = FOLLOWS
+    max_claims: int = FOLLOWS
+    disable_after_days: float = FOLLOWS
     """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
-    payload_max_bytes: int = 262_144
+    payload_max_bytes: int = FOLLOWS
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
     receives: int = 10
@@ -146,8 +142,35 @@ class Environment:
     runbook_url: str = "docs/operations/alarms.md"
 
     def __post_init__(self) -> None:
-        if problems := list(_problems(self)):
+        try:
+            self._follow()
+        except InvalidSettings as error:
+            raise InvalidDeployment(
+                "\n".join(f"{self.name}: {line}" for line in str(error).splitlines())
+            ) from None
+        if problems := list(problems_of(self)):
             raise InvalidDeployment("\n".join(f"{self.name}: {problem}" for problem in problems))
+
+    def _follow(self) -> None:
+        """Functions would read the same values at their start: raises InvalidSettings where they would not begin."""
+        self._set_missing(delivery=delivery_limits(self.lease_seconds))
+        timeout = self.delivery.timeout_seconds
+        self._set_missing(
+            retry_concurrency=max(2, min(4, self.delivery.concurrency - 2)),
+            lease_seconds=max(_DEFAULTS["lease_seconds"], timeout + LEASE_MARGIN_SECONDS),
+        )
+        sent_again = max(_DEFAULTS["redispatch_seconds"], 2 * self.visibility_seconds("delivery"))
+        self._set_missing(redispatch_seconds=sent_again)
+        given = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
+        followed = read_settings(public_url=self.public_url, **given)
+        self._set(**{name: getattr(followed, name) for name in SETTINGS})
+
+    def _set_missing(self, **values: Any) -> None:
+        self._set(**{name: value for name, value in values.items() if getattr(self, name) is None})
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)  # only until it is made, past `frozen`
 
     @property
     def prefix(self) -> str:
@@ -189,8 +212,9 @@ class Environment:
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 
     def visibility_seconds(self, function: str) -> int:
-        """How long a message stays hidden from others while this function works on it."""
-        return VISIBILITY_FACTOR * self.functions[function].timeout_seconds
+        """How long a message stays hidden from others while this function works on it; delivery's outlasts a lease."""
+        seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
+        return max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
 
     @property
     def connections(self) -> int:
@@ -202,74 +226,7 @@ class Environment:
 SETTINGS = tuple(one.name for one in fields(Environment) if one.name in Settings.model_fields)
 """What functions read as HOOKSAGA_<NAME>, by the same rules: shared/runtime/settings.py."""
 
-
-def _problems(env: Environment) -> Iterator[str]:
-    yield from _refused_by_functions(env)
-    yield from _times_out_of_order(env)
-    yield from _concurrency_out_of_order(env)
-    if not env.is_local:
-        yield from _database_out_of_order(env)
-
-
-def _refused_by_functions(env: Environment) -> Iterator[str]:
-    """They would read the same values at their start, and not begin."""
-    try:
-        read_settings(public_url=env.public_url, **{name: getattr(env, name) for name in SETTINGS})
-    except InvalidSettings as error:
-        yield from str(error).splitlines()
-
-
-def _times_out_of_order(env: Environment) -> Iterator[str]:
-    longest_post = max(env.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS) + RECORDING_SECONDS
-    delivery, visibility = env.delivery.timeout_seconds, env.visibility_seconds("delivery")
-    yield from _unless_below("longest POST and its recording", longest_post, "delivery's timeout", delivery)
-    yield from _unless_below("delivery's timeout", delivery, "lease_seconds", env.lease_seconds)
-    yield from _unless_below("lease_seconds", env.lease_seconds, "visibility timeout of delivery", visibility)
-    yield from _unless_below(
-        "visibility timeout of delivery", visibility, "redispatch_seconds", env.redispatch_seconds
-    )
-    for name in ("ingest", "subscriptions", "admin", "console"):
-        timeout = env.functions[name].timeout_seconds
-        yield from _unless_below(
-            f"{name}'s timeout", timeout, "the gateway's timeout", GATEWAY_TIMEOUT_SECONDS
-        )
-    for name in ("router", "orchestrator", "lease_cleaner", "health_monitor"):
-        yield from _unless_below(
-            f"{name}'s timeout", env.functions[name].timeout_seconds, "a minute, its schedule", 60
-        )
-
-
-def _concurrency_out_of_order(env: Environment) -> Iterator[str]:
-    first_attempts = env.delivery.concurrency - env.retry_concurrency
-    for name, value in (
-        ("router's concurrency", env.router.concurrency),
-        ("orchestrator's concurrency", env.orchestrator.concurrency),
-        ("retry_concurrency", env.retry_concurrency),
-        ("delivery's concurrency without retry_concurrency", first_attempts),
-    ):
-        if not 2 <= value <= 1000:
-            yield f"{name} is {value}: an event source mapping takes 2 to 1000"
-    if not 1 <= env.batch_size <= 10:
-        yield f"batch_size is {env.batch_size}: 1 to 10, as more would wait for a batching window"
-
-
-def _database_out_of_order(env: Environment) -> Iterator[str]:
-    allowed = env.database.connection_limit - CONNECTIONS_FOR_PEOPLE
-    if env.connections > allowed:
-        yield (
-            f"the functions can open {env.connections} connections, and {allowed} of the database's are theirs: "
-            "lower a concurrency, or raise connection_limit with the instance's memory and, once it is deployed, "
-            "reboot the instance (aws rds reboot-db-instance)"
-        )
-    if not 1 <= env.endpoint_zones <= env.zones:
-        yield f"endpoint_zones is {env.endpoint_zones}: 1 to {env.zones}, as there are zones"
-    if env.api.domain_name and not env.api.certificate_arn:
-        yield "api.domain_name needs api.certificate_arn"
-
-
-def _unless_below(low_name: str, low: float, high_name: str, high: float) -> Iterator[str]:
-    if low >= high:
-        yield f"{low_name} ({low:g} s) must be below {high_name} ({high:g} s)"
+_DEFAULTS: dict[str, Any] = {name: Settings.model_fields[name].default for name in SETTINGS}
 
 
 ENVIRONMENTS = {
@@ -301,9 +258,16 @@ ENVIRONMENTS = {
     ),
 }
 
-LOCAL = Environment(
-    name="local", target="local", retry_concurrency=2, delivery=FunctionLimits(45, concurrency=4)
-)
+
+def local_environment(lease_seconds: float | None = None) -> Environment:
+    """What an emulator gets, or one machine in SQS mode, whose lease may have been chosen."""
+    delivery = delivery_limits(lease_seconds, concurrency=4)
+    return Environment(
+        name="local", target="local", delivery=delivery, lease_seconds=lease_seconds or FOLLOWS
+    )
+
+
+LOCAL = local_environment()
 
 
 def environment_named(name: str) -> Environment:

@@ -5,9 +5,10 @@ from typing import Any
 from shared.adapters.database import Role
 from shared.runtime.admin_actions import run_action
 from shared.runtime.api_function import ApiFunction
-from shared.runtime.bulk_ticks import is_tick, step_bulk_operations
+from shared.runtime.bulk_ticks import step_bulk_operations
 from shared.runtime.function import Event
 from shared.runtime.routes import attempts, bulk_operations, events, operations
+from shared.runtime.triggers import Trigger, expect
 
 ROUTES = [*events.ADMIN_ROUTES, *operations.ROUTES, *attempts.ROUTES, *bulk_operations.ROUTES]
 
@@ -19,6 +20,7 @@ def handler(event: Event, context: Any) -> Any:
 
     An action's fault is answered as `{"error": problem}`.
     """
-    if "httpMethod" in event:
+    trigger = expect(event, Trigger.REST, Trigger.TICK, Trigger.OBJECT, Trigger.EMPTY)
+    if trigger is Trigger.REST:
         return function.answer(event, context)
-    return function.run(step_bulk_operations if is_tick(event) else run_action, event, context)
+    return function.run(step_bulk_operations if trigger is Trigger.TICK else run_action, event, context)

@@ -11,6 +11,7 @@ from shared.runtime.console.routes import ROUTES
 from shared.runtime.function import Event
 from shared.runtime.sending_function import SendingFunction
 from shared.runtime.services import Services
+from shared.runtime.triggers import Trigger, expect
 
 
 class ConsoleFunction(SendingFunction, ApiFunction):
@@ -26,4 +27,5 @@ function = ConsoleFunction(Role.ADMIN, ROUTES)
 
 def handler(event: Event, context: Any) -> Any:
     """An API Gateway REST proxy event."""
+    expect(event, Trigger.REST)
     return function.answer(event, context)

@@ -13,8 +13,9 @@ from shared.core.messages import DeliveryMessage
 from shared.runtime.dispatch import tell_orchestrator_of_results
 from shared.runtime.function import Event, Invocation, check_times
 from shared.runtime.sending_function import SendingFunction
-from shared.runtime.sqs_events import failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.sqs_events import failures, note_idle, read_messages
 from shared.runtime.telemetry import logger, note_attempts, note_claimed
+from shared.runtime.triggers import Trigger, expect
 from shared.stages import deliver
 from shared.stages.deliver import AttemptResult, ClaimedJob
 
@@ -26,14 +27,15 @@ WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{sec
 
 def handler(event: Event, context: Any) -> Any:
     """SQS batch in, `batchItemFailures` out: exactly the messages whose result could not be written."""
+    expect(event, Trigger.SQS)
     return function.run(run, event, context)
 
 
 async def run(function: SendingFunction, invocation: Invocation) -> Any:
-    if not is_sqs_batch(invocation.event):
-        return failures([])
     check_times(function.settings, invocation)
     messages = read_messages(invocation.event, DeliveryMessage)
+    if invocation.seconds_left() <= 0:  # a start so late that a claim could not even be handed back
+        return failures(messages)
     idle, unwritten = await _claim_and_deliver(
         function, invocation, {message.body.job_id for message in messages}
     )

@@ -7,13 +7,15 @@ from shared.adapters.database import Role
 from shared.runtime.dispatch import tell_router
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.telemetry import note_watched
+from shared.runtime.triggers import Trigger, expect
 from shared.stages.watch_endpoints import Step, Watched, take_steps
 
 function = Function(Role.HEALTH_MONITOR)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """Whatever the event: `{"attempts": n, "verdicts": n, "events": n}`."""
+    """A tick in, `{"attempts": n, "verdicts": n, "events": n}` out."""
+    expect(event, Trigger.TICK)
     return function.run(run, event, context)
 
 

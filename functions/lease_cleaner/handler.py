@@ -6,6 +6,7 @@ from typing import Any
 from shared.adapters.database import Role
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.telemetry import note_resets
+from shared.runtime.triggers import Trigger, expect
 from shared.stages.clean_leases import BATCH, clean_leases
 from shared.stages.work_state import begin_work
 
@@ -13,7 +14,8 @@ function = Function(Role.LEASE_CLEANER)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """Whatever the event: `{"reset": n}`."""
+    """A tick in, `{"reset": n}` out."""
+    expect(event, Trigger.TICK)
     return function.run(run, event, context)
 
 

@@ -9,8 +9,9 @@ from shared.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRefus
 from shared.core.messages import OrchestrationMessage
 from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import Message, failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.sqs_events import Message, failures, note_idle, read_messages
 from shared.runtime.telemetry import logger, note_moves, note_oldest_due
+from shared.runtime.triggers import Trigger, expect
 from shared.stages import orchestrate, undispatched
 from shared.stages.orchestrate import SagaMoved
 
@@ -20,13 +21,13 @@ function = Function(Role.ORCHESTRATOR)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """SQS batch in, `batchItemFailures` out; any other event is a tick."""
-    return function.run(run, event, context)
+    """SQS batch in, `batchItemFailures` out; a tick in, `{"moved": n, "dispatched": n}` out."""
+    trigger = expect(event, Trigger.SQS, Trigger.TICK)
+    return function.run(sweep if trigger is Trigger.TICK else take, event, context)
 
 
-async def run(function: Function, invocation: Invocation) -> Any:
-    if not is_sqs_batch(invocation.event):
-        return await sweep(function, invocation)
+async def take(function: Function, invocation: Invocation) -> Any:
+    """What the messages name."""
     messages = read_messages(invocation.event, OrchestrationMessage)
     try:
         await _take(function, messages)

@@ -8,23 +8,29 @@ from shared.core.errors import DatabaseUnavailable
 from shared.core.messages import RoutingMessage
 from shared.runtime.dispatch import tell_orchestrator_of_sagas
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import failures, is_sqs_batch, note_idle, read_messages
+from shared.runtime.sqs_events import failures, note_idle, read_messages
 from shared.runtime.telemetry import logger, note_outbox_age, note_routed
+from shared.runtime.triggers import Trigger, expect
 from shared.stages.route_events import outbox_age_seconds, route_events
 
 function = Function(Role.ROUTER)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """SQS batch in, `batchItemFailures` out; any other event is a tick."""
-    return function.run(route, event, context)
+    """SQS batch in, `batchItemFailures` out; a tick in, `{"routed": n}` out."""
+    trigger = expect(event, Trigger.SQS, Trigger.TICK)
+    return function.run(sweep if trigger is Trigger.TICK else route, event, context)
+
+
+async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
+    """Whatever waits in the outbox."""
+    note_outbox_age(await function.session.run(outbox_age_seconds))
+    routed, _ = await _route_all(function, invocation, None)
+    return {"routed": len(routed)}
 
 
 async def route(function: Function, invocation: Invocation) -> Any:
-    if not is_sqs_batch(invocation.event):
-        note_outbox_age(await function.session.run(outbox_age_seconds))
-        routed, _ = await _route_all(function, invocation, None)
-        return {"routed": len(routed)}
+    """The events that the messages name."""
     messages = read_messages(invocation.event, RoutingMessage)
     event_ids = [message.body.event_id for message in messages]
     try:

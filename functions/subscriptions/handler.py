@@ -11,6 +11,7 @@ from shared.runtime.routes import subscriptions
 from shared.runtime.secret_actions import run_secret_action
 from shared.runtime.sending_function import SendingFunction
 from shared.runtime.services import Services
+from shared.runtime.triggers import Trigger, expect
 
 
 class SubscriptionsFunction(SendingFunction, ApiFunction):
@@ -26,6 +27,6 @@ function = SubscriptionsFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
 
 def handler(event: Event, context: Any) -> Any:
     """An API Gateway REST proxy event, or `{"action": …}`; an action's fault is answered as `{"error": problem}`."""
-    if "httpMethod" in event:
+    if expect(event, Trigger.REST, Trigger.OBJECT, Trigger.EMPTY) is Trigger.REST:
         return function.answer(event, context)
     return function.run(run_secret_action, event, context)

@@ -86,18 +86,12 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
     if as_json:
         show_json(answer)
         return
-    del dead_letter["payload_snapshot"]
+    from infra.local.raw_json import indented
+
+    payload = dead_letter.pop("payload_snapshot")
     show_fields(dead_letter)
-    for line in _payload(answer).splitlines():
+    for line in indented(payload).splitlines():
         say(f"  {printable(line)}")
-
-
-def _payload(answer: bytes) -> str:
-    """The payload, indented, with its numbers as they were sent."""
-    import msgspec
-
-    fields = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
-    return msgspec.json.format(bytes(fields["payload_snapshot"])).decode()
 
 
 @app.command()

@@ -10,6 +10,8 @@ import typer
 from infra.commands.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from infra.commands.failures import FAILED, WrongUse
 from infra.commands.terminal import AsJson, complain, printable, progress_bar, say, show_json
+from shared.core.errors import InvalidInput
+from shared.core.event_input import check_idempotency_key, check_json_syntax
 
 if TYPE_CHECKING:
     from infra.local.api_client import ApiClient
@@ -90,8 +92,12 @@ def read_request(file: str, event_type: str | None, idempotency_key: str | None)
         request = _gateway_request(file, content) or EventRequest(content, {})
     if idempotency_key is None:
         return request
-    if not (idempotency_key.isascii() and idempotency_key.isprintable()):
-        raise WrongUse("--idempotency-key has 1 to 255 printable ASCII characters")
+    try:
+        check_idempotency_key(
+            [idempotency_key]
+        )  # HTTP takes blanks at its ends away, and two keys would be one
+    except InvalidInput as error:
+        raise WrongUse(f"--idempotency-key: {error}") from None
     return request._replace(headers={**request.headers, "idempotency-key": idempotency_key})
 
 
@@ -107,9 +113,12 @@ def _content(file: str) -> bytes:
 def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
     """The payload's bytes stay as they are, so that 1.10 does not become 1.1."""
     try:
-        json.loads(payload.decode())
-    except (ValueError, RecursionError) as error:
+        payload.decode()
+        check_json_syntax(payload)
+    except (UnicodeDecodeError, InvalidInput) as error:
         raise WrongUse(f"{file} is no JSON in UTF-8: {error}") from None
+    except RecursionError:
+        pass  # the API says how deep it may be
     return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
 
 

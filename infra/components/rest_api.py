@@ -40,9 +40,8 @@ class RestApi(Construct):
         self.api = self._api()
         self._accept_findings()
         for function_name, design in DESIGNS.items():
-            for route in design.routes:
-                assert isinstance(route, Route)
-                self._add(route, functions[function_name])
+            for path in dict.fromkeys(route.path for route in design.routes if isinstance(route, Route)):
+                self._add(path, functions[function_name])
             for path in design.pages:
                 self._add_pages(path, functions[function_name])
         for kind in CODES:
@@ -127,11 +126,10 @@ class RestApi(Construct):
             security_policy=gateway.SecurityPolicy.TLS_1_2,
         )
 
-    def _add(self, route: Route, function: LeastFunction) -> None:
-        resource = self.api.root.resource_for_path(route.path)
+    def _add(self, path: str, function: LeastFunction) -> None:
+        """Any method: the function answers 405 to those that the path has not, where the gateway would say 404."""
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
-        for method in sorted((route.methods or set()) - {"HEAD"}):
-            resource.add_method(method, integration)
+        self.api.root.resource_for_path(path).add_method("ANY", integration)
 
     def _add_pages(self, path: str, function: LeastFunction) -> None:
         """The path and all below it: pages tell each other apart by themselves."""

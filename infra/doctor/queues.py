@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infra.doctor.check import Check, skipped
-from infra.settings import LOCAL
+from infra.settings import Environment, local_environment
 from shared.runtime.settings import Settings
 
 NAME = "queues"
@@ -25,13 +25,14 @@ def check_queues(settings: Settings) -> Check:
     import boto3  # one machine in polling mode does without it
 
     sqs: Any = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
-    faults = [fault for name, url in urls.items() for fault in _wrong_queue(sqs, name, url)]
+    env = local_environment(settings.lease_seconds)
+    faults = [fault for name, url in urls.items() for fault in _wrong_queue(sqs, env, name, url)]
     missing = sorted(READERS.keys() - urls.keys())
     faults += [f"{name}: HOOKSAGA_{name.upper()}_QUEUE_URL is not set" for name in missing]
     return Check(NAME, faults, ", ".join(urls))
 
 
-def _wrong_queue(sqs: Any, name: str, url: str) -> Iterator[str]:
+def _wrong_queue(sqs: Any, env: Environment, name: str, url: str) -> Iterator[str]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -40,13 +41,14 @@ def _wrong_queue(sqs: Any, name: str, url: str) -> Iterator[str]:
         yield f"{name}: {error}"
         return
     if name in READERS:
-        yield from wrong_attributes(name, found)
+        yield from wrong_attributes(env, name, found)
 
 
-def wrong_attributes(name: str, found: dict[str, str]) -> Iterator[str]:
+def wrong_attributes(env: Environment, name: str, found: dict[str, str]) -> Iterator[str]:
     """One work queue. Redrive is for what our own faults leave: a receiver's never land there."""
-    wanted = LOCAL.visibility_seconds(READERS[name])
+    wanted = env.visibility_seconds(READERS[name])
     if (visibility := int(found["VisibilityTimeout"])) < wanted:
-        yield f"{name}: visibility {visibility} s, at least {wanted} s is needed: six timeouts of its function"
+        rule = "six timeouts of its function, and more than a lease"
+        yield f"{name}: visibility {visibility} s, at least {wanted} s is needed: {rule}"
     if not json.loads(found.get("RedrivePolicy", "{}")).get("deadLetterTargetArn"):
         yield f"{name}: no redrive queue: a message that can never be handled would come back for days"

@@ -3,11 +3,14 @@
 import json as json_text
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import httpx
 
+from infra.local.raw_json import raw_members
+
 CONNECT_SECONDS = 10.0
+PAYLOADS = ("payload", "payload_snapshot")
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -48,14 +51,18 @@ class ApiClient:
         return self.read(self.fetch(method, path, **request))
 
     def read(self, answer: bytes) -> dict[str, Any]:
-        """An answer of `fetch` as an object. Raises ApiError when it is none, as of some other server."""
+        """An answer of `fetch` as an object, in which a payload is its JSON text, to the character.
+
+        Raises ApiError when it is none, as of some other server.
+        """
         try:
-            content: object = json_text.loads(answer or b"{}")
-        except ValueError:
-            content = None
-        if not isinstance(content, dict):
-            raise ApiError(f"what answers at {self._http.base_url} is not a hooksaga API; check --api-url")
-        return cast("dict[str, Any]", content)
+            members = raw_members((answer or b"{}").decode())
+            return {
+                name: text if name in PAYLOADS else json_text.loads(text) for name, text in members.items()
+            }
+        except (ValueError, RecursionError):
+            wrong = f"what answers at {self._http.base_url} is not a hooksaga API; check --api-url"
+            raise ApiError(wrong) from None
 
     def fetch(
         self,
@@ -97,6 +104,6 @@ def _refusal(response: httpx.Response) -> ApiError:
         problem: dict[str, Any] = response.json()
         field = f"{problem['field']}: " if "field" in problem else ""
         message = f"{problem['code']} ({status}): {field}{problem['detail']}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ApiError(f"the answer was {status} without a problem document; check --api-url", status=status)
     return ApiError(message, problem, status=status)

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, cast
 
+import msgspec
 from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook, WebhookVerificationError
 
 from infra.local.receiver_journal import Signature
@@ -60,17 +61,25 @@ def challenge_in(body: bytes) -> str | None:
     """The challenge of a `subscription.verification` request; None for every other body."""
     if b"subscription.verification" not in body:  # spares every event the parsing
         return None
-    request = json_object(body)
-    challenge = request.get("challenge")
-    is_one = request.get("type") == "subscription.verification" and isinstance(challenge, str)
-    return challenge if is_one else None
+    try:
+        request = msgspec.json.decode(body, type=_Verification)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return request.challenge if request.type == "subscription.verification" else None
+
+
+class _Verification(msgspec.Struct):
+    """Of the request as much as matters: payloads of events may hold what Python's own parser does not take."""
+
+    type: str
+    challenge: str
 
 
 def json_object(body: bytes) -> dict[str, Any]:
     """Empty for a body that is no JSON object."""
     try:
         value: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 

@@ -30,7 +30,7 @@ OWN_SOURCE = "hooksaga"
 
 EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
-_PRINTABLE_ASCII = re.compile(r"[ -~]{1,255}")
+_KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """One that never ends is taken to the end: trying again at each quote in it would take the square of its length."""
 _LONE_SURROGATE = re.compile(
@@ -216,8 +216,8 @@ def check_idempotency_key(values: Sequence[str]) -> str | None:
         return None
     if len(values) > 1:
         raise _bad_key("Idempotency-Key is given more than once")
-    if not _PRINTABLE_ASCII.fullmatch(values[0]):
-        raise _bad_key("Idempotency-Key has 1 to 255 printable ASCII characters")
+    if not _KEY.fullmatch(values[0]):
+        raise _bad_key("Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end")
     return values[0]
 
 

@@ -16,6 +16,7 @@ from pydantic import (
 from shared.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
 from shared.core.custom_headers import check_custom_headers, check_header_changes
 from shared.core.event_input import EVENT_TYPE_RULE
+from shared.core.moments import read_moment
 
 _NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
 
@@ -29,20 +30,6 @@ def _no_control_characters(text: str) -> str:
         raise ValueError("control characters are not allowed")
     text.encode()  # a lone surrogate cannot be stored
     return text
-
-
-def read_moment(text: object) -> datetime:
-    """The moment that an RFC 3339 text with an offset names. Raises ValueError for anything else."""
-    rule = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
-    if not isinstance(text, str) or "T" not in text.upper():
-        raise ValueError(rule)
-    try:
-        moment = datetime.fromisoformat(text.upper())
-    except ValueError:
-        raise ValueError(rule) from None
-    if moment.tzinfo is None:
-        raise ValueError(rule)
-    return moment
 
 
 Moment = Annotated[datetime, BeforeValidator(read_moment)]

@@ -261,8 +261,8 @@ PROBLEMS = (
     Problem(
         "invalid_idempotency_key",
         422,
-        "The key is empty, longer than 255, unprintable, given twice, or beside a CloudEvent.",
-        "Send one key of 1 to 255 printable ASCII characters; a CloudEvent has its own.",
+        "The key is empty, longer than 255, not printable ASCII, given twice, or beside a CloudEvent.",
+        "Send one key of 1 to 255 printable ASCII characters, no blank at its ends; a CloudEvent has its own.",
     ),
     Problem(
         "invalid_field",

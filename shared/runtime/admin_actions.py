@@ -40,6 +40,8 @@ class ListDeadLetters(StrictModel):
 
 
 class ShowDeadLetter(StrictModel):
+    """`payload_snapshot` of the answer is JSON text, to the byte: an object would be written anew on its way."""
+
     action: Literal["show_dead_letter"]
     id: Id
 
@@ -161,7 +163,7 @@ async def _show(function: Function, dead_letter_id: int) -> dict[str, Any]:
     row = await function.session.run(
         lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
     )
-    return {**dead_letter_content(row), "payload_snapshot": json.loads(row.payload_snapshot or "null")}
+    return {**dead_letter_content(row), "payload_snapshot": row.payload_snapshot}
 
 
 async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:

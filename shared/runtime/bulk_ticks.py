@@ -2,17 +2,12 @@
 
 from shared.core.bulk import BulkStatus
 from shared.runtime.dispatch import tell_orchestrator_of_step
-from shared.runtime.function import Event, Function, Invocation
+from shared.runtime.function import Function, Invocation
 from shared.runtime.telemetry import note_bulk_step
 from shared.stages.bulk_operations import BulkStep, step_bulk_operation, traces_of_sagas
 
 HORIZON_SECONDS = 75.0
 """More than a tick's minute, so that one that comes late leaves no gap."""
-
-
-def is_tick(event: Event) -> bool:
-    """Whether an EventBridge rule sent it."""
-    return event.get("detail-type") == "Scheduled Event"
 
 
 async def step_bulk_operations(function: Function, invocation: Invocation) -> dict[str, int]:

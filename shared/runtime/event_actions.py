@@ -1,6 +1,5 @@
 """The actions of the admin function that ask about one event."""
 
-import json
 from typing import Any, Literal, assert_never
 from uuid import UUID
 
@@ -9,13 +8,15 @@ from pydantic import Field
 from shared.core.models import StrictModel
 from shared.runtime.function import Function
 from shared.runtime.http_api import MAX_LIMIT
-from shared.runtime.routes.events import event_content, event_json, webhook_id_of
+from shared.runtime.routes.events import event_content, webhook_id_of
 from shared.runtime.routing_answer import event_routing_content, read_place
 from shared.stages import inspect
 from shared.stages.explain import MAX_DECISIONS, Place, Routing, explain_event
 
 
 class ShowEvent(StrictModel):
+    """`payload` of the answer is JSON text, to the byte: an object would be written anew on its way."""
+
     action: Literal["show_event"]
     id: str
 
@@ -40,8 +41,7 @@ async def run_on_event(function: Function, action: EventAction) -> dict[str, Any
             view = await function.session.run(
                 lambda connection: inspect.show_event(connection, webhook_id, tenant_id=None)
             )
-            content = event_content(view, await _routing(function, webhook_id))
-            return json.loads(event_json(content, view.payload))
+            return {**event_content(view, await _routing(function, webhook_id)), "payload": view.payload}
         case Explain():
             after = read_place(action.cursor)
             routing = await _routing(function, webhook_id, after=after, limit=action.limit)

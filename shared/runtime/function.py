@@ -33,10 +33,14 @@ Event = dict[str, Any]
 
 
 class Invocation:
-    """One event, and how long it may take. The context is None where none is given, as in a test."""
+    """One event, and how long it may take. The context is None where none is given, as in a test.
 
-    def __init__(self, event: Event, context: Any) -> None:
+    is_first: of its process, whose start may have taken some of the function's time.
+    """
+
+    def __init__(self, event: Event, context: Any, *, is_first: bool = False) -> None:
         self.event = event
+        self.is_first = is_first
         self._context = context
 
     @property
@@ -66,7 +70,7 @@ class Function:
         The loop stands still between invocations, so nothing runs while the process is frozen. After an error no
         task of this invocation is left over for the next one.
         """
-        invocation = Invocation(event, context)
+        invocation = Invocation(event, context, is_first=self._loop is None)
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._longest_unit_seconds = _longest_unit_seconds(invocation)
@@ -121,19 +125,22 @@ def check_times(settings: Settings, invocation: Invocation) -> None:
     """The longest POST < what this function has for it < the lease (spec §6).
 
     Raises InvalidSettings: a function with less time would hand such jobs back for ever, and one with more could
-    still be at a POST whose lease is another's.
+    still be at a POST whose lease is another's. A process that started late has less time once, whatever the settings
+    are: it hands back what it could not finish, and only its next invocation tells how much time the function has.
     """
     if not invocation.is_timed:
         return
-    longest = max(settings.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
-    if invocation.seconds_left() <= longest:
+    left, longest = invocation.seconds_left(), MAX_SUBSCRIPTION_TIMEOUT_SECONDS
+    if left + DEADLINE_MARGIN_SECONDS > settings.lease_seconds:
+        raise InvalidSettings(
+            f"HOOKSAGA_LEASE_SECONDS must be over the function's timeout, not {settings.lease_seconds:g}"
+        )
+    if left <= longest and invocation.is_first:
+        logger.warning("less time than a POST may take, as after a late start", extra={"seconds_left": left})
+    elif left <= longest:
         raise InvalidSettings(
             f"the function's timeout must be over {longest + DEADLINE_MARGIN_SECONDS:g} s: the longest timeout of "
             f"a POST, and {DEADLINE_MARGIN_SECONDS} s to write its result"
-        )
-    if invocation.seconds_left() + DEADLINE_MARGIN_SECONDS > settings.lease_seconds:
-        raise InvalidSettings(
-            f"HOOKSAGA_LEASE_SECONDS must be over the function's timeout, not {settings.lease_seconds:g}"
         )
 
 

@@ -5,7 +5,7 @@ Libraries that do this fold repeated headers into one, and a repeated Idempotenc
 
 import base64
 import binascii
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Scope
 from shared.core.errors import InvalidInput
 from shared.runtime.http_api import problem
 from shared.runtime.public_address import SCOPE_KEY
+from shared.runtime.triggers import UnexpectedEvent
 
 Event = dict[str, Any]
 
@@ -42,15 +43,23 @@ async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
 
 
 def _body(event: Event) -> bytes:
-    text: str = event.get("body") or ""
+    text: object = event.get("body") or ""
+    if not isinstance(text, str):
+        raise UnexpectedEvent("the body of a request is a text or null")
     if not event.get("isBase64Encoded"):
-        return text.encode(errors="surrogatepass")  # a lone surrogate then fails as what it is: not UTF-8
+        return _bytes(text)
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput(
             "body_not_base64", "the gateway marked the body as base64, and it is not"
         ) from None
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8, so that no two texts become the same bytes: what has to be ASCII is then refused where it is read, and a
+    lone surrogate as what it is, no UTF-8."""
+    return text.encode(errors="surrogatepass")
 
 
 def _scope(event: Event) -> Scope:
@@ -62,13 +71,10 @@ def _scope(event: Event) -> Scope:
         "method": event["httpMethod"],
         "scheme": "https",
         "path": root_path + unquote(event["path"]),
-        "raw_path": (quote(root_path) + event["path"]).encode(),
+        "raw_path": _bytes(quote(root_path, errors="surrogatepass") + event["path"]),
         "root_path": root_path,
-        "query_string": urlencode(_pairs(event, "QueryStringParameters")).encode(),
-        "headers": [
-            (name.lower().encode(), value.encode("latin-1", "replace"))
-            for name, value in _pairs(event, "Headers")
-        ],
+        "query_string": urlencode(_pairs(event, "QueryStringParameters"), errors="surrogatepass").encode(),
+        "headers": [(_bytes(name.lower()), _bytes(value)) for name, value in _pairs(event, "Headers")],
         "client": None,
         "server": None,
         "hooksaga.request_id": _request_id(event),
@@ -84,23 +90,29 @@ def _public_url(event: Event) -> str | None:
 
 def _root_path(event: Event) -> str:
     """What stands before our path in the URL: the stage, unless the API has a domain of its own."""
-    context: Event = event.get("requestContext") or {}
+    context = _object(event.get("requestContext"))
     whole, own = unquote(str(context.get("path") or "")), unquote(event["path"])
     return whole.removesuffix(own) if whole.endswith(own) else ""
 
 
 def _pairs(event: Event, kind: str) -> list[tuple[str, str]]:
-    """Headers or query parameters, every value of each; the gateway gives them twice, and either may be null."""
-    several: dict[str, list[str]] | None = event.get(f"multiValue{kind}")
-    if several:
-        return [(name, value) for name, values in several.items() for value in values or []]
-    single: dict[str, str] = event.get(kind[0].lower() + kind[1:]) or {}
-    return list(single.items())
+    """Headers or query parameters, every value of each; the gateway gives them twice. Either may be null, as may a list
+    of values, or a value: what is null was not sent."""
+    given = _object(event.get(f"multiValue{kind}")) or _object(event.get(kind[0].lower() + kind[1:]))
+    return [(name, value) for name, values in given.items() for value in _texts(values)]
+
+
+def _texts(values: object) -> list[str]:
+    several = cast("list[object]", values) if isinstance(values, list) else [values]
+    return [value for value in several if isinstance(value, str)]
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _request_id(event: Event) -> str:
-    context: Event = event.get("requestContext") or {}
-    return str(context.get("requestId") or "req_unknown")
+    return str(_object(event.get("requestContext")).get("requestId") or "req_unknown")
 
 
 class _Exchange:

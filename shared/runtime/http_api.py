@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ExceptionHandler
 
 from shared.core.errors import (
@@ -31,7 +31,8 @@ from shared.core.errors import (
     ValueRefused,
 )
 from shared.core.event_input import check_json_syntax, check_json_text
-from shared.core.models import read_moment
+from shared.core.media_types import is_json, is_utf8, media_type_of
+from shared.core.moments import read_moment
 from shared.runtime.problem_types import problem_type
 from shared.runtime.request_trace import correlation_id_of_request
 from shared.runtime.services import Services
@@ -40,10 +41,14 @@ from shared.runtime.unavailable_lines import UnavailableLines
 from shared.stages.api_keys import hash_api_key
 
 JSON_TYPE = "application/json"
+ANY_JSON = "*/json or */*+json"
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
+NOT_UTF8 = "\ufffd"
+"""What bytes that are no UTF-8 have become where a query string was decoded."""
+
 RETRY_AFTER_SECONDS = "1"
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -94,21 +99,23 @@ def bearer_of(request: Request) -> str:
     return key.strip()
 
 
-def media_type_of(request: Request) -> str:
+def media_type_of_request(request: Request) -> str:
     """The content type without its parameters, in lower case; JSON where none is given."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON_TYPE
+    return media_type_of(request.headers.get("content-type", "")) or JSON_TYPE
 
 
 async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_TYPE) -> bytes:
-    """The whole body.
+    """The whole body, of this type, which may be ANY_JSON.
 
     Raises InvalidInput when it is larger than max_bytes, compressed, of another type or charset, or too slow.
     """
     if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
-    if media_type_of(request) != media_type:
+    given = media_type_of_request(request)
+    if not (is_json(given) if media_type == ANY_JSON else given == media_type):
         raise InvalidInput("unsupported_media_type", f"the content type must be {media_type}", status=415)
-    _check_charset(request.headers.get("content-type", ""))
+    if not is_utf8(request.headers.get("content-type", "")):
+        raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await _whole_body(request, max_bytes)
@@ -123,13 +130,6 @@ async def _whole_body(request: Request, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes", status=413)
     return bytes(body)
-
-
-def _check_charset(content_type: str) -> None:
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8"):
-            raise InvalidInput("unsupported_charset", "the charset must be utf-8", status=415)
 
 
 async def read_model(request: Request, model: type[Model], *, empty: bytes | None = None) -> Model:
@@ -185,12 +185,17 @@ def limit_of(request: Request, *filters: str) -> int:
 
 
 def check_parameters(request: Request, *known: str) -> None:
-    """Raises InvalidInput for a query parameter that is not among those known."""
-    for name in request.query_params:
+    """Raises InvalidInput for a query parameter that is not among those known, comes twice, or is no UTF-8."""
+    given = request.query_params.multi_items()
+    for name, value in given:
         if name not in known:
             raise InvalidInput(
                 "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
             )
+        if sum(other == name for other, _ in given) > 1:
+            raise InvalidInput("invalid_parameter", f"{name} is given more than once", field=name, status=422)
+        if NOT_UTF8 in value:
+            raise InvalidInput("invalid_parameter", f"{name} is not UTF-8", field=name, status=422)
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
@@ -251,6 +256,11 @@ def list_response(items: list[dict[str, Any]], page: Page) -> Response:
 def json_response(content: Mapping[str, Any], status: int = 200) -> Response:
     """Compact UTF-8 JSON."""
     return Response(dump_json(content), status, media_type="application/json")
+
+
+def response_with_payload(content: Mapping[str, Any], name: str, payload: str | None) -> Response:
+    """Such JSON with one more field, whose JSON text is put in as it is stored."""
+    return Response(f'{dump_json(content)[:-1]},"{name}":{payload}}}', media_type="application/json")
 
 
 def dump_json(content: Any) -> str:
@@ -365,8 +375,14 @@ async def answer_problem(request: Request, error: Exception) -> Response:
 def _methods_of_path(request: Request) -> list[str]:
     """Of all routes of the path: the first one whose path matches knows its own alone."""
     routes = (route for route in request.app.routes if isinstance(route, Route) and route.methods)
-    fitting = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
-    return sorted({method for route in fitting for method in route.methods or ()})
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    fixed = [route for route in fitting if is_fixed(route)]
+    return sorted({method for route in fixed or fitting for method in route.methods or ()})
+
+
+def is_fixed(route: BaseRoute) -> bool:
+    """Whether the route has one path, and no part of it stands for anything."""
+    return isinstance(route, Route) and not route.param_convertors
 
 
 def root_path_of(request: Request) -> str:

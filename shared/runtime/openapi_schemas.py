@@ -11,7 +11,7 @@ from shared.core.saga import JobStatus, SagaStatus
 Json = dict[str, Any]
 
 NAME_PATTERN = "^[A-Za-z0-9_.:/-]{1,100}$"
-KEY_PATTERN = "^[ -~]{1,255}$"
+KEY_PATTERN = "^[!-~]([ -~]{0,253}[!-~])?$"
 MAX_ID = 2**63 - 1
 
 TEXT: Json = {"type": "string"}
@@ -291,7 +291,8 @@ PARAMETERS: Json = {
         "in": "header",
         "required": False,
         "schema": _KEY,
-        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters, kept as long as the event.",
+        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters without a blank at either "
+        "end, kept as long as the event. Not beside a CloudEvent, whose key is `source` and `id`.",
     },
     "traceparent": {
         "name": "traceparent",

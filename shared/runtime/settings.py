@@ -1,5 +1,6 @@
 """All configuration, from the environment only, checked at start (spec §11)."""
 
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,11 @@ LEASE_MARGIN_SECONDS = 5
 
 MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
 
+LEAST_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
+
+
+_API_KEY = re.compile(r"[!-~]{16,200}")
+
 
 class InvalidSettings(ValueError):
     """One line per variable: its name, and the rule that it breaks."""
@@ -39,7 +45,7 @@ class Settings(BaseSettings):
     database_secret_arn: str | None = None
     prepared_statements: bool | None = None
     data_dir: Path = Path(".hooksaga")
-    api_key: SecretStr | None = Field(default=None, min_length=16, max_length=200)
+    api_key: SecretStr | None = None
     public_url: str | None = None
 
     base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
@@ -47,7 +53,9 @@ class Settings(BaseSettings):
     max_retry_limit: int = Field(default=5, ge=1, le=50)
     retry_jitter: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
 
-    http_timeout_seconds: float = Field(default=15, ge=0.05, le=30, allow_inf_nan=False)
+    http_timeout_seconds: float = Field(
+        default=15, ge=0.05, le=MAX_SUBSCRIPTION_TIMEOUT_SECONDS, allow_inf_nan=False
+    )
     http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
     lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
     max_claims: int = Field(default=5, ge=1, le=100)
@@ -86,6 +94,23 @@ class Settings(BaseSettings):
             raise ValueError("must be a libpq URL, such as postgresql://owner:password@host/hooksaga")
         return value
 
+    @field_validator("api_key")
+    @classmethod
+    def _can_be_sent(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _API_KEY.fullmatch(value.get_secret_value()):
+            raise ValueError("must have 16 to 200 printable ASCII characters without blanks")
+        return value
+
+    @field_validator("lease_seconds")
+    @classmethod
+    def _outlives_every_post(cls, value: float) -> float:
+        if value < LEAST_LEASE_SECONDS:
+            raise ValueError(
+                f"must be at least {LEAST_LEASE_SECONDS}: the longest timeout that a subscription may have, and "
+                f"{LEASE_MARGIN_SECONDS} seconds to write its result"
+            )
+        return value
+
     @field_validator("ca_file", "database_ca_file")
     @classmethod
     def _is_readable(cls, value: Path | None) -> Path | None:
@@ -102,16 +127,27 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
+    def _defaults_follow(self) -> "Settings":
+        """A default gives way to what was set, so that one variable alone is never refused for another's default."""
+        self._follow(
+            "http_timeout_seconds", max(self.http_timeout_seconds, self.http_connect_timeout_seconds)
+        )
+        self._follow(
+            "http_connect_timeout_seconds", min(self.http_connect_timeout_seconds, self.http_timeout_seconds)
+        )
+        self._follow("base_delay_seconds", min(self.base_delay_seconds, self.max_delay_seconds))
+        self._follow("redispatch_seconds", max(self.redispatch_seconds, 2 * self.lease_seconds))
+        return self
+
+    def _follow(self, name: str, value: float) -> None:
+        if name not in self.model_fields_set:
+            object.__setattr__(self, name, value)  # past `frozen`, and it still counts as not set
+
+    @model_validator(mode="after")
     def _times_are_in_order(self) -> "Settings":
-        longest = max(self.http_timeout_seconds, MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
         if self.http_connect_timeout_seconds > self.http_timeout_seconds:
             raise ValueError(
                 "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS"
-            )
-        if self.lease_seconds < longest + LEASE_MARGIN_SECONDS:
-            raise ValueError(
-                f"HOOKSAGA_LEASE_SECONDS must be at least {longest + LEASE_MARGIN_SECONDS:g}: the longest timeout that "
-                f"a subscription may have, and {LEASE_MARGIN_SECONDS} seconds to write its result"
             )
         return self
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from shared.core.messages import CORRELATION_ATTRIBUTE
 from shared.core.trace import is_correlation_id
 from shared.runtime.telemetry import logger
+from shared.runtime.triggers import is_sqs_record, name_of_record
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -22,36 +23,40 @@ class Message(Generic[Body]):
     correlation_id: str | None = None
 
 
-def is_sqs_batch(event: dict[str, Any]) -> bool:
-    """Whether the event is a batch of messages, be it empty; all else wakes a function without naming work."""
-    return isinstance(event.get("Records"), list)
-
-
 def read_messages(event: dict[str, Any], model: type[Body]) -> list[Message[Body]]:
     """The readable messages of a batch.
 
     A malformed one is logged and left out: it is not given back either, so SQS deletes it. It would be as malformed
-    the next time.
+    the next time. So is a record that is no message of a queue, or that has no id by which it could be given back.
     """
-    readable: list[Message[Body]] = []
-    for record in event["Records"]:
-        message_id, correlation_id = str(record["messageId"]), _correlation_id(record)
-        try:
-            body = model.model_validate_json(record.get("body") or "")
-        except ValidationError as error:
-            reasons = [problem["msg"] for problem in error.errors(include_input=False, include_url=False)]
-            keys = {"message_id": message_id, "correlation_id": correlation_id, "reasons": reasons}
-            logger.error("malformed message deleted", extra=keys)
-        else:
-            readable.append(Message(message_id, body, correlation_id))
-    return readable
+    found = (_read_record(record, model) for record in event["Records"])
+    return [message for message in found if message is not None]
+
+
+def _read_record(record: Any, model: type[Body]) -> Message[Body] | None:
+    if not is_sqs_record(record):
+        return _refuse(None, None, [f"{name_of_record(record)} is no message of a queue"])
+    message_id, correlation_id = record.get("messageId"), _correlation_id(record)
+    if not isinstance(message_id, str):
+        return _refuse(None, correlation_id, ["it has no messageId"])
+    try:
+        return Message(message_id, model.model_validate_json(record.get("body") or ""), correlation_id)
+    except ValidationError as error:
+        reasons = [problem["msg"] for problem in error.errors(include_input=False, include_url=False)]
+        return _refuse(message_id, correlation_id, reasons)
+
+
+def _refuse(message_id: str | None, correlation_id: str | None, reasons: list[str]) -> None:
+    keys = {"message_id": message_id, "correlation_id": correlation_id, "reasons": reasons}
+    logger.error("malformed message deleted", extra=keys)
 
 
 def _correlation_id(record: dict[str, Any]) -> str | None:
     """Whatever else stands there ends in no log."""
-    attributes: dict[str, dict[str, Any]] = record.get("messageAttributes") or {}
-    text = str(attributes.get(CORRELATION_ATTRIBUTE, {}).get("stringValue"))
-    return text if is_correlation_id(text) else None
+    found: Any = record
+    for name in ("messageAttributes", CORRELATION_ATTRIBUTE, "stringValue"):
+        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) and is_correlation_id(found) else None
 
 
 def note_idle(messages: Iterable[Message[Any]]) -> None:

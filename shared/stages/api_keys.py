@@ -54,7 +54,7 @@ def generate_api_key() -> str:
 
 def hash_api_key(key: str) -> bytes:
     """SHA-256 of the key. Keys are random, so a slow hash would add nothing."""
-    return hashlib.sha256(key.encode(errors="replace")).digest()
+    return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
 async def check_api_keys(connection: Connection, hashes: Sequence[bytes]) -> list[ApiKey]:

@@ -60,4 +60,4 @@ async def session_has_ended(connection: Connection, session_id: str) -> bool:
 
 
 def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="replace")).digest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

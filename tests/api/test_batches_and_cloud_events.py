@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -89,6 +90,58 @@ def test_a_binary_cloud_event_is_stored_by_its_body(api: Api, running: RunningSy
     assert api.post_event(b"[]", *headers).json()["code"] == "idempotency_conflict"
     (row,) = running.rows("SELECT payload::text FROM events WHERE event_type = %s", kind)
     assert row["payload"] == ' {"a": 1.10} '
+
+
+DATA = {"data": {"x": 1}}
+MODES: dict[str, tuple[dict[str, Any], int]] = {
+    "no content type": ({**DATA, "datacontenttype": None}, 202),
+    "no tenant": ({**DATA, "tenantid": None}, 202),
+    "a type with a suffix": ({**DATA, "datacontenttype": "application/vnd.x+json"}, 202),
+    "no data": ({}, 202),
+    "an id with a space and a sign": ({**DATA, "id": "Euro \u20ac"}, 202),
+    "a time that is none": ({**DATA, "time": "yesterday"}, 422),
+    "data that is no JSON": ({**DATA, "datacontenttype": "text/plain"}, 422),
+}
+
+
+@pytest.mark.parametrize(("members", "status"), MODES.values(), ids=MODES)
+def test_both_modes_take_the_same_cloud_events(
+    api: Api, running: RunningSystem, members: dict[str, Any], status: int
+) -> None:
+    """The second mode's event is a repeat of the first one's: the same key and the same payload."""
+    kind = new_name("cloud")
+    attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": kind, "type": kind} | members
+    data = attributes.pop("data", None)
+    with_data = attributes if data is None else {**attributes, "data": data}
+    texts = {name: quote(value) for name, value in attributes.items() if value is not None}
+    content_type = attributes.get("datacontenttype") or "application/json"
+    texts.pop("datacontenttype", None)
+    body = b"" if data is None else json.dumps(data).encode()
+    structured = api.post_event(json.dumps(with_data).encode(), content_type=STRUCTURED)
+    binary = api.post_event(
+        body, *[(f"ce-{name}", text) for name, text in texts.items()], content_type=content_type
+    )
+    if status == 202:
+        assert (structured.status, binary.status) == (202, 200), (structured, binary)
+        assert structured.json()["id"] == binary.json()["id"]
+    else:
+        assert structured.status == status
+        assert binary.status in (status, 415)
+        assert running.rows("SELECT id FROM events WHERE event_type = %s", kind) == []
+
+
+def test_an_attribute_in_a_header_that_is_no_ascii_is_refused(api: Api, running: RunningSystem) -> None:
+    kind = new_name("cloud")
+    headers = [("ce-specversion", "1.0"), ("ce-source", kind), ("ce-type", kind)]
+    with running.nothing_stored():
+        for value in ("\u20ac".encode(), b"\xe9", b"100%"):
+            assert_problem(
+                api.post_event(b"{}", *headers, ("ce-id", value)), 422, "invalid_cloud_event", "id"
+            )
+        twice = api.post_event(b"{}", *headers, ("ce-id", "1"), ("ce-id", "2"))
+        assert_problem(twice, 422, "invalid_cloud_event", "id")
+        incomplete = api.post_event(b'{"event_type":"t","payload":1}', ("ce-id", "1"))
+        assert_problem(incomplete, 422, "invalid_cloud_event", "specversion")
 
 
 def test_the_same_id_of_two_sources_is_two_events(api: Api) -> None:

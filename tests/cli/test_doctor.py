@@ -23,6 +23,7 @@ from infra.doctor.queues import NAME as QUEUES
 from infra.doctor.queues import wrong_attributes
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.tls import Certificates, ensure_certificates
+from infra.settings import LOCAL
 from shared.adapters.database import DatabaseAddress, Role
 from shared.adapters.secret_box import generate_key
 from shared.runtime.settings import read_settings
@@ -251,7 +252,9 @@ def test_a_port_that_a_stranger_holds() -> None:
     ],
 )
 def test_queues_are_patient_and_have_a_redrive(attributes: dict[str, str], fault: str) -> None:
-    assert [fault in line for line in wrong_attributes("delivery", attributes)] == ([True] if fault else [])
+    assert [fault in line for line in wrong_attributes(LOCAL, "delivery", attributes)] == (
+        [True] if fault else []
+    )
 
 
 def test_queues_are_looked_at_where_they_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

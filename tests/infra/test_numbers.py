@@ -3,11 +3,13 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
+from infra.local.sqs.function_table import function_kinds
 from infra.settings import (
     ENVIRONMENTS,
     LOCAL,
@@ -16,8 +18,9 @@ from infra.settings import (
     Environment,
     FunctionLimits,
     InvalidDeployment,
+    local_environment,
 )
-from shared.runtime.settings import Settings
+from shared.runtime.settings import InvalidSettings, Settings
 from tests.infra.deployment import Deployment
 
 DEV = ENVIRONMENTS["dev"]
@@ -34,9 +37,8 @@ WORK = {
     [
         ({"delivery": FunctionLimits(35, 10)}, "longest POST"),
         ({"lease_seconds": 45}, "lease_seconds"),
-        ({"lease_seconds": 270}, "visibility timeout of delivery"),
         ({"redispatch_seconds": 270}, "redispatch_seconds"),
-        ({"http_timeout_seconds": 41}, "longest POST"),
+        ({"http_timeout_seconds": 41}, "HOOKSAGA_HTTP_TIMEOUT_SECONDS"),
         ({"ingest": FunctionLimits(29, 1)}, "the gateway's timeout"),
         ({"router": FunctionLimits(60, 4)}, "a minute"),
         ({"retry_concurrency": 1}, "retry_concurrency"),
@@ -54,6 +56,33 @@ WORK = {
 def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], word: str) -> None:
     with pytest.raises(InvalidDeployment, match=word):
         replace(DEV, **change)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "followed"),
+    [
+        ({"http_timeout_seconds": 2}, {"http_connect_timeout_seconds": 2}),
+        ({"http_connect_timeout_seconds": 20}, {"http_timeout_seconds": 20}),
+        ({"max_delay_seconds": 5}, {"base_delay_seconds": 5}),
+        ({"lease_seconds": 40}, {"delivery": replace(DEV.delivery, timeout_seconds=39)}),
+        ({"lease_seconds": 500}, {"delivery": DEV.delivery, "redispatch_seconds": 1002}),
+        ({"delivery": FunctionLimits(200, 10)}, {"lease_seconds": 205, "redispatch_seconds": 2400}),
+        ({"delivery": FunctionLimits(45, 4)}, {"retry_concurrency": 2, "lease_seconds": 60}),
+        ({"zones": 1}, {"endpoint_zones": 1}),
+    ],
+)
+def test_what_is_not_chosen_follows_what_is(chosen: dict[str, Any], followed: dict[str, object]) -> None:
+    env = Environment(name="own", **chosen)
+    assert {name: getattr(env, name) for name in followed} == followed
+    assert env.delivery.timeout_seconds < env.lease_seconds < env.visibility_seconds("delivery")
+    assert env.visibility_seconds("delivery") < env.redispatch_seconds
+
+
+def test_one_machine_in_sqs_mode_follows_its_lease_too() -> None:
+    kinds = function_kinds(local_environment(40))
+    assert (kinds["delivery"].timeout_seconds, kinds["delivery"].visibility_seconds) == (39, 234)
+    with pytest.raises(InvalidSettings, match="longest POST"):
+        local_environment(35)
 
 
 @pytest.mark.parametrize("env", [*ENVIRONMENTS.values(), LOCAL], ids=lambda env: env.name)

@@ -18,14 +18,22 @@ import pytest_asyncio
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from infra.local.sqs.front import Front
+from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, function_spec
 from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.ministack import Ministack, given_endpoint, is_installed
 from infra.local.sqs.runtime_api import FunctionSpec
 from infra.local.sqs.sqs_api import SqsApi
+from infra.local.sqs.system import _routes_of
+from shared.adapters.secret_box import generate_key
+from shared.stages.api_keys import create_api_key
 
 T = TypeVar("T")
 NewFunction = Callable[..., LambdaFunction]
 NewQueue = Callable[..., Any]
+
+API_KEY = "hs_behind_the_gateway"
+"""The one key that the functions of `api_functions` know."""
 
 _numbers = itertools.count(1)
 
@@ -114,3 +122,28 @@ def module_database(test_server: str, maintenance: psycopg.Connection) -> Iterat
     )
     yield make_conninfo(test_server, dbname=name)
     maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api_functions(
+    module_database: str, runtime_client: None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[dict[str, LambdaFunction]]:
+    """Those with routes, before a database that knows API_KEY and nothing else."""
+    async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as connection:
+        await create_api_key(connection, API_KEY, name="tests")
+    environment = {"HOOKSAGA_DATABASE_URL": module_database, "HOOKSAGA_SECRETS_KEY": generate_key()}
+    folder = tmp_path_factory.mktemp("api_functions")
+    made = {
+        name: LambdaFunction(function_spec(name, FUNCTIONS[name], environment), folder)
+        for name in API_FUNCTIONS
+    }
+    yield made
+    await asyncio.gather(*(function.stop() for function in made.values()))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def front_url(api_functions: dict[str, LambdaFunction]) -> AsyncIterator[str]:
+    """The URL at which these functions are served, as the gateway serves them on AWS."""
+    served = Front([(function, _routes_of(name)) for name, function in api_functions.items()])
+    yield await served.start(0)
+    await served.stop()

@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
         a_dead_letter,
         {"items": [{"id": 1, "final_error_code": "http_503", "requeued_as": None}], "next": None},
     ),
-    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": {"n": 1}}),
+    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": '{"n": 1}'}),
     "admin/direct.requeue": Case(
         a_dead_letter, {"dead_letter_id": 1, "saga_id": 3, "created": True}, {SAGAS: 3}
     ),
@@ -179,7 +179,7 @@ CASES: dict[str, Case] = {
     "admin/direct_refused.cancel_ended_saga": Case(a_dead_letter, refused("saga_not_waiting")),
     "admin/direct.show_event": Case(
         a_dead_letter,
-        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"},
+        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": '{"n": 1}', "tenant_id": "default"},
     ),
     "admin/direct.explain": Case(
         a_dead_letter,
@@ -295,6 +295,9 @@ CASES: dict[str, Case] = {
     ),
     "ingest/api_gateway_refused.unknown_field": Case(nothing, http(422, code="invalid_event"), {EVENTS: 0}),
     "ingest/api_gateway_refused.without_key": Case(nothing, http(401, code="unauthorized"), {EVENTS: 0}),
+    "ingest/api_gateway_refused.key_not_ascii": Case(
+        nothing, http(422, code="invalid_idempotency_key"), {EVENTS: 0}
+    ),
     "ingest/api_gateway_refused.two_idempotency_keys": Case(nothing, http(422), {EVENTS: 0}),
     "ingest/api_gateway_refused.compressed": Case(nothing, http(415, code="body_compressed"), {EVENTS: 0}),
     "console/api_gateway.without_session": Case(nothing, http(303)),

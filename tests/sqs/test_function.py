@@ -116,3 +116,20 @@ def test_a_delivery_whose_times_are_out_of_order_says_so(
         return
     with pytest.raises(InvalidSettings, match=reason):
         check_times(chosen, Invocation({}, Context(timeout)))
+
+
+def test_a_late_start_is_not_blamed_on_the_settings() -> None:
+    """A process's first invocation may begin with less than the function's time; the next one tells."""
+    settings = read_settings()
+    check_times(settings, Invocation({}, Context(20), is_first=True))
+    with pytest.raises(InvalidSettings, match="the function's timeout"):
+        check_times(settings, Invocation({}, Context(20)))
+    with pytest.raises(InvalidSettings, match="HOOKSAGA_LEASE_SECONDS"):
+        check_times(settings, Invocation({}, Context(61), is_first=True))
+
+
+def test_only_the_first_invocation_of_a_process_may_be_late(function: Function) -> None:
+    async def is_first(_: Function, invocation: Invocation) -> bool:
+        return invocation.is_first
+
+    assert [function.run(is_first, {}, Context(45)) for _ in range(3)] == [True, False, False]

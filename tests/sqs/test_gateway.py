@@ -11,8 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from shared.core.errors import InvalidInput
+from shared.core.event_input import check_idempotency_key
 from shared.runtime.gateway import answer_gateway
-from shared.runtime.http_api import EXCEPTION_HANDLERS
+from shared.runtime.http_api import EXCEPTION_HANDLERS, NOT_UTF8
+from shared.runtime.triggers import UnexpectedEvent
 
 
 def event(**changes: Any) -> dict[str, Any]:
@@ -76,6 +79,51 @@ async def test_headers_that_came_once_only_arrive() -> None:
 async def test_null_headers_and_parameters_are_none() -> None:
     _, seen = await answer(headers=None)
     assert (seen["keys"], seen["query"], seen["body"]) == ([], [], "")
+
+
+@pytest.mark.parametrize("form", ["headers", "multiValueHeaders"])
+async def test_what_is_null_was_not_sent(form: str) -> None:
+    given = {"X-None": None, "Idempotency-Key": "a"}
+    several = {"X-None": None, "X-Nones": [None], "Idempotency-Key": [None, "a"]}
+    _, seen = await answer(**{"headers": None, form: several if form == "multiValueHeaders" else given})
+    assert seen["keys"] == ["a"]
+
+
+async def test_null_instead_of_objects_is_none() -> None:
+    given, seen = await answer(headers=None, requestContext=None, multiValueQueryStringParameters={"a": None})
+    assert (given["statusCode"], seen["keys"], seen["query"]) == (201, [], [])
+
+
+async def test_no_two_texts_become_one_header() -> None:
+    """An encoding that puts a question mark for what it has not makes one key out of two."""
+    keys = ["order-\u20ac", "order-\u0416", "order-\xe9", "order-?", "order-\ud83d", "order-\udcff"]
+    _, seen = await answer(multiValueHeaders={"Idempotency-Key": keys})
+    assert len(set(seen["keys"])) == len(keys)
+    refused = []
+    for key in seen["keys"]:
+        try:
+            check_idempotency_key([key])
+        except InvalidInput:
+            refused.append(key)
+    assert refused == [key for key in seen["keys"] if key != "order-?"]
+
+
+@pytest.mark.parametrize("value", ["\ud83d \ud800", "\ufffd"])
+async def test_a_parameter_that_was_no_utf_8_cannot_be_taken_for_another(value: str) -> None:
+    _, seen = await answer(queryStringParameters={"q": value})
+    assert NOT_UTF8 in seen["query"][0][1]
+
+
+@pytest.mark.parametrize("path", ["/%FF", "/\ud800", "/\u20ac"])
+async def test_a_path_that_is_no_utf_8_is_a_path_like_any_other(path: str) -> None:
+    given, _ = await answer(path=path, requestContext={"path": f"/prod{path}"})
+    assert given["statusCode"] == 201
+
+
+@pytest.mark.parametrize("body", [{"event_type": "a"}, [1], 7])
+async def test_a_body_that_is_no_text_is_not_of_this_gateway(body: object) -> None:
+    with pytest.raises(UnexpectedEvent, match="the body of a request"):
+        await answer(body=body)
 
 
 async def test_parameters_arrive_as_they_were_sent() -> None:

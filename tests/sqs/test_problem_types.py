@@ -1,6 +1,5 @@
 """A problem leads to its explanation behind the gateway too: with a stage in the URL, and without."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -8,17 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import psycopg
 import pytest
 import pytest_asyncio
 
-from infra.local.sqs.front import MAX_BODY_BYTES, Front
-from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, function_spec
+from infra.local.sqs.front import MAX_BODY_BYTES
 from infra.local.sqs.functions import LambdaFunction
-from infra.local.sqs.system import _routes_of
-from shared.adapters.secret_box import generate_key
-from shared.stages.api_keys import create_api_key
 from tests.api.explained import assert_explained
+from tests.sqs.conftest import API_KEY
 
 pytestmark = [
     pytest.mark.sqs,
@@ -28,36 +23,14 @@ pytestmark = [
 
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 REFUSED = sorted(SAMPLES.glob("*/api_gateway_refused.*.json"))
-KEY = "hs_problem_types"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def functions(
-    module_database: str, runtime_client: None, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[dict[str, LambdaFunction]]:
-    """Those with routes, before a database that knows KEY and nothing else."""
-    async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as connection:
-        await create_api_key(connection, KEY, name="problem types")
-    environment = {"HOOKSAGA_DATABASE_URL": module_database, "HOOKSAGA_SECRETS_KEY": generate_key()}
-    folder = tmp_path_factory.mktemp("problem_types")
-    made = {
-        name: LambdaFunction(function_spec(name, FUNCTIONS[name], environment), folder)
-        for name in API_FUNCTIONS
-    }
-    yield made
-    await asyncio.gather(*(function.stop() for function in made.values()))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def front(functions: dict[str, LambdaFunction]) -> AsyncIterator[httpx.AsyncClient]:
+async def front(front_url: str) -> AsyncIterator[httpx.AsyncClient]:
     """HTTP as SQS mode serves it on one machine."""
-    served = Front([(function, _routes_of(name)) for name, function in functions.items()])
-    headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-    async with httpx.AsyncClient(
-        base_url=await served.start(0), headers=headers, trust_env=False, timeout=60
-    ) as client:
+    headers = {"authorization": f"Bearer {API_KEY}", "content-type": "application/json"}
+    async with httpx.AsyncClient(base_url=front_url, headers=headers, trust_env=False, timeout=60) as client:
         yield client
-    await served.stop()
 
 
 @pytest.mark.parametrize(
@@ -94,14 +67,14 @@ async def explained_by(front: httpx.AsyncClient, problem: Mapping[str, Any], url
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-async def test_with_a_stage_in_the_url(functions: dict[str, LambdaFunction], path: Path) -> None:
+async def test_with_a_stage_in_the_url(api_functions: dict[str, LambdaFunction], path: Path) -> None:
     event: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     context = event["requestContext"]
     stage = f"/{context['stage']}"
     assert context["path"] == stage + event["path"], "the URL has the stage, the function's path has not"
-    answer = (await functions[path.parent.name].invoke(event)).payload
+    answer = (await api_functions[path.parent.name].invoke(event)).payload
     assert answer["statusCode"] >= 400
-    page = await get_page(functions["ingest"], stage)
+    page = await get_page(api_functions["ingest"], stage)
 
     def get(asked: str) -> tuple[int, Mapping[str, str], str]:
         assert urlsplit(asked).path == f"{stage}/v1/docs"

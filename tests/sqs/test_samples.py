@@ -22,7 +22,7 @@ from infra.local.tls import Certificates, ensure_certificates
 from shared.core.saga import SagaStatus
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
-from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, content_of, holds
+from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, WEBHOOK_ID, content_of, holds
 
 pytestmark = [
     pytest.mark.sqs,
@@ -167,6 +167,26 @@ async def test_jobs_that_their_workers_did_not_survive_are_sent_one_after_the_ot
     assert [job["status"] for job in (first, second)] == ["Completed", "Completed"]
     assert [job["claim_count"] for job in (first, second)] == [3, 3]
     assert second["leased_at"] >= first["finished_at"]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["9" * 4301, '{"a": 1.10, "a": 1e999}', r'"\ud83d"', "[" * 2000 + "]" * 2000],
+    ids=["long", "twice", "half a pair", "deep"],
+)
+async def test_an_odd_payload_is_told_to_the_byte(stage: Stage, payload: str) -> None:
+    """As text: the function's own answer is JSON, which Python writes."""
+    await stage.set_up("admin/direct.list_keys")
+    await stage.seed.dead_letter(
+        await stage.seed.subscription("order.created", "https://a.example/"), payload
+    )
+    await stage.seed.rewrite("UPDATE events SET webhook_id = %s", [WEBHOOK_ID])
+    admin = stage.functions["admin"]
+    for sample, field in (("show_event", "payload"), ("show_dead_letter", "payload_snapshot")):
+        event = json.loads((SAMPLES / f"admin/direct.{sample}.json").read_text())
+        outcome = await admin.invoke(event)
+        assert outcome.error is None
+        assert outcome.payload[field] == payload
 
 
 async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(

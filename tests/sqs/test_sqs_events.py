@@ -5,25 +5,11 @@ from typing import Any
 import pytest
 
 from shared.core.messages import DeliveryMessage, OrchestrationMessage, RoutingMessage
-from shared.runtime.sqs_events import failures, is_sqs_batch, read_messages
+from shared.runtime.sqs_events import failures, read_messages
 
 
 def batch(*bodies: str | None) -> dict[str, Any]:
     return {"Records": [{"messageId": f"m{number}", "body": body} for number, body in enumerate(bodies)]}
-
-
-@pytest.mark.parametrize(
-    ("event", "is_batch"),
-    [
-        (batch("x"), True),
-        ({"Records": []}, True),
-        ({"Records": None}, False),
-        ({"source": "aws.events"}, False),
-        ({}, False),
-    ],
-)
-def test_what_is_a_batch(event: dict[str, Any], is_batch: bool) -> None:
-    assert is_sqs_batch(event) is is_batch
 
 
 @pytest.mark.parametrize(
@@ -50,6 +36,54 @@ def test_what_is_a_batch(event: dict[str, Any], is_batch: bool) -> None:
 def test_a_malformed_message_is_left_out_and_not_given_back(body: str | None) -> None:
     messages = read_messages(batch('{"event_id": 1}', body, '{"event_id": 2}'), RoutingMessage)
     assert [(message.message_id, message.body.event_id) for message in messages] == [("m0", 1), ("m2", 2)]
+
+
+GOOD = '{"event_id": 1}'
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        1,
+        "text",
+        [],
+        {},
+        {"body": GOOD},
+        {"body": GOOD, "messageId": None},
+        {"body": GOOD, "messageId": 7},
+        {"body": {"event_id": 1}, "messageId": "m"},
+        {"body": [], "messageId": "m"},
+        {"body": 1, "messageId": "m", "eventSource": "aws:sqs"},
+        {"body": GOOD, "messageId": "m", "eventSource": "aws:s3"},
+        {"EventSource": "aws:sns", "Sns": {"MessageId": "m", "Message": GOOD}},
+    ],
+)
+def test_a_record_that_is_no_message_costs_its_neighbours_nothing(
+    record: object,
+) -> None:
+    event = batch(GOOD, '{"event_id": 2}')
+    event["Records"].insert(1, record)
+    messages = read_messages(event, RoutingMessage)
+    assert [(message.message_id, message.body.event_id) for message in messages] == [("m0", 1), ("m1", 2)]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        None,
+        [],
+        "x",
+        {"correlation_id": None},
+        {"correlation_id": []},
+        {"correlation_id": {"stringValue": None}},
+    ],
+)
+def test_odd_attributes_cost_a_message_its_trace_alone(attributes: object) -> None:
+    event = batch(GOOD)
+    event["Records"][0]["messageAttributes"] = attributes
+    (message,) = read_messages(event, RoutingMessage)
+    assert message.correlation_id is None
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """A CloudEvent becomes the event that it says, or is refused by a rule that names the attribute."""
 
+import base64
 import json
+from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import pytest
 
-from shared.core.cloud_events import read_binary, read_structured
+from shared.core.cloud_events import is_binary_mode, read_binary, read_structured
 from shared.core.errors import InvalidInput
+from shared.core.event_input import EventDraft
 
 MAX = 10_000
 GOOD = {"specversion": "1.0", "id": "A-1", "source": "/shop", "type": "order.created"}
@@ -20,6 +24,12 @@ def structured(**changes: object) -> bytes:
 
 def read(body: bytes, tenant_id: str | None = None):
     return read_structured(body, max_bytes=MAX, tenant_id=tenant_id)
+
+
+def binary(body: bytes = b"{}", *, tenant_id: str | None = None, **headers: str) -> EventDraft:
+    """In binary mode; an underscore in a name stands for a hyphen."""
+    given = {**BINARY, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return read_binary(list(given.items()), body, max_bytes=MAX, tenant_id=tenant_id)
 
 
 def test_data_is_the_payload_to_the_byte() -> None:
@@ -56,7 +66,7 @@ def test_missing_data_is_null_and_extensions_are_allowed() -> None:
         ({"source": "hooksaga"}, "source"),
         ({"type": ...}, "type"),
         ({"datacontenttype": "text/xml"}, "datacontenttype"),
-        ({"data_base64": "AA=="}, "data_base64"),
+        ({"data_base64": "AA="}, "data_base64"),
         ({"Bad-Name": 1}, "Bad-Name"),
     ],
 )
@@ -90,23 +100,201 @@ def test_a_key_of_one_tenant_cannot_write_for_another() -> None:
 
 
 def test_binary_mode_takes_the_body_as_it_is() -> None:
-    draft = read_binary({**BINARY, "ce-id": "Z%C3%BC%201"}, b' {"a": 1.10} ', max_bytes=MAX, tenant_id=None)
+    draft = binary(b' {"a": 1.10} ', ce_id="Z%C3%BC%201")
     assert (draft.payload, draft.external_id) == (' {"a": 1.10} ', "Zü 1")
 
 
 @pytest.mark.parametrize(
-    ("headers", "body"),
+    ("headers", "body", "code"),
     [
-        ({"ce-id": "%FF"}, b"{}"),
-        ({"ce-type": ""}, b"{}"),
-        ({}, b"NaN"),
-        ({}, b"\xff"),
-        ({}, b""),
+        ({"ce_id": "%FF"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "%C0%A0"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "%ED%A0%80"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "100%"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "a%zz"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "\xe9"}, b"{}", "invalid_cloud_event"),
+        ({"ce_id": "a\tb"}, b"{}", "invalid_cloud_event"),
+        ({"ce_type": ""}, b"{}", "invalid_cloud_event"),
+        ({"ce_datacontenttype": "application/json"}, b"{}", "invalid_cloud_event"),
+        ({"ce_two-words": "x"}, b"{}", "invalid_cloud_event"),
+        ({}, b"NaN", "invalid_json"),
+        ({}, b"\xff", "body_not_utf8"),
+        ({}, b" ", "invalid_json"),
     ],
 )
-def test_binary_mode_refuses_by_a_rule(headers: dict[str, str], body: bytes) -> None:
-    with pytest.raises(InvalidInput):
-        read_binary({**BINARY, **headers}, body, max_bytes=MAX, tenant_id=None)
+def test_binary_mode_refuses_by_a_rule(headers: dict[str, str], body: bytes, code: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        binary(body, **headers)
+    assert refused.value.code == code
+
+
+def test_a_header_that_comes_twice_is_no_attribute() -> None:
+    """Whichever were taken, two ids would be one."""
+    twice = [*BINARY.items(), ("ce-id", "A-2")]
+    with pytest.raises(InvalidInput) as refused:
+        read_binary(twice, b"{}", max_bytes=MAX, tenant_id=None)
+    assert (refused.value.field, str(refused.value)) == ("id", "id: is given more than once")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("A-1", "A-1"),
+        ("Euro%20%E2%82%AC%20%F0%9F%98%80", "Euro \u20ac \U0001f600"),
+        ("%e2%82%ac", "\u20ac"),
+        ("%41%2D1", "A-1"),
+        ("%2525", "%25"),
+        ('"A 1"', "A 1"),
+        (r'"a\"b\\c"', r'a"b\c'),
+        ('"%20"', " "),
+        ('a"b', 'a"b'),
+        ("a b", "a b"),
+        ("a+b", "a+b"),
+    ],
+)
+def test_a_header_is_unquoted_and_then_percent_decoded_once(value: str, text: str) -> None:
+    assert binary(ce_id=value).external_id == text
+
+
+TAKEN_IN_BOTH_MODES: dict[str, dict[str, object]] = {
+    "nothing more": {},
+    "every attribute unset": {
+        "datacontenttype": None,
+        "dataschema": None,
+        "subject": None,
+        "time": None,
+        "tenantid": None,
+        "own": None,
+    },
+    "a type with a suffix": {"datacontenttype": "application/vnd.x+json"},
+    "another tree": {"datacontenttype": "text/json"},
+    "capitals and a charset": {"datacontenttype": 'Application/JSON; Charset="UTF-8"; v=1'},
+    "a time": {"time": "2018-04-05T17:31:00.1234567Z"},
+    "a leap second": {"time": "2016-12-31t23:59:60+00:00"},
+    "a schema and a subject": {"dataschema": "https://a.example/s#1", "subject": "caf\u00e9 \U0001f600 %"},
+    "a boolean and an integer": {"flag": True, "count": -2147483648},
+    "an empty extension": {"own": ""},
+    "a tenant": {"tenantid": "acme"},
+    "a trace that is none": {"traceparent": "x"},
+    "an id of any text": {"id": 'Euro \u20ac "quoted" 100%'},
+}
+
+REFUSED_IN_BOTH_MODES: dict[str, tuple[dict[str, object], str]] = {
+    "a time that is none": ({"time": "yesterday"}, "time"),
+    "a time without offset": ({"time": "2018-04-05T17:31:00"}, "time"),
+    "a week": ({"time": "2018-W14-4T17:31:00Z"}, "time"),
+    "an empty time": ({"time": ""}, "time"),
+    "an empty subject": ({"subject": ""}, "subject"),
+    "an empty schema": ({"dataschema": ""}, "dataschema"),
+    "no tenant": ({"tenantid": ""}, "tenantid"),
+    "another type": ({"datacontenttype": "text/xml"}, "datacontenttype"),
+    "nearly JSON": ({"datacontenttype": "application/jsonx"}, "datacontenttype"),
+    "another charset": ({"datacontenttype": "application/json; charset=latin1"}, "datacontenttype"),
+    "another version": ({"specversion": "0.3"}, "specversion"),
+    "no version": ({"specversion": None}, "specversion"),
+    "no id": ({"id": None}, "id"),
+    "an empty id": ({"id": ""}, "id"),
+    "a long id": ({"id": "x" * 256}, "id"),
+    "a control character": ({"id": "a\x85b"}, "id"),
+    "a line end in an extension": ({"own": "a\nb"}, "own"),
+    "a code point that is no character": ({"subject": "\ufffe"}, "subject"),
+    "a source of our own": ({"source": "hooksaga"}, "source"),
+    "a name in capitals": ({"o_n": "x"}, "o_n"),
+    "a long name": ({"n" * 51: "x"}, "n" * 50),
+}
+
+
+def drafts_of(attributes: dict[str, object], data: bytes) -> Iterator[Callable[[], EventDraft]]:
+    """The same event in both modes."""
+    given = {name: value for name, value in {**GOOD, **attributes}.items() if value is not None}
+    unset = {name: None for name, value in attributes.items() if value is None}
+    body = json.dumps({**given, **unset}).encode()[:-1] + (b',"data":' + data + b"}" if data else b"}")
+    yield lambda: read(body)
+    texts = {
+        name: json.dumps(value) if isinstance(value, bool | int) else str(value)
+        for name, value in given.items()
+    }
+    headers = [
+        (
+            "content-type" if name == "datacontenttype" else f"ce-{name}",
+            text if name == "datacontenttype" else quote(text),
+        )
+        for name, text in texts.items()
+    ]
+    yield lambda: read_binary(headers, data, max_bytes=MAX, tenant_id=None)
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"x": 1.10}', b"", b"null", b"[" * 64 + b"]" * 64], ids=["data", "none", "null", "deep"]
+)
+@pytest.mark.parametrize("attributes", TAKEN_IN_BOTH_MODES.values(), ids=TAKEN_IN_BOTH_MODES)
+def test_both_modes_take_the_same_events(attributes: dict[str, object], data: bytes) -> None:
+    structured, from_headers = (take() for take in drafts_of(attributes, data))
+    assert structured == from_headers
+    assert structured.payload == (data.decode() or "null")
+
+
+@pytest.mark.parametrize(("attributes", "field"), REFUSED_IN_BOTH_MODES.values(), ids=REFUSED_IN_BOTH_MODES)
+def test_both_modes_refuse_the_same_events(attributes: dict[str, object], field: str) -> None:
+    for take in drafts_of(attributes, b"1"):
+        with pytest.raises(InvalidInput) as refused:
+            take()
+        assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", field)
+
+
+def test_neither_mode_takes_data_that_is_too_deep() -> None:
+    for take in drafts_of({}, b"[" * 65 + b"]" * 65):
+        with pytest.raises(InvalidInput) as refused:
+            take()
+        assert refused.value.code == "body_too_deep"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1.5, 1e3, 2147483648, [], {}, 10**5000],
+    ids=["fraction", "exponent", "large", "list", "object", "long"],
+)
+def test_an_extension_of_no_type_of_cloud_events_is_named(value: object) -> None:
+    text = "1" + "0" * 5000 if value == 10**5000 else json.dumps(value)
+    with pytest.raises(InvalidInput) as refused:
+        read(structured()[:-1] + f',"own":{text}}}'.encode())
+    assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", "own")
+
+
+@pytest.mark.parametrize("data", [b'{"x": 1.10}', b"", b'"text"'])
+def test_data_in_base64_is_what_a_body_of_the_same_bytes_is(data: bytes) -> None:
+    encoded = structured(data_base64=base64.b64encode(data).decode())
+    assert read(encoded) == binary(data)
+
+
+@pytest.mark.parametrize(
+    ("members", "code"),
+    [
+        ({"data_base64": "AA=="}, "invalid_json"),
+        ({"data_base64": "/w=="}, "body_not_utf8"),
+        ({"data_base64": "e30"}, "invalid_cloud_event"),
+        ({"data_base64": 1}, "invalid_cloud_event"),
+        ({"data_base64": "e30=", "data": {}}, "invalid_cloud_event"),
+    ],
+)
+def test_data_in_base64_has_to_be_json_and_alone(members: dict[str, object], code: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(**members))
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("media_type", "names", "is_binary"),
+    [
+        ("application/json", ["ce-specversion"], True),
+        ("application/vnd.x+json", ["ce-id"], True),
+        ("application/json", ["ce-own", "content-type"], False),
+        ("application/cloudevents+json", ["ce-specversion"], False),
+        ("application/cloudevents-batch+json", ["ce-specversion"], False),
+    ],
+)
+def test_attributes_in_headers_make_binary_mode(media_type: str, names: list[str], is_binary: bool) -> None:
+    assert is_binary_mode(media_type, names) is is_binary
 
 
 def test_attributes_may_be_as_long_as_their_columns() -> None:
@@ -130,22 +318,22 @@ def test_data_of_a_json_type_is_taken(kind: str) -> None:
 
 def test_a_body_larger_than_the_limit_is_refused_in_both_modes() -> None:
     body = structured(data="x" * MAX)
-    for refuse in (lambda: read(body), lambda: read_binary(BINARY, body, max_bytes=MAX, tenant_id=None)):
+    for refuse in (lambda: read(body), lambda: binary(body)):
         with pytest.raises(InvalidInput) as refused:
             refuse()
         assert refused.value.code == "body_too_large"
 
 
 def test_binary_mode_writes_for_the_tenant_of_the_key() -> None:
-    assert read_binary(BINARY, b"1", max_bytes=MAX, tenant_id="acme").tenant_id == "acme"
-    assert read_binary({**BINARY, "ce-tenantid": "b"}, b"1", max_bytes=MAX, tenant_id=None).tenant_id == "b"
+    assert binary(tenant_id="acme").tenant_id == "acme"
+    assert binary(ce_tenantid="b").tenant_id == "b"
 
 
 def test_binary_mode_takes_numbers_that_python_does_not() -> None:
     for body in (b"1e400", b"9" * 5000):
-        assert read_binary(BINARY, body, max_bytes=MAX, tenant_id=None).payload == body.decode()
+        assert binary(body).payload == body.decode()
 
 
 def test_other_headers_are_no_attributes() -> None:
-    draft = read_binary({**BINARY, "id": "other", "source": "other"}, b"1", max_bytes=MAX, tenant_id=None)
+    draft = binary(id="other", source="other")
     assert (draft.external_id, draft.source) == ("A-1", "/shop")

@@ -43,7 +43,7 @@ def cloud_event(body: bytes) -> Any:
 
 def binary(name: str, value: str) -> Read:
     good = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t"}
-    return lambda body: read_binary({**good, name: value}, body, max_bytes=1000, tenant_id=None)
+    return lambda body: read_binary([*{**good, name: value}.items()], body, max_bytes=1000, tenant_id=None)
 
 
 BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
@@ -124,13 +124,49 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         cloud_event,
         b'{"' + b"A" * 60 + b'": 1}',
         ("invalid_cloud_event", "A" * 50, 422),
-        "A" * 50 + ": attribute names are lower-case letters and digits",
+        "A" * 50 + ": attribute names are 1 to 50 lower-case letters and digits",
     ),
-    "binary data": (
+    "data that is no base64": (
         cloud_event,
-        b'{"data_base64": ""}',
+        b'{"data_base64": "?"}',
         ("invalid_cloud_event", "data_base64", 422),
-        "data_base64: binary data is not accepted; the data must be JSON",
+        "data_base64: must be base64",
+    ),
+    "data twice": (
+        cloud_event,
+        b'{"data_base64": "", "data": null}',
+        ("invalid_cloud_event", "data_base64", 422),
+        "data_base64: is given beside data",
+    ),
+    "an extension of no type": (
+        cloud_event,
+        b'{"own": []}',
+        ("invalid_cloud_event", "own", 422),
+        "own: must be a string, a boolean, or an integer of 32 bits",
+    ),
+    "a time that is none": (
+        binary("ce-time", "yesterday"),
+        b"{}",
+        ("invalid_cloud_event", "time", 422),
+        "time: must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z",
+    ),
+    "a control character": (
+        cloud_event,
+        rb'{"own": "\u0085"}',
+        ("invalid_cloud_event", "own", 422),
+        "own: holds a control character, or a code point that is no character",
+    ),
+    "a raw letter outside ASCII": (
+        binary("ce-id", "\xe9"),
+        b"{}",
+        ("invalid_cloud_event", "id", 422),
+        "id: has printable ASCII characters; others, and %, are percent-encoded as UTF-8",
+    ),
+    "the type twice": (
+        binary("ce-datacontenttype", "application/json"),
+        b"{}",
+        ("invalid_cloud_event", "datacontenttype", 422),
+        "datacontenttype: is the header Content-Type in binary mode",
     ),
     "an attribute that is no text": (
         cloud_event,
@@ -142,31 +178,31 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         cloud_event,
         b"{}",
         ("invalid_cloud_event", "specversion", 422),
-        'specversion: must be "1.0"',
+        'specversion: is required, and must be "1.0"',
     ),
     "data of another kind": (
-        binary("ce-datacontenttype", "text/xml"),
+        binary("content-type", "text/xml"),
         b"{}",
         ("invalid_cloud_event", "datacontenttype", 422),
-        "datacontenttype: the data must be JSON",
+        "datacontenttype: the data must be JSON in UTF-8: */json or */*+json",
     ),
     "no source": (
         binary("ce-source", ""),
         b"{}",
         ("invalid_cloud_event", "source", 422),
-        "source: must have 1 to 255 characters, none of them a control character",
+        f'source: must have 1 to 255 characters; "{OWN_SOURCE}" is for operational events only',
     ),
     "a source of our own": (
         binary("ce-source", OWN_SOURCE),
         b"{}",
         ("invalid_cloud_event", "source", 422),
-        f'source: "{OWN_SOURCE}" is for operational events only',
+        f'source: must have 1 to 255 characters; "{OWN_SOURCE}" is for operational events only',
     ),
     "a broken percent sign": (
         binary("ce-id", "%ff"),
         b"{}",
-        ("invalid_cloud_event", "ce-id", 422),
-        "ce-id: is not UTF-8 behind its percent signs",
+        ("invalid_cloud_event", "id", 422),
+        "id: is not UTF-8 behind its percent signs",
     ),
     "NaN": (
         binary("ce-id", "1"),
@@ -229,7 +265,7 @@ VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
     "an odd key": (
         lambda: check_idempotency_key(["\t"]),
         ("invalid_idempotency_key", "Idempotency-Key", 422),
-        "Idempotency-Key has 1 to 255 printable ASCII characters",
+        "Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end",
     ),
 }
 

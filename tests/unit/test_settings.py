@@ -6,7 +6,7 @@ import pytest
 
 from shared.adapters.secret_box import generate_key
 from shared.core.saga import RetryPolicy
-from shared.runtime.settings import InvalidSettings, read_settings
+from shared.runtime.settings import LEAST_LEASE_SECONDS, InvalidSettings, Settings, read_settings
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +77,8 @@ BAD_VALUES = [
     ("HOOKSAGA_CA_FILE", "no-such-file.pem"),
     ("HOOKSAGA_SECRETS_KEY", "too-short"),
     ("HOOKSAGA_API_KEY", "short"),
+    ("HOOKSAGA_API_KEY", "hs_0123456789 abcdef"),
+    ("HOOKSAGA_API_KEY", "hs_0123456789äbcdef"),
 ]
 
 
@@ -118,9 +120,51 @@ def test_several_keys_make_a_rotation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lease_outlives_the_longest_post(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "HOOKSAGA_LEASE_SECONDS" in refusal(monkeypatch, HOOKSAGA_LEASE_SECONDS="34")
+    assert refusal(monkeypatch, HOOKSAGA_LEASE_SECONDS="34").startswith("HOOKSAGA_LEASE_SECONDS: must be")
     monkeypatch.setenv("HOOKSAGA_LEASE_SECONDS", "35")
     assert read_settings().lease_seconds == 35
+
+
+NUMBERS = sorted(
+    (name, bound)
+    for name, field in Settings.model_fields.items()
+    for limit in field.metadata
+    for bound in (getattr(limit, "ge", None), getattr(limit, "gt", None), getattr(limit, "le", None))
+    if bound is not None and (name, bound) != ("lease_seconds", 0)
+)
+
+
+@pytest.mark.parametrize(("name", "bound"), [*NUMBERS, ("lease_seconds", LEAST_LEASE_SECONDS)])
+def test_one_variable_alone_is_never_refused_for_the_default_of_another(
+    monkeypatch: pytest.MonkeyPatch, name: str, bound: float
+) -> None:
+    """Each at both ends of its range; where 0 itself is outside, a little more than 0."""
+    is_open = any(getattr(limit, "gt", None) == bound for limit in Settings.model_fields[name].metadata)
+    value = 0.001 if is_open else bound
+    monkeypatch.setenv(f"HOOKSAGA_{name.upper()}", str(value))
+    assert getattr(read_settings(), name) == value
+
+
+@pytest.mark.parametrize(
+    ("variables", "followed"),
+    [
+        ({"HTTP_TIMEOUT_SECONDS": "2"}, {"http_connect_timeout_seconds": 2}),
+        ({"HTTP_CONNECT_TIMEOUT_SECONDS": "20"}, {"http_timeout_seconds": 20}),
+        ({"HTTP_CONNECT_TIMEOUT_SECONDS": "3"}, {"http_timeout_seconds": 15}),
+        ({"MAX_DELAY_SECONDS": "5"}, {"base_delay_seconds": 5}),
+        ({"MAX_DELAY_SECONDS": "5", "BASE_DELAY_SECONDS": "7"}, {"base_delay_seconds": 7}),
+        ({"LEASE_SECONDS": "900"}, {"redispatch_seconds": 1800}),
+        ({"LEASE_SECONDS": "900", "REDISPATCH_SECONDS": "1"}, {"redispatch_seconds": 1}),
+    ],
+)
+def test_defaults_follow_what_is_set(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], followed: dict[str, float]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"HOOKSAGA_{name}", value)
+    settings = read_settings()
+    assert {name: getattr(settings, name) for name in followed} == followed
+    assert set(settings.model_dump(exclude_unset=True)) == {name.lower() for name in variables}
 
 
 def test_connecting_takes_no_longer_than_the_whole_post(monkeypatch: pytest.MonkeyPatch) -> None:

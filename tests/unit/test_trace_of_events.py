@@ -39,7 +39,7 @@ def test_a_cloud_events_own_trace_goes_before_that_of_its_request(own: str | Non
         json.dumps({**attributes, **given}).encode(), max_bytes=999, tenant_id=None, traceparent=TRACE
     )
     headers = {f"ce-{name}": value for name, value in {**attributes, **given}.items()}
-    binary = read_binary(headers, b"1", max_bytes=999, tenant_id=None, traceparent=TRACE)
+    binary = read_binary([*headers.items()], b"1", max_bytes=999, tenant_id=None, traceparent=TRACE)
     assert structured.traceparent == binary.traceparent == expected
 
 

@@ -41,8 +41,8 @@ async def _invoke(function: str, event: str) -> "Outcome":
         await asyncio.to_thread(migrate, address)
         try:
             return await invoke_event(read_settings(), address, function, event)
-        except ValueError as error:
-            raise WrongUse(f"the file is not JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise WrongUse(f"the file is no JSON that a function can be given: {error}") from error
 
 
 def _read(file: Path) -> str:

@@ -28,6 +28,7 @@ from infra.local.descriptors import BESIDE_POSTS
 from infra.local.http_server import http_server, listen
 from infra.local.sqs.functions import LambdaFunction, RequestTooLarge
 from infra.local.sqs.runtime_api import ACCOUNT, HOST
+from shared.runtime.http_api import is_fixed
 
 STAGE = "local"
 MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -48,9 +49,8 @@ class Front:
     """Listens on 127.0.0.1. `routes` says which function answers what."""
 
     def __init__(self, routes: Sequence[tuple[LambdaFunction, Sequence[BaseRoute]]]) -> None:
-        self._routes = [
-            (function, route) for function, own in routes for route in own if isinstance(route, Route)
-        ]
+        every = [(function, route) for function, own in routes for route in own if isinstance(route, Route)]
+        self._routes = sorted(every, key=lambda pair: not is_fixed(pair[1]))
 
     async def start(self, port: int) -> str:
         """The URL. Raises OSError when the port is taken."""
@@ -73,7 +73,7 @@ class Front:
             await answer(scope, receive, send)
 
     async def _handle(self, request: Request) -> Response:
-        target = self._find(request.method, request.scope["path"])
+        target = self._find(request.scope["path"])
         if target is None:
             return _own_answer("MISSING_AUTHENTICATION_TOKEN")
         try:
@@ -88,11 +88,12 @@ class Front:
             return _own_answer("DEFAULT_5XX")
         return response_of(outcome.payload)
 
-    def _find(self, method: str, path: str) -> Target | None:
-        scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": []}
+    def _find(self, path: str) -> Target | None:
+        """By the path alone, fixed ones first, as the gateway does for resources that take any method."""
+        scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
         for function, route in self._routes:
             match, found = route.matches(scope)
-            if match is Match.FULL:
+            if match is not Match.NONE:
                 parameters = {name: str(value) for name, value in found["path_params"].items()}
                 return Target(function, route.path, parameters)
         return None

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from infra.local.sqs.runtime_api import FunctionSpec
-from infra.settings import LOCAL
+from infra.settings import LOCAL, Environment
 from shared.runtime.settings import PREFIX, Settings
 
 MOST_PROCESSES = 4
@@ -27,26 +27,31 @@ class FunctionKind:
     scheduled: bool = False
 
 
-def _kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
-    limits = LOCAL.functions[name]
-    concurrency = min(MOST_PROCESSES, limits.concurrency)
-    return FunctionKind(
-        limits.timeout_seconds, LOCAL.visibility_seconds(name), concurrency, queues, scheduled
-    )
+def function_kinds(env: Environment) -> dict[str, FunctionKind]:
+    """By name, the functions of an environment on this machine."""
+
+    def kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
+        limits = env.functions[name]
+        concurrency = min(MOST_PROCESSES, limits.concurrency)
+        return FunctionKind(
+            limits.timeout_seconds, env.visibility_seconds(name), concurrency, queues, scheduled
+        )
+
+    return {
+        "ingest": kind("ingest"),
+        "subscriptions": kind("subscriptions"),
+        "admin": kind("admin", scheduled=True),
+        "console": kind("console"),
+        "router": kind("router", "routing", scheduled=True),
+        "orchestrator": kind("orchestrator", "orchestration", scheduled=True),
+        "delivery": kind("delivery", "delivery", "delivery-retry"),
+        "lease_cleaner": kind("lease_cleaner", scheduled=True),
+        "health_monitor": kind("health_monitor", scheduled=True),
+        "migrate": kind("migrate"),
+    }
 
 
-FUNCTIONS = {
-    "ingest": _kind("ingest"),
-    "subscriptions": _kind("subscriptions"),
-    "admin": _kind("admin", scheduled=True),
-    "console": _kind("console"),
-    "router": _kind("router", "routing", scheduled=True),
-    "orchestrator": _kind("orchestrator", "orchestration", scheduled=True),
-    "delivery": _kind("delivery", "delivery", "delivery-retry"),
-    "lease_cleaner": _kind("lease_cleaner", scheduled=True),
-    "health_monitor": _kind("health_monitor", scheduled=True),
-    "migrate": _kind("migrate"),
-}
+FUNCTIONS = function_kinds(LOCAL)
 API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
 
 

@@ -9,11 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra.local.sqs.function_table import FUNCTIONS, environment_of, function_spec
+from infra.local.sqs.function_table import environment_of, function_kinds, function_spec
 from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.ministack import given_endpoint
 from infra.local.sqs.runtime_api import Outcome
 from infra.local.system import LOCAL_KEY_NAME, kept_text
+from infra.settings import local_environment
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.secret_box import generate_key
 from shared.runtime.settings import Settings
@@ -31,7 +32,8 @@ async def invoke_event(settings: Settings, address: DatabaseAddress, function: s
     key = await _ensure_api_key(settings, address)
     read: Any = json.loads(event.replace(PLACEHOLDER_KEY, key))
     with tempfile.TemporaryDirectory(prefix="hooksaga-invoke-") as logs:
-        spec = function_spec(function, FUNCTIONS[function], _environment(settings, address))
+        kind = function_kinds(local_environment(settings.lease_seconds))[function]
+        spec = function_spec(function, kind, _environment(settings, address))
         deployed = LambdaFunction(spec, Path(logs))
         try:
             return await deployed.invoke(read)

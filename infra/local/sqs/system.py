@@ -12,12 +12,13 @@ from typing import Any
 from infra.local.private_folder import make_private
 from infra.local.sqs.event_source import QueueMapping, QueueSource, Schedule
 from infra.local.sqs.front import Front
-from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, environment_of, function_spec
+from infra.local.sqs.function_table import API_FUNCTIONS, environment_of, function_kinds, function_spec
 from infra.local.sqs.functions import LambdaFunction
 from infra.local.sqs.ministack import Ministack, given_endpoint
 from infra.local.sqs.queue_set import QueueSet, create_queues
 from infra.local.sqs.sqs_api import SqsApi
 from infra.local.system import LocalSystem, kept_text, seal_clear_headers, secret_box
+from infra.settings import local_environment
 from shared.adapters.migrations import migrate
 from shared.adapters.secret_box import generate_key
 from shared.runtime import telemetry
@@ -43,6 +44,7 @@ class SqsSystem(LocalSystem):
     def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
         super().__init__(settings, port=port)
         self._options = options or SqsOptions()
+        self._kinds = function_kinds(local_environment(settings.lease_seconds))
         self.functions: dict[str, LambdaFunction] = {}
         self.sources: dict[str, QueueSource] = {}
         self.schedules: dict[str, Schedule] = {}
@@ -111,7 +113,9 @@ class SqsSystem(LocalSystem):
         return endpoint
 
     async def _create_queues(self) -> QueueSet:
-        visibility = {queue: kind.visibility_seconds for kind in FUNCTIONS.values() for queue in kind.queues}
+        visibility = {
+            queue: kind.visibility_seconds for kind in self._kinds.values() for queue in kind.queues
+        }
         return await create_queues(
             self.sqs,
             self._options.queue_prefix,
@@ -133,13 +137,13 @@ class SqsSystem(LocalSystem):
         )
         logs = self._settings.data_dir / "functions"
         make_private(logs)
-        for name, kind in FUNCTIONS.items():
+        for name, kind in self._kinds.items():
             if name == "migrate":  # has run, in this process
                 continue
             self.functions[name] = LambdaFunction(function_spec(name, kind, environment), logs)
 
     async def _start_sources(self) -> None:
-        for name, kind in FUNCTIONS.items():
+        for name, kind in self._kinds.items():
             for queue in kind.queues:
                 options = self._options.mappings.get(queue, {})
                 mapping = QueueMapping(self.queues.work[queue], **options)

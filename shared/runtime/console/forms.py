@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from shared.core.errors import InvalidInput
-from shared.core.models import read_moment
+from shared.core.moments import read_moment
 from shared.runtime.http_api import MAX_ID, invalid_field, read_body, services_of
 
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -66,7 +66,7 @@ class Fields:
             return None
         try:
             local = datetime.fromisoformat(text)
-            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text).astimezone(UTC)
+            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text)
         except OverflowError:
             raise _invalid(name, "is a time from year 1 to 9999 in UTC") from None
         except ValueError as error:

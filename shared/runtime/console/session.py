@@ -221,5 +221,5 @@ def check_same_origin(request: Request) -> None:
 
 def check_form_token(visitor: Visitor, given: str) -> None:
     """Raises Forbidden for a form that was not made for this session."""
-    if not hmac.compare_digest(visitor.session.csrf.encode(), given.encode(errors="replace")):
+    if not hmac.compare_digest(visitor.session.csrf.encode(), given.encode(errors="surrogatepass")):
         raise Forbidden("this form is not of this session; load the page again")

@@ -19,14 +19,15 @@ from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
 from shared.runtime.error_code_views import shown_content
 from shared.runtime.http_api import (
+    ANY_JSON,
     Caller,
     authorize,
-    dump_json,
     json_response,
     limit_of,
-    media_type_of,
+    media_type_of_request,
     problem_content,
     read_body,
+    response_with_payload,
     root_path_of,
     services_of,
 )
@@ -65,8 +66,9 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     max_bytes = services_of(request).settings.payload_max_bytes
     keys = request.headers.getlist("idempotency-key")
     given = _Given(max_bytes=max_bytes, tenant_id=caller.tenant_id, traceparent=traceparent_of(request))
-    is_structured = media_type_of(request) == cloud_events.STRUCTURED_TYPE
-    if not is_structured and "ce-specversion" not in request.headers:
+    media_type = media_type_of_request(request)
+    is_structured = media_type == cloud_events.STRUCTURED_TYPE
+    if not (is_structured or cloud_events.is_binary_mode(media_type, request.headers.keys())):
         body = await read_body(request, max_bytes)
         return read_event(body, idempotency_keys=keys, **given)
     if keys:
@@ -75,7 +77,8 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     if is_structured:
         body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
         return cloud_events.read_structured(body, **given)
-    return cloud_events.read_binary(request.headers, await read_body(request, max_bytes), **given)
+    body = await read_body(request, max_bytes, media_type=ANY_JSON)
+    return cloud_events.read_binary(request.headers.items(), body, **given)
 
 
 async def post_batch(request: Request) -> Response:
@@ -123,7 +126,7 @@ async def get_event(request: Request) -> Response:
 
     view, routing = await services_of(request).admin.run(read)
     content = shown_content(caller, event_content(view, routing))
-    return Response(event_json(content, view.payload), media_type="application/json")
+    return response_with_payload(content, "payload", view.payload)
 
 
 async def get_routing(request: Request) -> Response:
@@ -154,7 +157,7 @@ def webhook_id_of(text: str) -> UUID:
 
 
 def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
-    """The event as the API shows it, without its payload."""
+    """One event without its payload, which is text already: to write it anew could change it."""
     return {
         "id": event_id_text(view.webhook_id),
         "event_type": view.event_type,
@@ -165,11 +168,6 @@ def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
         "sagas": [_saga(view, saga) for saga in view.sagas],
         "routing": routing_content(routing),
     }
-
-
-def event_json(content: dict[str, Any], payload: str) -> str:
-    """The answer's JSON text. The payload is put in as it is stored, because re-writing it could change it."""
-    return f'{dump_json(content)[:-1]},"payload":{payload}}}'
 
 
 def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:

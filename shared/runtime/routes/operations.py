@@ -17,7 +17,6 @@ from shared.runtime.http_api import (
     MAX_ID,
     Caller,
     authorize,
-    dump_json,
     json_response,
     list_response,
     page_of,
@@ -26,6 +25,7 @@ from shared.runtime.http_api import (
     query_moment,
     query_text,
     read_model,
+    response_with_payload,
     services_of,
 )
 from shared.runtime.services import Services
@@ -61,8 +61,8 @@ async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    head = dump_json(shown_content(caller, dead_letter_content(row)))
-    return Response(f'{head[:-1]},"payload_snapshot":{row.payload_snapshot}}}', media_type="application/json")
+    content = shown_content(caller, dead_letter_content(row))
+    return response_with_payload(content, "payload_snapshot", row.payload_snapshot)
 
 
 async def requeue_dead_letter(request: Request) -> Response:

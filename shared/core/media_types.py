@@ -1,0 +1,22 @@
+"""Content types, as far as bodies are told apart by them. Case and spaces mean nothing; nor do most parameters."""
+
+import re
+
+_JSON = re.compile(r"[a-z0-9!#$&^_.-]+/(?:[a-z0-9!#$&^_.+-]+\+)?json")
+
+
+def media_type_of(content_type: str) -> str:
+    """The type without its parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a type in lower case is JSON: `*/json` or `*/*+json`."""
+    return _JSON.fullmatch(media_type) is not None
+
+
+def is_utf8(content_type: str) -> bool:
+    """Whether no other charset is named, whatever the type."""
+    parameters = (part.partition("=") for part in content_type.split(";")[1:])
+    charsets = (value for name, _, value in parameters if name.strip().lower() == "charset")
+    return all(value.strip().strip('"').lower() in ("utf-8", "utf8") for value in charsets)

@@ -1,0 +1,31 @@
+"""Times as RFC 3339 writes them, and no other form of ISO 8601."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+MOMENT_RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+
+_RFC3339 = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
+    re.IGNORECASE,
+)
+_LEAP_SECOND = "60"
+
+
+def read_moment(text: object) -> datetime:
+    """The moment that the text names, in UTC, to the microsecond.
+
+    A leap second is the moment after it, as in POSIX time. Raises ValueError with the rule for any other text, and
+    for a moment outside the years 1 to 9999.
+    """
+    found = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ValueError(MOMENT_RULE)
+    minute, second, fraction, offset = found.groups()
+    is_leap = second == _LEAP_SECOND
+    shown = f"{minute}:{'59' if is_leap else second}.{(fraction or '0')[:6]}{offset}"
+    try:
+        moment = datetime.fromisoformat(shown.upper()).astimezone(UTC)
+        return moment.replace(microsecond=0) + timedelta(seconds=1) if is_leap else moment
+    except (ValueError, OverflowError):
+        raise ValueError(MOMENT_RULE) from None
