@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from infra.local import system_user
+from infra.local.database_account import account_of
 from shared.adapters.database import Role
 
 PORT = 6432
@@ -31,6 +31,7 @@ class PgBouncer:
         self, folder: Path, server_folder: Path, pool_mode: str, *, users: str = "", **settings: object
     ) -> None:
         self.folder = folder
+        self._account = account_of(server_folder.parent)
         folder.mkdir()
         names = ["postgres", *(role.value for role in Role if role is not Role.OWNER)]
         self._write("users.txt", users or "".join(f'"{name}" ""\n' for name in names))
@@ -47,29 +48,29 @@ class PgBouncer:
         }
         text = "".join(f"{name} = {value}\n" for name, value in lines.items())
         self._write("pgbouncer.ini", f"[databases]\n* = host={server_folder} port=5432\n[pgbouncer]\n{text}")
-        system_user.give(folder)
+        self._account.give(folder)
         self._process: subprocess.Popen[bytes] | None = None
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
-        system_user.give(self.folder / name)
+        self._account.give(self.folder / name)
 
     def url(self, database: str = "hooksaga") -> str:
         return f"postgresql://postgres@/{database}?host={quote(str(self.folder), safe='/')}&port={PORT}"
 
     def start(self) -> "PgBouncer":
         assert PROGRAM is not None
-        self._process = subprocess.Popen(
+        process = self._process = subprocess.Popen(
             [PROGRAM, "--quiet", str(self.folder / "pgbouncer.ini")],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            **system_user.run_options(),
+            **self._account.run_options(),
         )
         deadline = time.monotonic() + SECONDS
         while not self._answers():
-            assert self._process.poll() is None, (self.folder / "pgbouncer.log").read_text()
+            assert process.poll() is None, (self.folder / "pgbouncer.log").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.02)
         return self

@@ -67,8 +67,9 @@ def direct(place: Path) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def bouncer(place: Path, mode: str, **settings: object) -> PgBouncer:
-    return PgBouncer(place / f"{mode}-{time.monotonic_ns()}", place / "postgres", mode, **settings).start()
+def bouncer(place: Path, mode: str, *, users: str = "", **settings: object) -> PgBouncer:
+    folder = place / f"{mode}-{time.monotonic_ns()}"
+    return PgBouncer(folder, place / "postgres", mode, users=users, **settings).start()
 
 
 @pytest.fixture

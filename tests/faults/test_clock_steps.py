@@ -256,6 +256,7 @@ async def test_secrets_end_by_the_clock(seed: Seed, clock: MovedClock) -> None:
 
     async def signing() -> int:
         (claimed,) = await seed.claim(await seed.job(subscription_id))
+        assert claimed.secrets is not None
         return len(claimed.secrets)
 
     counts: list[int] = []
