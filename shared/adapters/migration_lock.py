@@ -28,6 +28,9 @@ Tell = Callable[[str], None]
 LOCK_SECONDS = 2.0
 """How long a transaction may wait for locks, all its waits together: so long may it hold others up."""
 
+CLIENT_CHECK_SECONDS = 1.0
+"""How soon the server ends a long statement, and its locks, after `migrate` was killed."""
+
 LOOK_SECONDS = 0.1
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 10.0
@@ -115,6 +118,7 @@ def _settings() -> dict[str, str]:
     return {
         **session_settings.OWNER,
         "lock_timeout": f"{LOCK_SECONDS:g}s",
+        "client_connection_check_interval": f"{CLIENT_CHECK_SECONDS:g}s",
         "password_encryption": "scram-sha-256",
     }
 

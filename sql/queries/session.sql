@@ -1,12 +1,13 @@
 -- What a session has to be like, whatever the defaults of its role, its database and its server.
 
 -- name: state_settings
--- Until the transaction ends: for the owner, whose own defaults are nobody's to change. The last is for those to set who
--- may.
+-- Until the transaction ends: for the owner, whose own defaults are nobody's to change. Not every owner may set
+-- session_replication_role, and a server on Windows refuses client_connection_check_interval.
 SELECT pg_catalog.set_config(name, value, true)
   FROM ROWS FROM (pg_catalog.unnest(%(names)s::pg_catalog.text[]), pg_catalog.unnest(%(values)s::pg_catalog.text[]))
        AS stated (name, value)
- WHERE name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET');
+ WHERE (name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET'))
+   AND (name <> 'client_connection_check_interval' OR pg_catalog.version() !~* 'visual c|msvc|mingw');
 
 -- name: wrong_settings
 -- Those by which statements would mean something else, answers be read wrongly, or guards be passed by.
