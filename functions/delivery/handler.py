@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from shared.adapters.database import Role
-from shared.core.errors import DatabaseUnavailable
+from shared.core.errors import DatabaseUnavailable, RefusedRow
 from shared.core.messages import DeliveryMessage
 from shared.runtime.dispatch import tell_orchestrator_of_results
 from shared.runtime.function import Event, Invocation, check_times
 from shared.runtime.sending_function import SendingFunction
 from shared.runtime.sqs_events import failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_attempts, note_claimed
+from shared.runtime.telemetry import logger, note_attempts, note_claimed, note_refused
 from shared.runtime.triggers import Trigger, expect
 from shared.stages import deliver
 from shared.stages.deliver import AttemptResult, ClaimedJob
@@ -136,13 +136,15 @@ async def _attempt_all(function: SendingFunction, jobs: Sequence[ClaimedJob]) ->
 
 
 async def _record(function: SendingFunction, results: Sequence[AttemptResult]) -> set[int]:
+    refused: list[RefusedRow] = []
     try:
         written = await function.session.run(
-            partial(deliver.record_results, results=results, worker_id=WORKER_ID)
+            partial(deliver.record_results, results=results, worker_id=WORKER_ID, on_refusal=refused.append)
         )
     except DatabaseUnavailable as error:
         logger.warning("results not written", extra={"jobs": len(results), "error": str(error)})
         return {result.job.id for result in results}
+    note_refused(refused)
     note_attempts(results, written, WORKER_ID)
     told = sorted(result.traced_job for result in results if result.job.id in written)
     await tell_orchestrator_of_results(function.queues, told)

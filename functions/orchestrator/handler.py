@@ -10,7 +10,7 @@ from shared.core.messages import OrchestrationMessage
 from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.sqs_events import Message, failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_moves, note_oldest_due
+from shared.runtime.telemetry import logger, note_moves, note_oldest_due, note_refused
 from shared.runtime.triggers import Trigger, expect
 from shared.stages import orchestrate, undispatched
 from shared.stages.orchestrate import SagaMoved
@@ -111,7 +111,8 @@ async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> l
     try:
         moves = await function.session.run(unit)
     except RowRefused as refused:
-        logger.error("row refused", extra={"error": str(refused)})
+        told = {row for before in refusals for row in before.rows}
+        note_refused(row for row in refused.rows if row not in told)
         refusals.append(refused)
         moves = list(refused.done)
     await _tell(function, moves)

@@ -129,7 +129,8 @@ def requeue(
 ) -> None:
     """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more.
 
-    A filter requeues up to 1,000 at once, the oldest first. With --rate all that match are requeued, so many per
+    Those that were canceled are left out, unless the filter says error_code=canceled. A filter requeues up to 1,000 at
+    once, the oldest first. With --rate all that match are requeued, so many per
     second, as an operation that goes on by itself: see `hooksaga bulk`.
     """
     wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)

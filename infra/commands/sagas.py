@@ -22,7 +22,10 @@ def cancel(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let no further attempt be made: it becomes a dead letter with `canceled`, which can be requeued."""
+    """Let no further attempt be made: it becomes a dead letter with `canceled`.
+
+    Requeues of many leave it alone unless they name that error code; by its id it can be requeued.
+    """
     with connect(api_url, api_key) as client:
         answer = client.fetch("POST", f"/v1/sagas/{id}/cancel")
     if as_json:

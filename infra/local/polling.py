@@ -20,6 +20,7 @@ from infra.local.delivery_lane import DeliveryLane, LaneParts
 from infra.local.overtaking_lane import OvertakingLane
 from infra.local.part_pace import PartPace
 from infra.local.places import Pool
+from infra.local.refused_rows import RefusedRows
 from infra.local.result_writer import GATHER_SECONDS, MANY, ResultWriter
 from infra.local.wide_fan_outs import WideFanOuts
 from shared.adapters.database import DatabaseAddress, Role, Session
@@ -93,6 +94,7 @@ class PollingWorker:
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
         self._next_due_at = 0.0
         self._refused_at = -POLL_SECONDS
+        self._refused = RefusedRows()
         self._router = Session(address, Role.ROUTER)
         self._wide = WideFanOuts()
         self._pace = PartPace(settings.fan_out_rate)
@@ -282,7 +284,7 @@ class PollingWorker:
         except RowRefused as refused:
             if not self._has_refused_row:
                 self._refused_at = time.monotonic()
-                telemetry.logger.error("row refused", extra={"error": str(refused)})
+            telemetry.note_refused(self._refused.new_of(refused.rows))
             return list(refused.done)
 
     def _may_be_more(self, moves: Sequence[SagaMoved]) -> bool:
@@ -291,7 +293,7 @@ class PollingWorker:
 
     @property
     def _has_refused_row(self) -> bool:
-        """In the time of a poll: one that stays is told of, and tried again alone, no more often than that."""
+        """In the time of a poll: one that stays is tried again alone no more often than that."""
         return time.monotonic() < self._refused_at + POLL_SECONDS
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from shared.adapters.database import Session
-from shared.core.errors import DatabaseUnavailable
+from shared.core.errors import DatabaseUnavailable, RefusedRow
 from shared.runtime import telemetry
 from shared.stages import deliver
 from shared.stages.deliver import AttemptResult
@@ -64,9 +65,15 @@ class ResultWriter:
     async def _write_until_done(self, results: Sequence[AttemptResult]) -> None:
         pause = 0.1
         while True:
+            refused: list[RefusedRow] = []
             try:
                 written = await self._session.run(
-                    lambda connection: deliver.record_results(connection, results, worker_id=self._worker_id)
+                    partial(
+                        deliver.record_results,
+                        results=results,
+                        worker_id=self._worker_id,
+                        on_refusal=refused.append,
+                    )
                 )
             except DatabaseUnavailable as error:
                 telemetry.logger.warning(
@@ -81,6 +88,7 @@ class ResultWriter:
                 telemetry.logger.exception("results not written", extra={"jobs": len(results)})
                 return
             self._results_ready.set()
+            telemetry.note_refused(refused)
             telemetry.note_attempts(results, written, self._worker_id)
             return
 

@@ -73,7 +73,7 @@ class Session:
         except (errors.DeadlockDetected, errors.SerializationFailure):
             raise
         except psycopg.Error as error:
-            raise translated(error) from error
+            raise translated(error).with_traceback(error.__traceback__) from None  # which quotes values
         except BaseException:
             await self._close_if_unfit()
             raise
@@ -243,7 +243,7 @@ async def refusals() -> AsyncGenerator[None]:
         raise ValueRefused(f"half of a surrogate pair is no text: {error}") from error
     except psycopg.Error as error:
         if fault_of_error(error) in (Fault.SENDER, Fault.ROW):
-            raise translated(error) from error
+            raise translated(error).with_traceback(error.__traceback__) from None  # which quotes values
         raise
 
 

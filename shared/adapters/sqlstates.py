@@ -3,6 +3,7 @@
 The default is the database: a producer that gets a 4xx drops its event, one that gets a 503 repeats it.
 """
 
+import re
 from enum import StrEnum
 
 import psycopg
@@ -119,10 +120,40 @@ def fault_of_error(error: psycopg.Error) -> Fault | None:
     return None
 
 
+BROKE = "the connection broke"
+
+
+def words_of(error: psycopg.Error, fault: Fault | None) -> str:
+    """What is told of an error: rules and names, never values.
+
+    The server's own message may quote a value, and its detail a whole row with payload and secrets, so of a refused
+    row only the state and what it is about is told, unless the message is one of hooksaga's guards.
+    """
+    if error.sqlstate is None:
+        return (
+            f"{type(error).__name__} of the driver" if fault is Fault.SENDER else str(error).strip() or BROKE
+        )
+    found = error.diag
+    state = f" [{error.sqlstate}]"
+    if fault not in (Fault.SENDER, Fault.ROW) or error.sqlstate.startswith("HS"):
+        return (found.message_primary or BROKE) + state
+    function = _FUNCTION.search(found.context or "")
+    about = {
+        "table": found.table_name,
+        "column": found.column_name,
+        "constraint": found.constraint_name,
+        "function": function[1] if function else None,
+    }
+    return type(error).__name__ + state + "".join(f", {kind} {name}" for kind, name in about.items() if name)
+
+
+_FUNCTION = re.compile(r"PL/pgSQL function ([\w.\"]+)\(")
+
+
 def translated(error: psycopg.Error) -> Exception:
     """The error that stages and callers see in its place."""
     fault = fault_of_error(error)
-    words = str(error).strip()
+    words = words_of(error, fault)
     match fault:
         case None:
             return error
@@ -133,5 +164,4 @@ def translated(error: psycopg.Error) -> Exception:
         case Fault.SCHEMA:
             return SchemaMismatch(words)
         case _:
-            state = f" [{error.sqlstate}]" if error.sqlstate else ""
-            return DatabaseUnavailable((words or "the connection broke") + state)
+            return DatabaseUnavailable(words)

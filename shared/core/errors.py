@@ -13,6 +13,7 @@ HooksagaError
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -63,12 +64,30 @@ class MigrationFailed(HooksagaError):
 
 
 class RowRefused(HooksagaError):
-    """The database refused one row: its id exists already, a guard or another's trigger does not let it pass.
+    """The database refused a row: its id exists already, a guard or another's trigger does not let it pass.
 
-    `done` holds what a stage answers of the rows that it did without the one that was refused.
+    `done` holds what a stage answers of the rows that it did without those that were refused, and `rows` all that
+    were. The message names rules, never values.
     """
 
     done: Sequence[Any] = ()
+    rows: Sequence["RefusedRow"] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """One row that the database refused: its ids, as far as the stage knows them, and the rule that it broke.
+
+    event_id is the text that others see, reason the words of RowRefused.
+    """
+
+    reason: str = ""
+    saga_id: int | None = None
+    job_id: int | None = None
+    subscription_id: int | None = None
+    dead_letter_id: int | None = None
+    event_id: str | None = None
+    correlation_id: str | None = None
 
 
 class ValueRefused(RowRefused):

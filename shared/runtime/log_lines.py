@@ -65,6 +65,7 @@ class MoveLine(msgspec.Struct, omit_defaults=True):
     dead_letter_id: int | None = None
     next_attempt_at: datetime | None = None
     worker_id: str | None = None
+    lease_expiration: datetime | None = None
     end_to_end_ms: float | None = None
 
 
@@ -81,12 +82,24 @@ class ResetLine(msgspec.Struct, omit_defaults=True):
     error_code: str | None = None
 
 
+class RefusedLine(msgspec.Struct, omit_defaults=True):
+    """One row that the database refused. reason names the rule, never a value."""
+
+    reason: str
+    saga_id: int | None = None
+    job_id: int | None = None
+    subscription_id: int | None = None
+    dead_letter_id: int | None = None
+    event_id: str | None = None
+    correlation_id: str | None = None
+
+
 class Entry(NamedTuple):
     """level: a number of logging."""
 
     level: int
     message: str
-    line: AttemptLine | RoutedLine | MoveLine | ResetLine
+    line: AttemptLine | RoutedLine | MoveLine | ResetLine | RefusedLine
 
 
 class _Ready(str):

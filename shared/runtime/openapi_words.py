@@ -44,9 +44,11 @@ OPERATIONS = {
     "behind. An endpoint that answers 410, or only fails for days, has its subscription switched off.",
     "post /v1/portal-links": "For your own signed-in users: make a new one each time. Its pages can do what this key "
     "can, for this tenant only, and end when the key is revoked.",
-    "post /v1/dead-letters/requeue": "The oldest first. Every field that is given must match; `dry_run` only counts.",
+    "post /v1/dead-letters/requeue": "The oldest first. Every field that is given must match; `dry_run` only counts. "
+    "What was `canceled` is left out, unless `error_code` names it.",
     "post /v1/dead-letters/{id}/requeue": "Repeating the call answers the same saga: nothing is sent twice for it.",
-    "post /v1/bulk-operations": "Each match gets one new saga, `rate_per_second` of them, until all have one. An equal "
+    "post /v1/bulk-operations": "Each match gets one new saga, `rate_per_second` of them, until all have one; "
+    "a requeue leaves out what was `canceled`, unless `error_code` names it. An equal "
     "call while the operation has not ended answers the same operation. `dry_run` only counts.",
     "get /v1/bulk-operations/{id}": "`lanes` are its subscriptions, at most 100, those with most to do first.",
     "patch /v1/bulk-operations/{id}": "It holds for what is not started yet.",

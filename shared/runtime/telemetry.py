@@ -9,12 +9,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 
 from shared.core.bulk import BulkStatus
 from shared.core.endpoint_health import DisabledReason, EarlyWarning
+from shared.core.errors import RefusedRow
 from shared.core.event_ids import event_id_text
 from shared.core.outcomes import error_class_of
 from shared.core.saga import JobStatus, SagaStatus
@@ -24,6 +26,7 @@ from shared.runtime.log_lines import (
     Entry,
     LineFormatter,
     MoveLine,
+    RefusedLine,
     ResetLine,
     RoutedLine,
     write_lines,
@@ -146,10 +149,19 @@ def _move_entry(move: SagaMoved) -> Entry:
         dead_letter_id=move.dead_letter_id,
         next_attempt_at=move.next_attempt_at if move.status is SagaStatus.PENDING_RETRY else None,
         worker_id=move.worker_id,
+        lease_expiration=move.lease_until,
         end_to_end_ms=None if move.end_to_end_ms is None else round(move.end_to_end_ms, 1),
     )
     return Entry(
         logging.WARNING if move.status is SagaStatus.DEAD_LETTERED else logging.INFO, "saga moved", line
+    )
+
+
+def note_refused(rows: Iterable[RefusedRow]) -> None:
+    """One line per row that the database refused, and that stays as it is until somebody acts."""
+    write_lines(
+        logger,
+        (Entry(logging.ERROR, "row refused", RefusedLine(**asdict(row))) for row in dict.fromkeys(rows)),
     )
 
 

@@ -1,9 +1,10 @@
 """One poisoned row never stops its neighbours."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from shared.core.errors import RowRefused
+from shared.core.errors import RefusedRow, RowRefused
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -30,27 +31,30 @@ async def run_isolating(
 
 
 async def refused_alone(
-    run: Callable[[list[int], Sequence[int] | None], Awaitable[list[Answer]]], named: Sequence[int] | None
+    run: Callable[[dict[int, RefusedRow], Sequence[int] | None], Awaitable[list[Answer]]],
+    named: Sequence[int] | None,
 ) -> list[Answer]:
-    """The answers of `run(seen, named)`, which is a transaction over rows whose ids it puts into `seen` first.
+    """The answers of `run(seen, named)`, which is a transaction over rows that it puts into `seen` first, by id.
 
     Where the database refuses it, each row is tried by its id in a transaction of its own, and only then the refusal
-    is raised, with the answers of the others in `done`: a row that cannot be moved holds up nobody, and does not go
-    unnoticed.
+    is raised, with the answers of the others in `done` and all that were refused in `rows`: a row that cannot be moved
+    holds up nobody, and none goes unnoticed.
     """
-    seen: list[int] = []
+    seen: dict[int, RefusedRow] = {}
     try:
         return await run(seen, named)
-    except RowRefused:
+    except RowRefused as refused:
         if len(seen) < 2:
+            refused.rows = [replace(row, reason=str(refused)) for row in seen.values()]
             raise
-    answers, refusal = list[Answer](), None
-    for row_id in seen:
+    answers, rows, refusal = list[Answer](), list[RefusedRow](), None
+    for row_id, row in seen.items():
         try:
-            answers += await run([], [row_id])
+            answers += await run({}, [row_id])
         except RowRefused as error:
+            rows.append(replace(row, reason=str(error)))
             refusal = error
     if refusal is not None:
-        refusal.done = answers
+        refusal.done, refusal.rows = answers, rows
         raise refusal
     return answers

@@ -5,7 +5,7 @@ counts only while the lease is still the reporter's: worker and claim must match
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,7 +19,7 @@ from shared.adapters.database import Connection, fetch_rows, refusals
 from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from shared.adapters.queries import load_queries
 from shared.adapters.secret_box import SecretBox, UnreadableSecret
-from shared.core.errors import RowRefused
+from shared.core.errors import RefusedRow, RowRefused
 from shared.core.event_ids import event_id_text
 from shared.core.outcomes import ErrorCode
 from shared.core.product import USER_AGENT
@@ -250,12 +250,17 @@ def _not_sent(error_code: ErrorCode) -> SendOutcome:
 
 
 async def record_results(
-    connection: Connection, results: Sequence[AttemptResult], *, worker_id: str
+    connection: Connection,
+    results: Sequence[AttemptResult],
+    *,
+    worker_id: str,
+    on_refusal: Callable[[RefusedRow], None] = lambda _row: None,
 ) -> set[int]:
     """Write results; the answer holds the job ids that were written.
 
     A result that is missing in it came after its lease was lost, and is dropped. A result that the database
-    does not take is written as `internal_error` instead, alone.
+    does not take is written as `internal_error` instead, alone, and told to on_refusal; where it does not take that
+    either the lease runs out.
     """
 
     async def write(batch: Sequence[AttemptResult]) -> list[int]:
@@ -268,14 +273,30 @@ async def record_results(
 
     unwritable: list[AttemptResult] = []
 
-    def set_aside(result: AttemptResult, _error: RowRefused) -> int:
+    def set_aside(result: AttemptResult, error: RowRefused) -> int:
+        on_refusal(_refused_row(result.job, error))
         unwritable.append(AttemptResult(result.job, _not_sent(ErrorCode.INTERNAL_ERROR)))
+        return 0
+
+    def leave(_result: AttemptResult, _error: RowRefused) -> int:
         return 0
 
     written = set(await run_isolating(write, results, set_aside))
     if unwritable:
-        written |= set(await write(unwritable))
+        written |= set(await run_isolating(write, unwritable, leave))
     return written - {0}
+
+
+def _refused_row(job: ClaimedJob, error: RowRefused) -> RefusedRow:
+    return RefusedRow(
+        str(error),
+        job.saga_id,
+        job.id,
+        job.subscription_id,
+        None,
+        event_id_text(job.webhook_id),
+        job.correlation_id,
+    )
 
 
 def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:

@@ -5,7 +5,7 @@ It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, LiteralString
@@ -15,7 +15,8 @@ import msgspec
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
 from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, NotFound
+from shared.core.errors import Conflict, NotFound, RefusedRow
+from shared.core.event_ids import event_id_text
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import (
     Cancel,
@@ -51,6 +52,7 @@ class SagaMoved(msgspec.Struct, frozen=True):
     job_id: int | None = None
     dead_letter_id: int | None = None
     worker_id: str | None = None
+    lease_until: datetime | None = None
     max_retry_limit: int = 0
     previous_status: SagaStatus | None = None
     traceparent: str | None = None
@@ -86,6 +88,15 @@ class _LockedSaga(msgspec.Struct, frozen=True):
             self.final_error_code,
         )
 
+    def refused_row(self) -> RefusedRow:
+        """What is told of it where the database refuses its move."""
+        return RefusedRow(
+            saga_id=self.id,
+            subscription_id=self.subscription_id,
+            event_id=event_id_text(self.webhook_id),
+            correlation_id=correlation_id_of(self.webhook_id, self.traceparent),
+        )
+
     def policy(self, defaults: RetryPolicy) -> RetryPolicy:
         if self.max_retry_limit is None and self.base_delay_seconds is None:
             return defaults
@@ -107,6 +118,7 @@ class _FinishedJob(_LockedSaga, frozen=True):
     error_code: str | None
     retry_after_seconds: int | None
     worker_id: str | None
+    lease_until: datetime | None
 
     def trigger(self) -> JobSucceeded | JobFailed:
         if self.job_status == JobStatus.COMPLETED:
@@ -135,7 +147,11 @@ async def apply_results(
 
 
 async def _apply(
-    connection: Connection, defaults: RetryPolicy, limit: int, seen: list[int], job_ids: Sequence[int] | None
+    connection: Connection,
+    defaults: RetryPolicy,
+    limit: int,
+    seen: dict[int, RefusedRow],
+    job_ids: Sequence[int] | None,
 ) -> list[SagaMoved]:
     queries = load_queries("orchestrate")
     async with transaction(connection):
@@ -144,14 +160,14 @@ async def _apply(
         else:
             named = {"job_ids": list(job_ids)}
             jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, _FinishedJob)
-        seen += [job.job_id for job in jobs]
+        seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
         if not jobs:
             return []
         decided = [(job, decide(job.saga(), job.trigger(), job.policy(defaults), job.now)) for job in jobs]
         moved = await fetch_rows(connection, queries["apply_results"], _result_columns(decided), _MovedRow)
     dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
     return [
-        _moved(job, saga, defaults, job.job_id, dead_letters[saga.id], job.worker_id)
+        _moved(job, saga, defaults, job.job_id, dead_letters[saga.id], job)
         for job, saga in decided
         if saga.id in dead_letters
     ]
@@ -196,12 +212,12 @@ async def _start(
     params: dict[str, Any],
     named: Sequence[int] | None = None,
 ) -> list[SagaMoved]:
-    async def start(seen: list[int], saga_ids: Sequence[int] | None) -> list[SagaMoved]:
+    async def start(seen: dict[int, RefusedRow], saga_ids: Sequence[int] | None) -> list[SagaMoved]:
         by_id = {"saga_ids": list(saga_ids or ()), "tenant_id": None}
         lock, wanted = (query, params) if saga_ids is None else ("lock_sagas_by_id", by_id)
         async with transaction(connection):
             waiting = await fetch_rows(connection, _query(lock), wanted, _WaitingSaga)
-            seen += [row.id for row in waiting]
+            seen |= {row.id: row.refused_row() for row in waiting}
             return await _move_waiting(connection, defaults, waiting, lambda row: Due(row.deliverable))
 
     return await refused_alone(start, named)
@@ -274,7 +290,7 @@ def _moved(
     defaults: RetryPolicy,
     job_id: int | None,
     dead_letter_id: int | None,
-    worker_id: str | None = None,
+    job: _FinishedJob | None = None,
 ) -> SagaMoved:
     return SagaMoved(
         saga_id=saga.id,
@@ -286,7 +302,8 @@ def _moved(
         final_error_code=saga.final_error_code,
         job_id=job_id,
         dead_letter_id=dead_letter_id,
-        worker_id=worker_id,
+        worker_id=job.worker_id if job else None,
+        lease_until=job.lease_until if job else None,
         max_retry_limit=row.policy(defaults).max_retry_limit,
         previous_status=SagaStatus(row.status),
         traceparent=row.traceparent,

@@ -102,7 +102,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, public AS $$
 $$;
 
 -- What a filter means now, by subscription: the dry run, and the lanes of a new operation. With newest_id null it
--- counts all. Every plan is made for the filter at hand.
+-- counts all. Every plan is made for the filter at hand. What an operator canceled is meant only where the filter names
+-- that error code: a requeue of everything else must not undo it.
 CREATE FUNCTION count_bulk_lanes(wanted_kind bulk_kind, tenant varchar, wanted jsonb, newest_id bigint)
 RETURNS TABLE (subscription_id bigint, matched bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public SET plan_cache_mode = force_custom_plan AS $$
@@ -116,6 +117,7 @@ BEGIN
                AND (wanted ->> 'subscription_id' IS NULL OR d.subscription_id = (wanted ->> 'subscription_id')::bigint)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
+               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
                AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
@@ -191,6 +193,7 @@ BEGIN
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
+               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
                AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)

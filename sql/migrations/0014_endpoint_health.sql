@@ -147,12 +147,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
          WHERE h.subscription_id = disabled_id AND h.disabled_at IS NOT NULL
     ), dead AS (
         SELECT l.*, min(l.id) FILTER (WHERE l.failed_at >= l.disabled_failing_since) OVER () AS first_id
-          FROM (SELECT d.id, d.failed_at, disabled.disabled_failing_since
+          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since
                   FROM disabled JOIN dead_letters d ON d.subscription_id = disabled.id
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE NOT EXISTS (
+               count(*) FILTER (WHERE final_error_code IS DISTINCT FROM 'canceled' AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (

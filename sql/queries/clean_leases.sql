@@ -9,7 +9,7 @@ WITH expired AS MATERIALIZED (
 UPDATE webhook_delivery_jobs j
    SET status = CASE WHEN j.claim_count < %(max_claims)s THEN 'Pending' ELSE 'Failed' END::job_status,
        error_code = CASE WHEN j.claim_count < %(max_claims)s THEN NULL ELSE 'lease_expired' END,
-       lease_until = NULL,
+       lease_until = CASE WHEN j.claim_count >= %(max_claims)s THEN j.lease_until END,
        dispatched_at = NULL
   FROM expired WHERE j.id = expired.id
 RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, expired.lease_until;

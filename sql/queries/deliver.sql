@@ -108,7 +108,7 @@ WITH result AS MATERIALIZED (
      ORDER BY job_id
 )
 UPDATE webhook_delivery_jobs j
-   SET status = r.status, lease_until = NULL, finished_at = clock_timestamp(), response_status = r.response_status,
+   SET status = r.status, finished_at = clock_timestamp(), response_status = r.response_status,
        error_code = r.error_code, duration_ms = r.duration_ms, response_body = r.response_body,
        response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
        resolved_ip = r.resolved_ip, reconnected = r.reconnected, own_header_names = r.own_header_names

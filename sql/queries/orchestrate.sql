@@ -6,8 +6,10 @@
 -- that another orchestrator holds is left to it. The status check is repeated on the locked row. The planner
 -- takes unapplied results for far more than there are, so LATERAL makes it go from each of them to its saga,
 -- instead of reading every saga that is in progress.
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, saga.*, now() AS now
-  FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id FROM webhook_delivery_jobs
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
+       saga.*, now() AS now
+  FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id, lease_until
+          FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
          ORDER BY id) AS j
  CROSS JOIN LATERAL (
@@ -22,7 +24,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
  LIMIT %(limit)s;
 
 -- name: lock_finished_jobs_by_id
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id,
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
        s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now

@@ -16,12 +16,14 @@ SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
                                 ORDER BY failed_at DESC LIMIT 1000) AS last) + 1, 0) END AS before_id;
 
 -- name: match_dead_letters
--- The dead letters that a filter means, oldest first; those already requeued are left out.
+-- The dead letters that a filter means, oldest first; those already requeued are left out, and those that an operator
+-- canceled, unless the filter names them.
 SELECT d.id FROM dead_letters d
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
    AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
    AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
+   AND (%(error_code)s::text = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
    AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
    AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)

@@ -99,6 +99,22 @@ async def test_the_dry_run_counts_what_is_then_done(operator: Connection, seed: 
     assert await step_until_nothing_is_left(operator) == 0
 
 
+async def test_what_was_canceled_is_taken_along_only_where_the_filter_names_it(
+    operator: Connection, seed: Seed
+) -> None:
+    subscription = await seed.subscription()
+    await dead_letters(seed, subscription, 2)
+    await dead_letters(seed, subscription, 3, "canceled")
+    for wanted, count in (
+        (requeue_of(), 2),
+        (requeue_of(subscription_id=subscription, error_code="canceled"), 3),
+    ):
+        assert (await count_bulk_operation(operator, wanted, ANYBODY)).matched == count
+        operation = await started(operator, wanted)
+        assert await step_until_nothing_is_left(operator) == count
+        assert await state(operator, operation.id) == ("Completed", count, count, 0)
+
+
 async def test_a_tenants_operation_takes_that_tenants_dead_letters_only(
     operator: Connection, seed: Seed
 ) -> None:

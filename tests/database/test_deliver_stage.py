@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role
+from shared.core.errors import RefusedRow
 from shared.core.saga import SagaStatus
 from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases
@@ -187,7 +189,7 @@ async def test_a_result_is_written_whole(worker: Connection, seed: Seed) -> None
     assert await record(worker, job, error_code="http_503", **how) == {job_id}
     row = await job_row(seed, job_id)
     assert {name: row[name] for name in how if name != "resolved_ip"} | {"resolved_ip": row["ip"]} == how
-    assert (row["state"], row["error_code"], row["lease_until"]) == ("Failed", "http_503", None)
+    assert (row["state"], row["error_code"], row["lease_until"]) == ("Failed", "http_503", job.lease_until)
     assert row["finished_at"] >= row["leased_at"]
     assert row["applied_at"] is None
 
@@ -270,10 +272,28 @@ async def test_a_poisoned_result_is_written_as_internal_error_alone(
 ) -> None:
     jobs = await claim(worker, *[await seed.job() for _ in range(5)])
     results = [AttemptResult(job, outcome(**(poison if n == 2 else {}))) for n, job in enumerate(jobs)]
-    written = await deliver.record_results(worker, results, worker_id="w1")
+    told: list[RefusedRow] = []
+    written = await deliver.record_results(worker, results, worker_id="w1", on_refusal=told.append)
     assert written == {job.id for job in jobs}
+    assert [(row.job_id, row.saga_id) for row in told] == [(jobs[2].id, jobs[2].saga_id)]
     rows = [await job_row(seed, job.id) for job in jobs]
     assert [row["error_code"] for row in rows] == [None, None, "internal_error", None, None]
+
+
+async def test_results_that_are_refused_in_every_form_leave_the_others_written(
+    worker: Connection, seed: Seed
+) -> None:
+    jobs = await claim(worker, *[await seed.job() for _ in range(4)])
+    await seed.connection.execute(
+        sql.SQL("ALTER TABLE webhook_delivery_jobs ADD CONSTRAINT broken CHECK ({}) NOT VALID").format(
+            sql.SQL("status <> 'Failed' OR id NOT IN ({}, {})").format(jobs[1].id, jobs[3].id)
+        )
+    )
+    results = [AttemptResult(job, outcome(response_status=500, error_code="http_500")) for job in jobs]
+    told: list[RefusedRow] = []
+    written = await deliver.record_results(worker, results, worker_id="w1", on_refusal=told.append)
+    assert written == {jobs[0].id, jobs[2].id}
+    assert [row.job_id for row in told] == [jobs[1].id, jobs[3].id]
 
 
 async def test_an_error_word_that_is_too_long_is_replaced(worker: Connection, seed: Seed) -> None:

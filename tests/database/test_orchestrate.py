@@ -1,6 +1,7 @@
 """The orchestrator moves sagas: each move through the real stage, once, whoever else is at work."""
 
 import asyncio
+import traceback
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -405,8 +406,9 @@ async def test_a_death_that_the_database_does_not_take_holds_up_nobody_and_is_no
         )
     )
     for _ in range(2):
-        with pytest.raises(RowRefused, match="broken"):
+        with pytest.raises(RowRefused, match="broken") as refused:
             await orchestrate.apply_results(orchestrator, POLICY)
+        assert [(row.saga_id, row.job_id) for row in refused.value.rows] == [sick[1]]
     assert await seed.status_of(sick[1][0]) is SagaStatus.IN_PROGRESS
     assert [await seed.status_of(saga_id) for saga_id, _ in well] == [SagaStatus.COMPLETED] * 2
     assert [await seed.status_of(sick[at][0]) for at in (0, 2)] == [SagaStatus.DEAD_LETTERED] * 2
@@ -430,7 +432,50 @@ async def test_a_saga_that_cannot_be_started_holds_up_nobody(
         if named
         else orchestrate.start_first_attempts(orchestrator, POLICY)
     )
-    with pytest.raises(RowRefused, match="broken"):
+    with pytest.raises(RowRefused, match="broken") as refused:
         await start
+    assert [row.saga_id for row in refused.value.rows] == [sagas[1]]
     found = [await seed.status_of(saga_id) for saga_id in sagas]
     assert found == [SagaStatus.IN_PROGRESS, SagaStatus.PENDING, SagaStatus.IN_PROGRESS]
+
+
+async def test_every_row_that_is_refused_is_told_with_its_ids_and_its_rule_and_without_values(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    """The detail of the database's own message holds the dead letter's payload."""
+    subscription = await seed.subscription(max_retry_limit=1)
+    sick: list[tuple[int, int]] = []
+    for _ in range(3):
+        saga_id = await seed.saga(SagaStatus.IN_PROGRESS, subscription)
+        sick.append((saga_id, await seed.active_job(saga_id)))
+        await seed.finish(sick[-1][1], "http_503")
+    well = await finished(seed)
+    await seed.connection.execute(
+        sql.SQL("ALTER TABLE dead_letters ADD CONSTRAINT broken CHECK (saga_id = {}) NOT VALID").format(
+            sick[2][0]
+        )
+    )
+    with pytest.raises(RowRefused) as refused:
+        await orchestrate.apply_results(orchestrator, POLICY)
+    told = refused.value
+    assert [(row.saga_id, row.job_id, row.subscription_id) for row in told.rows] == [
+        (*ids, subscription) for ids in sick[:2]
+    ]
+    assert {row.reason for row in told.rows} == {
+        "CheckViolation [23514], table dead_letters, constraint broken"
+    }
+    assert {move.saga_id for move in told.done} == {sick[2][0], well[0]}
+    written = "".join(traceback.format_exception(told))
+    assert "broken" in written
+    assert "Failing row" not in written
+
+
+async def test_a_dead_letter_says_who_tried_last_and_until_when_its_lease_went(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    _, job_id = await finished(seed, "http_503", max_retry_limit=1)
+    row = await seed.row("SELECT worker_id, lease_until FROM webhook_delivery_jobs WHERE id = %s", [job_id])
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert moved.dead_letter_id is not None
+    assert row["lease_until"] is not None
+    assert (moved.worker_id, moved.lease_until) == (row["worker_id"], row["lease_until"])

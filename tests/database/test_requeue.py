@@ -1,6 +1,7 @@
 """A dead letter comes back as a brand-new saga: once, whoever asks, and the old one stays as it is."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -177,3 +178,31 @@ async def test_a_limit_counts_new_sagas_and_inactive_ones_block_nobody(
     matches = await requeue_matching(operator, DeadLetterFilter(), limit=2)
     assert [requeued.dead_letter_id for requeued in matches.requeued] == good[:2]
     assert matches.matched == len(matches.requeued) + matches.skipped
+
+
+async def canceled(seed: Seed, subscription_id: int) -> int:
+    """A dead letter that an operator made."""
+    moved = await orchestrate.cancel_saga(
+        seed.connection, POLICY, await seed.saga(subscription_id=subscription_id)
+    )
+    assert moved.dead_letter_id is not None
+    return moved.dead_letter_id
+
+
+@pytest.mark.parametrize("by_subscription", [False, True])
+async def test_what_was_canceled_is_requeued_only_by_a_filter_that_names_it(
+    operator: Connection, seed: Seed, by_subscription: bool
+) -> None:
+    failed = await seed.dead_letter()
+    subscription = await seed.value("SELECT subscription_id FROM dead_letters")
+    stopped = await canceled(seed, subscription)
+    wanted = DeadLetterFilter(subscription_id=subscription if by_subscription else None)
+    assert (await requeue_matching(operator, wanted, dry_run=True)).matched == 1
+    assert [one.dead_letter_id for one in (await requeue_matching(operator, wanted)).requeued] == [failed]
+    named = replace(wanted, error_code="canceled")
+    assert (await requeue_matching(operator, named, dry_run=True)).matched == 1
+    assert [one.dead_letter_id for one in (await requeue_matching(operator, named)).requeued] == [stopped]
+
+
+async def test_what_was_canceled_is_requeued_by_its_id(operator: Connection, seed: Seed) -> None:
+    assert (await requeue_one(operator, await canceled(seed, await seed.subscription()))).created

@@ -44,5 +44,6 @@ async def test_every_view_is_there_with_its_columns(seed: Seed) -> None:
 def test_every_key_of_a_line_is_there() -> None:
     section = PAGE.split("## Log lines\n", 1)[1].split("\n## ", 1)[0]
     kinds = (log_lines.AttemptLine, log_lines.RoutedLine, log_lines.MoveLine, log_lines.ResetLine)
+    kinds += (log_lines.RefusedLine,)
     keys = {field.name for kind in kinds for field in msgspec.structs.fields(kind)}
     assert [key for key in sorted(keys) if f"`{key}`" not in section] == []

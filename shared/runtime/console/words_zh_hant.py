@@ -233,6 +233,7 @@ WORDS: dict[str, str] = {
     "Matched": "符合",
     "There was none yet.": "還沒有任何作業。",
     "An empty field means all. First it is counted, and nothing is sent; then it can be started.": "留空表示全部。系統會先計數而不送出，確認後再開始。",
+    "What was canceled is left out, unless the error word is canceled.": "已取消的投遞不會重送，除非錯誤代碼填 canceled。",
     "{matched} dead letters of {subscriptions} subscriptions would be sent again.": "將重送 {subscriptions} 個訂閱的 {matched} 筆死信。",
     "That takes about {time} at least.": "至少需要約 {time}。",
     "Rate per second": "每秒筆數",
