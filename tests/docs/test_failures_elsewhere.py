@@ -5,8 +5,21 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "failures-elsewhere.md"
+REPORTS = (
+    "nodejs/node#7136",
+    "oven-sh/bun#37438",
+    "brianc/node-postgres#1482",
+    "cloudevents/spec#702",
+    "brianc/node-postgres#2718",
+    "goauthentik/authentik#23876",
+    "immich-app/static-pages#719",
+)
+"""Public reports of failures that this product had too."""
+
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
@@ -40,3 +53,9 @@ def test_every_failure_is_held_by_a_test_or_says_why_not() -> None:
 def test_no_failure_is_told_twice() -> None:
     told = [row.split(" | ")[0] for row in rows()]
     assert sorted({one for one in told if told.count(one) > 1}) == []
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_a_report_of_a_failure_that_was_here_too_has_one_row_and_its_tests(report: str) -> None:
+    (row,) = [row for row in rows() if re.search(rf"{re.escape(report)}\b", row)]
+    assert NAMED.search(row)
