@@ -118,7 +118,7 @@ class Environment:
     base_delay_seconds: float = FOLLOWS
     max_delay_seconds: float = FOLLOWS
     retry_jitter: float = FOLLOWS
-    max_claims: int = FOLLOWS
+    max_lost_leases: int = FOLLOWS
     disable_after_days: float = FOLLOWS
     """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
     payload_max_bytes: int = FOLLOWS

@@ -50,7 +50,7 @@ async def _claim_and_deliver(
 
     Jobs whose workers died again and again are sent one after the other: the rest while there is time, and else later.
     """
-    alone_from = deliver.alone_from_claims(function.settings.max_claims)
+    alone_from = deliver.alone_from_lost(function.settings.max_lost_leases)
     left, unwritten = job_ids, set[int]()
     while True:
         jobs, unknown = await _claim(function, left, alone_from)

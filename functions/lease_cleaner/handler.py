@@ -23,7 +23,9 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
     await function.session.run(begin_work)
     count = 0
     while invocation.seconds_left() > 0:
-        resets = await function.session.run(partial(clean_leases, max_claims=function.settings.max_claims))
+        resets = await function.session.run(
+            partial(clean_leases, max_lost_leases=function.settings.max_lost_leases)
+        )
         note_resets(resets)
         count += len(resets)
         if len(resets) < BATCH:

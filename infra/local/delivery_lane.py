@@ -125,7 +125,7 @@ class DeliveryLane:
         self._per_subscription: Counter[int] = Counter()
         self._held = HeldJobs()
         self._memory = PayloadMemory(parts.settings.payload_max_bytes)
-        self._alone_from = deliver.alone_from_claims(self._settings.max_claims)
+        self._alone_from = deliver.alone_from_lost(self._settings.max_lost_leases)
         self._alone: Claim | None = None
         self._beginning: asyncio.Handle | None = None
         self._ended = Ended()

@@ -314,7 +314,9 @@ class PollingWorker:
     async def _clean(self) -> bool:
         await self._cleaner.run(work_state.begin_work)
         resets = await self._cleaner.run(
-            lambda connection: clean_leases.clean_leases(connection, max_claims=self._settings.max_claims)
+            lambda connection: clean_leases.clean_leases(
+                connection, max_lost_leases=self._settings.max_lost_leases
+            )
         )
         telemetry.note_resets(resets)
         if resets:

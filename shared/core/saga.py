@@ -9,7 +9,7 @@ DeadLettered are the end: requeueing a dead letter starts another saga and leave
 
 A job is Pending until a worker claims it, Leased while the worker owns it, and Completed or Failed once the
 worker has reported. A lease that ran out, or that its worker hands back, makes the job Pending again: the same
-row, the same attempt. A job whose claims are used up becomes Failed instead, so that a payload that kills
+row, the same attempt. A job that lost too many leases becomes Failed instead, so that a payload that kills
 workers ends as a dead letter.
 
 Everything here is pure: no clock, no randomness, no I/O. `SAGA_MOVES` and `JOB_MOVES` are the same tables that

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     )
     http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
     lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
-    max_claims: int = Field(default=5, ge=1, le=100)
+    max_lost_leases: int = Field(default=5, ge=1, le=100)
 
     disable_after_days: float = Field(default=5, ge=0, le=365, allow_inf_nan=False)
 

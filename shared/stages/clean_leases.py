@@ -12,7 +12,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class LeaseReset:
-    """A job whose lease was over: Pending again, or Failed with `lease_expired` once its claims are used up."""
+    """A job whose lease was over: Pending again, or Failed with `lease_expired` once it has lost too many of them."""
 
     id: int
     saga_id: int
@@ -20,14 +20,17 @@ class LeaseReset:
     status: JobStatus
     worker_id: str | None
     claim_count: int
+    lost_leases: int
     lease_until: datetime
 
 
-async def clean_leases(connection: Connection, *, max_claims: int, limit: int = BATCH) -> list[LeaseReset]:
+async def clean_leases(
+    connection: Connection, *, max_lost_leases: int, limit: int = BATCH
+) -> list[LeaseReset]:
     """Reset one batch of expired leases, the oldest first. Call again while a full batch comes back."""
     return await fetch_rows(
         connection,
         load_queries("clean_leases")["reset_expired_leases"],
-        {"max_claims": max_claims, "limit": limit},
+        {"max_lost_leases": max_lost_leases, "limit": limit},
         LeaseReset,
     )

@@ -135,13 +135,13 @@ async def find_waiting_jobs(
     return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
 
 
-ALONE_FROM_CLAIMS = 2
-"""So many workers have claimed a job and died of something, it may be of this job."""
+ALONE_FROM_LOST = 2
+"""So many workers that held a job died of something, it may be of this job."""
 
 
-def alone_from_claims(max_claims: int) -> int:
-    """From how many claims on a job is claimed alone, so that the last of max_claims is one of those."""
-    return max(1, min(ALONE_FROM_CLAIMS, max_claims - 1))
+def alone_from_lost(max_lost_leases: int) -> int:
+    """From how many lost leases on a job is claimed alone, so that the last of max_lost_leases is one of those."""
+    return max(1, min(ALONE_FROM_LOST, max_lost_leases - 1))
 
 
 async def claim_jobs(
@@ -150,13 +150,13 @@ async def claim_jobs(
     *,
     worker_id: str,
     lease_seconds: float,
-    alone_from: int = ALONE_FROM_CLAIMS,
+    alone_from: int = ALONE_FROM_LOST,
     one_alone: bool = True,
 ) -> list[ClaimedJob]:
     """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's.
 
-    Of those with alone_from claims or more the oldest only, or none without one_alone: one of them may have killed
-    its workers, and would go on to take the others with it until their claims are used up too.
+    Of those with alone_from lost leases or more the oldest only, or none without one_alone: one of them may have killed
+    its workers, and would go on to take the others with it until they have lost as many leases too.
     """
     params = {
         "job_ids": list(job_ids),

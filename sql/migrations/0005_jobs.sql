@@ -13,6 +13,7 @@ CREATE TABLE webhook_delivery_jobs (
     error_code varchar(100),
     worker_id varchar(100),
     claim_count integer NOT NULL DEFAULT 0,
+    lost_leases integer NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),
     dispatched_at timestamptz,
     leased_at timestamptz,

@@ -69,7 +69,7 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
 -- itself, and names its worker and the end of its lease.
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
-        NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.worker_id IS NOT NULL
+        NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.lost_leases <> 0 OR NEW.worker_id IS NOT NULL
         OR NEW.lease_until IS NOT NULL OR NEW.finished_at IS NOT NULL OR NEW.applied_at IS NOT NULL
     )
     EXECUTE FUNCTION refuse_row('job');
@@ -90,6 +90,8 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON webhook_delivery_jobs
             <> (OLD.id, OLD.saga_id, OLD.subscription_id, OLD.attempt_number, OLD.attempt_at, OLD.created_at)
         OR NEW.claim_count <> OLD.claim_count
             + CASE WHEN OLD.status = 'Pending' AND NEW.status = 'Leased' THEN 1 ELSE 0 END
+        OR NEW.lost_leases - OLD.lost_leases NOT BETWEEN 0 AND
+            CASE WHEN OLD.status = 'Leased' AND NEW.status IN ('Pending', 'Failed') THEN 1 ELSE 0 END
         OR NEW.status = 'Leased' AND (NEW.lease_until IS NULL OR NEW.worker_id IS NULL)
         OR NEW.status = 'Completed' AND NEW.response_status IS NULL
         OR NEW.status = 'Failed' AND NEW.error_code IS NULL

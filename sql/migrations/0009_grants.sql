@@ -40,7 +40,7 @@ GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_a
 
 -- lease_cleaner: gives back what dead workers held.
 GRANT SELECT ON webhook_delivery_jobs TO lease_cleaner;
-GRANT UPDATE (status, lease_until, error_code, dispatched_at) ON webhook_delivery_jobs TO lease_cleaner;
+GRANT UPDATE (status, lease_until, error_code, dispatched_at, lost_leases) ON webhook_delivery_jobs TO lease_cleaner;
 
 -- subscription_admin: configuration and its secrets, headers among them.
 GRANT SELECT, INSERT, UPDATE ON subscriptions TO subscription_admin;

@@ -60,10 +60,10 @@ SELECT room.subscription_id, oldest.ids
 -- else's (r02 §2.3). The status is compared as text wherever rows are named by id: a planner with statistics
 -- from before a backlog takes the index of all waiting rows for the shortest way, and reads them all each
 -- time; as text only the primary key can serve. Configuration is read here, so a change of address, secret or timeout counts from the
--- next attempt on. Of jobs that were claimed again and again and never finished at most one is taken: what kills its
+-- next attempt on. Of jobs that lost lease after lease at most one is taken: what kills its
 -- worker would take the others with it.
 WITH waiting AS MATERIALIZED (
-    SELECT id, claim_count >= %(alone_from)s AND worker_id IS NOT NULL AS is_suspect FROM webhook_delivery_jobs
+    SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
      ORDER BY id FOR UPDATE SKIP LOCKED
 ), picked AS MATERIALIZED (
@@ -118,8 +118,7 @@ UPDATE webhook_delivery_jobs j
 RETURNING j.id, j.saga_id;
 
 -- name: hand_back_jobs
--- Gives claims back that were never begun: the job waits again at once, not after its lease. Its worker is
--- forgotten, so that nobody takes it for one that its worker did not survive.
+-- Gives claims back that were never begun: the job waits again at once, not after its lease, and no lease was lost.
 WITH held AS MATERIALIZED (
     SELECT j.id FROM webhook_delivery_jobs j
       JOIN unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count) ON t.job_id = j.id

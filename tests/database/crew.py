@@ -26,7 +26,7 @@ CROWD = {
     Role.ADMIN: 2,
     Role.SUBSCRIPTIONS: 1,
 }
-MAX_CLAIMS = 3
+MAX_LOST_LEASES = 3
 LEASE_SECONDS = 3600
 """Nobody's lease ends by itself while a test runs; `end_leases` ends it."""
 POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
@@ -70,7 +70,7 @@ class Crew:
         }
         self.done: Counter[str] = Counter()
         self.seed = Seed(owner)
-        self.ledger = Ledger(MAX_CLAIMS)
+        self.ledger = Ledger(MAX_LOST_LEASES)
         self.memory: dict[str, list[ClaimedJob]] = {}
         self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
 
@@ -88,7 +88,7 @@ class Crew:
             await actor.break_off()
         await self.seed.rewrite(EMPTY)
         self.seed = Seed(self.owner)
-        self.ledger = Ledger(MAX_CLAIMS)
+        self.ledger = Ledger(MAX_LOST_LEASES)
         self.memory = {actor.name: [] for actor in self.actors[Role.DELIVERY]}
 
     async def work(

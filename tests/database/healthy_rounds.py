@@ -8,7 +8,7 @@ from shared.stages import clean_leases, deliver, orchestrate
 from shared.stages.accept_events import accept_events
 from shared.stages.deliver import AttemptResult, ClaimedJob
 from shared.stages.route_events import route_events
-from tests.database.crew import LEASE_SECONDS, MAX_CLAIMS, POLICY, Crew, nothing
+from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.interleaving import Actor, Pace
 from tests.database.seed import outcome
 
@@ -51,7 +51,7 @@ class HealthyRounds:
         await crew.end_leases()
         if not fails:
             await crew.end_waits()
-        clean = partial(clean_leases.clean_leases, max_claims=MAX_CLAIMS)
+        clean = partial(clean_leases.clean_leases, max_lost_leases=MAX_LOST_LEASES)
         await crew.work(cleaner, Pace.WHOLE, clean, ledger.cleaned)
         await self.attempts_start()
         claimed = await self.all_are_claimed(worker)

@@ -21,7 +21,7 @@ from shared.stages import bulk_operations, clean_leases, deliver, orchestrate, r
 from shared.stages.accept_events import accept_events
 from shared.stages.route_events import route_events
 from shared.stages.verify_subscription import mark_verified
-from tests.database.crew import LEASE_SECONDS, MAX_CLAIMS, POLICY, Crew, nothing
+from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.healthy_rounds import HealthyRounds, result_of
 from tests.database.interleaving import Actor, Pace
 
@@ -249,7 +249,9 @@ class Interleaving(RuleBasedStateMachine):
             Role.LEASE_CLEANER,
             0,
             pace,
-            lambda connection: clean_leases.clean_leases(connection, max_claims=MAX_CLAIMS, limit=limit),
+            lambda connection: clean_leases.clean_leases(
+                connection, max_lost_leases=MAX_LOST_LEASES, limit=limit
+            ),
             self.crew.ledger.cleaned,
         )
 

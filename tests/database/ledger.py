@@ -28,7 +28,7 @@ def content(draft: EventDraft) -> tuple[str, str, str]:
 class Ledger:
     """Ids to what is known of them. A claim is a worker's name and its claim_count."""
 
-    max_claims: int
+    max_lost_leases: int
     events: dict[int, EventDraft] = field(default_factory=dict[int, EventDraft])
     keys: dict[str, int] = field(default_factory=dict[str, int])
     claims: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -91,12 +91,12 @@ class Ledger:
                 del self.held[job.id]
 
     def cleaned(self, resets: Sequence[LeaseReset]) -> None:
-        """Only leases that were over are ended, and only a job without claims left is given up."""
+        """Only leases that were over are ended, and only a job that has lost as many leases as it may is given up."""
         for reset in resets:
             assert self.held.pop(reset.id) == (reset.worker_id, reset.claim_count)
             assert reset.id in self.expired, f"the lease of job {reset.id} was not over"
             self.expired.discard(reset.id)
-            gives_up = reset.claim_count >= self.max_claims
+            gives_up = reset.lost_leases >= self.max_lost_leases
             assert (reset.status == JobStatus.FAILED) == gives_up, reset
             if gives_up:
                 self.ended[reset.id] = "lease_expired"

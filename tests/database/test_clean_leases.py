@@ -6,11 +6,12 @@ from typing import Any, LiteralString
 import pytest
 
 from shared.adapters.database import Connection, Role
-from shared.core.saga import SagaStatus
+from shared.core.saga import JobStatus, SagaStatus
 from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases
 from tests.conftest import Connect
-from tests.database.seed import POLICY, Seed
+from tests.database.seed import POLICY, WORKER, Seed
+from tests.faults.promises import Promise
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ async def expired(seed: Seed, subscription_id: int | None = None) -> int:
 async def test_an_expired_lease_makes_the_same_attempt_wait_again(cleaner: Connection, seed: Seed) -> None:
     job_id = await expired(seed)
     before = await job_row(seed, job_id)
-    (reset,) = await clean_leases(cleaner, max_claims=5)
+    (reset,) = await clean_leases(cleaner, max_lost_leases=5)
     assert (reset.id, reset.saga_id, reset.worker_id) == (job_id, before["saga_id"], "dead")
     assert reset.lease_until == before["lease_until"]
     after = await job_row(seed, job_id)
@@ -45,7 +46,7 @@ async def test_an_expired_lease_makes_the_same_attempt_wait_again(cleaner: Conne
 
 async def test_a_reset_costs_the_saga_no_attempt(cleaner: Connection, seed: Seed) -> None:
     await expired(seed)
-    await clean_leases(cleaner, max_claims=5)
+    await clean_leases(cleaner, max_lost_leases=5)
     saga = await seed.row("SELECT status::text, attempt_count FROM webhook_delivery_sagas")
     assert saga == {"status": "InProgress", "attempt_count": 0}
 
@@ -53,7 +54,7 @@ async def test_a_reset_costs_the_saga_no_attempt(cleaner: Connection, seed: Seed
 async def test_a_reset_job_is_sent_to_the_queue_again(cleaner: Connection, seed: Seed) -> None:
     job_id = await expired(seed)
     await seed.rewrite("UPDATE webhook_delivery_jobs SET dispatched_at = now()")
-    await clean_leases(cleaner, max_claims=5)
+    await clean_leases(cleaner, max_lost_leases=5)
     assert (await job_row(seed, job_id))["dispatched_at"] is None
 
 
@@ -61,7 +62,7 @@ async def test_a_lease_that_runs_is_left_alone(cleaner: Connection, seed: Seed) 
     running, waiting, ended = await seed.job(), await seed.job(), await seed.job()
     await seed.claim(running)
     await seed.finish(ended)
-    assert await clean_leases(cleaner, max_claims=5) == []
+    assert await clean_leases(cleaner, max_lost_leases=5) == []
     assert (await job_row(seed, running))["state"] == "Leased"
     assert (await job_row(seed, waiting))["state"] == "Pending"
 
@@ -83,14 +84,14 @@ async def test_a_lease_ends_at_its_time_and_not_before(
     await seed.claim(job_id)
     async with seed.connection.transaction():
         await seed.rewrite(f"UPDATE webhook_delivery_jobs SET lease_until = {lease_until}")
-        assert len(await clean_leases(seed.connection, max_claims=5)) == resets
+        assert len(await clean_leases(seed.connection, max_lost_leases=5)) == resets
     assert (await job_row(seed, job_id))["state"] == ("Pending" if resets else "Leased")
 
 
 async def test_cleaning_twice_does_nothing_more(cleaner: Connection, seed: Seed) -> None:
     await expired(seed)
-    assert len(await clean_leases(cleaner, max_claims=5)) == 1
-    assert await clean_leases(cleaner, max_claims=5) == []
+    assert len(await clean_leases(cleaner, max_lost_leases=5)) == 1
+    assert await clean_leases(cleaner, max_lost_leases=5) == []
 
 
 async def test_a_payload_that_kills_workers_ends_as_a_dead_letter(cleaner: Connection, seed: Seed) -> None:
@@ -99,14 +100,27 @@ async def test_a_payload_that_kills_workers_ends_as_a_dead_letter(cleaner: Conne
     for _ in range(5):
         await seed.claim(job_id)
         await seed.expire_lease(job_id)
-        (reset,) = await clean_leases(cleaner, max_claims=5)
+        (reset,) = await clean_leases(cleaner, max_lost_leases=5)
         states.append(reset.status)
     assert states == ["Pending"] * 4 + ["Failed"]
     row = await job_row(seed, job_id)
-    assert (row["error_code"], row["claim_count"]) == ("lease_expired", 5)
+    assert (row["error_code"], row["claim_count"], row["lost_leases"]) == ("lease_expired", 5, 5)
     assert row["finished_at"] is not None
     (moved,) = await orchestrate.apply_results(seed.connection, POLICY)
     assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, "lease_expired")
+
+
+@pytest.mark.guarantee(Promise.ARRIVES, "four claims handed back, and one lost lease", "the job waits again")
+async def test_claims_that_were_handed_back_are_no_lost_leases(cleaner: Connection, seed: Seed) -> None:
+    job_id = await seed.job(await seed.subscription(max_retry_limit=1))
+    for _ in range(4):
+        held = await seed.claim(job_id)
+        assert [job.id for job in held] == [job_id]
+        await deliver.hand_back_jobs(seed.connection, held, worker_id=WORKER)
+    await seed.claim(job_id)
+    await seed.expire_lease(job_id)
+    (reset,) = await clean_leases(cleaner, max_lost_leases=5)
+    assert (reset.status, reset.claim_count, reset.lost_leases) == (JobStatus.PENDING, 5, 1)
 
 
 async def test_a_batch_is_bounded_and_takes_the_oldest_first(cleaner: Connection, seed: Seed) -> None:
@@ -114,8 +128,8 @@ async def test_a_batch_is_bounded_and_takes_the_oldest_first(cleaner: Connection
     await seed.rewrite(
         "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 hour' WHERE id = %s", [older]
     )
-    assert [reset.id for reset in await clean_leases(cleaner, max_claims=5, limit=1)] == [older]
-    assert [reset.id for reset in await clean_leases(cleaner, max_claims=5, limit=1)] == [newer]
+    assert [reset.id for reset in await clean_leases(cleaner, max_lost_leases=5, limit=1)] == [older]
+    assert [reset.id for reset in await clean_leases(cleaner, max_lost_leases=5, limit=1)] == [newer]
 
 
 async def test_cleaners_at_once_reset_each_lease_once(connect: Connect, seed: Seed) -> None:
@@ -126,7 +140,7 @@ async def test_cleaners_at_once_reset_each_lease_once(connect: Connect, seed: Se
 
     async def drain(connection: Connection) -> list[int]:
         mine: list[int] = []
-        while batch := await clean_leases(connection, max_claims=5, limit=20):
+        while batch := await clean_leases(connection, max_lost_leases=5, limit=20):
             mine += [reset.id for reset in batch]
         return mine
 
@@ -144,8 +158,8 @@ async def test_a_result_that_is_being_written_wins_over_the_cleaner(
             "UPDATE webhook_delivery_jobs SET status = 'Completed', response_status = 200 WHERE id = %s",
             [job_id],
         )
-        assert await clean_leases(cleaner, max_claims=5) == []
-    assert await clean_leases(cleaner, max_claims=5) == []
+        assert await clean_leases(cleaner, max_lost_leases=5) == []
+    assert await clean_leases(cleaner, max_lost_leases=5) == []
     assert (await job_row(seed, job_id))["state"] == "Completed"
 
 
@@ -160,13 +174,13 @@ async def test_thousands_of_dead_leases_come_back_in_bounded_batches_and_new_job
     worker = await connect(Role.DELIVERY)
     reset: list[int] = []
     for _ in range(4):
-        batch = await clean_leases(cleaner, max_claims=5)
+        batch = await clean_leases(cleaner, max_lost_leases=5)
         assert len(batch) == 500
         reset += [one.id for one in batch]
         fresh = await seed.job()
         (claimed,) = await deliver.claim_jobs(worker, [fresh], worker_id="alive", lease_seconds=60)
         assert claimed.claim_count == 1
     assert sorted(reset) == sorted(jobs)
-    assert await clean_leases(cleaner, max_claims=5) == []
+    assert await clean_leases(cleaner, max_lost_leases=5) == []
     again = await deliver.claim_jobs(worker, jobs, worker_id="alive", lease_seconds=60)
     assert {job.claim_count for job in again} == {2}

@@ -46,7 +46,7 @@ async def job_row(seed: Seed, job_id: int) -> dict[str, Any]:
 
 async def lose_lease(seed: Seed, job_id: int) -> None:
     await seed.expire_lease(job_id)
-    (reset,) = await clean_leases(seed.connection, max_claims=5)
+    (reset,) = await clean_leases(seed.connection, max_lost_leases=5)
     assert (reset.id, reset.status) == (job_id, "Pending")
 
 
@@ -82,7 +82,7 @@ async def test_of_jobs_that_their_workers_did_not_survive_one_is_claimed(
     """One of them may be what the workers died of, and must not take its neighbours with it again."""
     fresh, first, second, other = await seed.jobs(await seed.subscription(), 4)
     await seed.rewrite(
-        "UPDATE webhook_delivery_jobs SET claim_count = 2, worker_id = 'dead' WHERE id = ANY (%s)",
+        "UPDATE webhook_delivery_jobs SET claim_count = 2, lost_leases = 2, worker_id = 'dead' WHERE id = ANY (%s)",
         [[first, second]],
     )
     claimed = await deliver.claim_jobs(
@@ -106,9 +106,9 @@ async def test_a_job_that_was_handed_back_again_and_again_is_no_suspect(
     assert [(job.id, job.claim_count, job.alone) for job in again] == [(job_id, 4, False) for job_id in jobs]
 
 
-@pytest.mark.parametrize(("max_claims", "alone_from"), [(1, 1), (2, 1), (3, 2), (5, 2), (100, 2)])
-def test_the_last_claim_of_a_job_is_one_alone(max_claims: int, alone_from: int) -> None:
-    assert deliver.alone_from_claims(max_claims) == alone_from
+@pytest.mark.parametrize(("max_lost_leases", "alone_from"), [(1, 1), (2, 1), (3, 2), (5, 2), (100, 2)])
+def test_the_last_claim_of_a_job_is_one_alone(max_lost_leases: int, alone_from: int) -> None:
+    assert deliver.alone_from_lost(max_lost_leases) == alone_from
 
 
 async def test_a_job_that_is_not_waiting_is_not_claimed(worker: Connection, seed: Seed) -> None:

@@ -437,12 +437,14 @@ async def test_the_worker_may_claim_and_report(connect: Connect, seed: Seed) -> 
     assert await deliver.record_results(connection, [result], worker_id="w") == {job_id}
 
 
-@pytest.mark.parametrize(("max_claims", "status"), [(5, "Pending"), (1, "Failed")])
-async def test_the_cleaner_may_end_leases(connect: Connect, seed: Seed, max_claims: int, status: str) -> None:
+@pytest.mark.parametrize(("max_lost_leases", "status"), [(5, "Pending"), (1, "Failed")])
+async def test_the_cleaner_may_end_leases(
+    connect: Connect, seed: Seed, max_lost_leases: int, status: str
+) -> None:
     job_id = await seed.job()
     await seed.claim(job_id)
     await seed.expire_lease(job_id)
-    (reset,) = await clean_leases(await connect(Role.LEASE_CLEANER), max_claims=max_claims)
+    (reset,) = await clean_leases(await connect(Role.LEASE_CLEANER), max_lost_leases=max_lost_leases)
     assert (reset.id, reset.status) == (job_id, status)
 
 

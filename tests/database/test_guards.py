@@ -258,6 +258,7 @@ async def test_a_job_never_carries_another_subscription_than_its_saga(seed: Seed
     [
         ("status", "Completed"),
         ("claim_count", 1),
+        ("lost_leases", 1),
         ("worker_id", "w"),
         ("lease_until", "now"),
         ("finished_at", "now"),
@@ -284,6 +285,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("error_code", "'other'"),
     ("worker_id", "'other'"),
     ("claim_count", "claim_count + 1"),
+    ("lost_leases", "lost_leases + 1"),
     ("dispatched_at", "now()"),
     ("leased_at", "now()"),
     ("finished_at", "now()"),
@@ -370,6 +372,10 @@ async def test_a_result_is_not_taken_before_there_is_one(seed: Seed, status: Job
         (JobStatus.LEASED, "status = 'Completed'"),
         (JobStatus.LEASED, "status = 'Failed'"),
         (JobStatus.LEASED, "status = 'Pending', claim_count = 0"),
+        (JobStatus.PENDING, "lost_leases = lost_leases + 1"),
+        (JobStatus.LEASED, "status = 'Pending', lost_leases = lost_leases + 2"),
+        (JobStatus.LEASED, "status = 'Pending', lost_leases = -1"),
+        (JobStatus.LEASED, "status = 'Completed', response_status = 200, lost_leases = lost_leases + 1"),
     ],
 )
 async def test_claims_and_results_are_whole(seed: Seed, status: JobStatus, change: LiteralString) -> None:

@@ -201,6 +201,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "attempt_number": "integer",
         "worker_id": TEXT_100,
         "claim_count": "integer",
+        "lost_leases": "integer",
         "created_at": TIME,
         "dispatched_at": TIME,
         "leased_at": TIME,

@@ -188,7 +188,7 @@ def _together() -> None:
     _rewrite(
         "deliver",
         "claim_jobs",
-        "claim_count >= %(alone_from)s AND worker_id IS NOT NULL AS is_suspect",
+        "lost_leases >= %(alone_from)s AS is_suspect",
         "false AS is_suspect",
     )
 

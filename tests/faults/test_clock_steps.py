@@ -156,7 +156,7 @@ async def test_what_is_missed_is_counted_and_brought(
 async def test_leases_end_early(seed: Seed, clock: MovedClock) -> None:
     (first,) = await seed.claim(await seed.job())
     clock.set(STEP)
-    assert len(await clean_leases.clean_leases(seed.connection, max_claims=5)) == 1
+    assert len(await clean_leases.clean_leases(seed.connection, max_lost_leases=5)) == 1
     (second,) = await seed.claim(first.id, worker_id="other")
     late = AttemptResult(first, outcome("http_503"))
     assert await deliver.record_results(seed.connection, [late], worker_id=WORKER) == set()
@@ -171,9 +171,9 @@ async def test_leases_end_early(seed: Seed, clock: MovedClock) -> None:
 async def test_leases_of_the_dead_last_longer(seed: Seed, clock: MovedClock) -> None:
     await seed.claim(await seed.job(), lease_seconds=1)
     clock.set(-STEP)
-    assert await clean_leases.clean_leases(seed.connection, max_claims=5) == []
+    assert await clean_leases.clean_leases(seed.connection, max_lost_leases=5) == []
     clock.set(2)
-    assert len(await clean_leases.clean_leases(seed.connection, max_claims=5)) == 1
+    assert len(await clean_leases.clean_leases(seed.connection, max_lost_leases=5)) == 1
 
 
 @pytest.mark.guarantee(Promise.CLOCK, "back under a retry that waits", "it is made later by the step")

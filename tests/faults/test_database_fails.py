@@ -83,7 +83,7 @@ class Loaded:
 
     async def _clean_leases(self) -> None:
         session = Session(DatabaseAddress(self.site.server.url), Role.LEASE_CLEANER)
-        await session.run(lambda connection: clean_leases(connection, max_claims=5))
+        await session.run(lambda connection: clean_leases(connection, max_lost_leases=5))
         await session.close()
 
 

@@ -57,10 +57,10 @@ def limit_memory_of(up: UpProcess) -> None:
 @pytest.mark.guarantee(
     Promise.ALONE,
     "a payload that takes all memory that RLIMIT_AS allows, in the middle of a batch",
-    "a dead letter after three claims; the process lived, twenty neighbours arrived",
+    "a dead letter after three lost leases; the process lived, twenty neighbours arrived",
 )
 def test_a_payload_for_which_there_is_no_memory_dies_alone(machines: Machines) -> None:
-    up = machines.make(HOOKSAGA_MAX_CLAIMS="3")
+    up = machines.make(HOOKSAGA_MAX_LOST_LEASES="3")
     user = Stubborn(up, machines.recorder)
     up.start()
     subscription, path = user.subscribe(kind := new_name("memory"), "/ok", max_retry_limit=1)
@@ -94,7 +94,7 @@ def cgroup() -> Iterator[Path]:
     Promise.ALONE,
     "a payload for which the kernel kills every process that sends it (memory limit of a control group), "
     "in the middle of a batch",
-    "a dead letter after five claims; twenty neighbours arrived",
+    "a dead letter after five lost leases; twenty neighbours arrived",
 )
 def test_a_payload_that_the_kernel_kills_for_dies_alone(cgroup: Path, machines: Machines) -> None:
     up = machines.make(**{CGROUP_VARIABLE: str(cgroup)})

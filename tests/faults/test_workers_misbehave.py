@@ -70,10 +70,10 @@ def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machin
 @pytest.mark.guarantee(
     Promise.ALONE,
     "a payload that kills every process that sends it, in the middle of a batch",
-    "a dead letter after three claims; twenty neighbours arrived",
+    "a dead letter after three lost leases; twenty neighbours arrived",
 )
 def test_a_payload_that_kills_workers_dies_alone(machines: Machines) -> None:
-    up = machines.make(HOOKSAGA_MAX_CLAIMS="3")
+    up = machines.make(HOOKSAGA_MAX_LOST_LEASES="3")
     user = Stubborn(up, machines.recorder)
     up.start()
     subscription, path = user.subscribe(kind := new_name("poison"), "/ok", max_retry_limit=1)

@@ -158,7 +158,9 @@ async def test_a_batch_that_fails_whole_reports_all_and_leaves_nothing_behind(
 async def test_jobs_that_their_workers_did_not_survive_are_sent_one_after_the_other(stage: Stage) -> None:
     """If one of them is what they died of, it takes no other job with it."""
     await stage.set_up("delivery/sqs.two_jobs")
-    await stage.seed.rewrite("UPDATE webhook_delivery_jobs SET claim_count = 2, worker_id = 'dead'")
+    await stage.seed.rewrite(
+        "UPDATE webhook_delivery_jobs SET claim_count = 2, lost_leases = 2, worker_id = 'dead'"
+    )
     event = json.loads((SAMPLES / "delivery/sqs.two_jobs.json").read_text())
     assert (await stage.functions["delivery"].invoke(event)).payload == ALL_GOOD
     first, second = await stage.seed.rows(
