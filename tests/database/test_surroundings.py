@@ -212,7 +212,9 @@ async def test_each_setting_is_stated_for_each_role(
             owner.execute(f"ALTER DATABASE surroundings SET {name} = {opposite[value]}".encode())
     query = "SELECT name, current_setting(name) AS value FROM unnest(%(names)s::text[]) AS stated (name)"
     try:
-        for role in (one for one in Role if one is not Role.OWNER):
+        roles = [one for one in Role if one is not Role.OWNER]
+        assert roles
+        for role in roles:
             session = Session(migrated, role)
             rows = await session.run(
                 lambda connection: fetch_dicts(connection, query, {"names": list(wanted)})

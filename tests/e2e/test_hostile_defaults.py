@@ -58,6 +58,7 @@ def world(server_url: str, folder: Path, recorder: Recorder, certificates: Certi
 def test_the_defaults_are_what_others_get(server_url: str, world: World) -> None:
     """Or these tests would show nothing."""
     with psycopg.connect(server_url, autocommit=True) as connection:
+        assert HOSTILE
         for name, value in HOSTILE.items():
             (row,) = connection.execute("SELECT current_setting(%s)", [name])
             assert row[0].replace('"', "") == value, name

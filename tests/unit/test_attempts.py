@@ -66,8 +66,8 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
     )
 
 
-class EchoingSender(HttpSender):
-    """Nothing leaves: keeps each request, and answers with its body."""
+class AnsweringSender(HttpSender):
+    """Nothing leaves: keeps each request, and answers with the challenge in it."""
 
     def __init__(self) -> None:
         super().__init__(AddressPolicy())
@@ -75,7 +75,8 @@ class EchoingSender(HttpSender):
 
     async def send(self, request: OutgoingRequest) -> SendOutcome:
         self.sent.append(request)
-        return SendOutcome(200, None, request.body.decode(), False, None, "192.0.2.1", 1)
+        answer = json.loads(request.body).get("challenge", "")
+        return SendOutcome(200, None, answer, False, None, "192.0.2.1", 1)
 
     def assert_signed_at(self, moment: int) -> None:
         (request,) = self.sent
@@ -86,14 +87,14 @@ class EchoingSender(HttpSender):
 
 async def test_a_request_is_dated_by_the_databases_clock() -> None:
     """A receiver refuses what is too old or too new, and the clock of this process may be either."""
-    box, sender = SecretBox([generate_key()]), EchoingSender()
+    box, sender = SecretBox([generate_key()]), AnsweringSender()
     job = claimed(box, "{}")
     await attempt(sender, box, job, timeout_seconds=1)
     sender.assert_signed_at(int(job.leased_at.timestamp()))
 
 
 async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
-    box, sender, then = SecretBox([generate_key()]), EchoingSender(), datetime(2001, 9, 9, tzinfo=UTC)
+    box, sender, then = SecretBox([generate_key()]), AnsweringSender(), datetime(2001, 9, 9, tzinfo=UTC)
     subscription = Subscription(
         id=1,
         tenant_id="default",

@@ -21,7 +21,9 @@ def answered(body: str) -> SendOutcome:
         (TOKEN, True),
         (f" {TOKEN}\r\n", True),
         (f'"{TOKEN}"', True),
-        (f'{{"challenge": "{TOKEN}", "n": {LONG}, "x": 1e999, "x": []}}', True),
+        (f'{{"challenge": "{TOKEN}"}}', True),
+        (f'{{"challenge": "{TOKEN}", "n": 1}}', False),
+        (f'{{"challenge": "{TOKEN}", "n": {LONG}, "x": 1e999, "x": []}}', False),
         (f'{{"n": {LONG}}}', False),
         (LONG, False),
         (DEEP, False),
@@ -33,7 +35,7 @@ def answered(body: str) -> SendOutcome:
         (f"{TOKEN}x", False),
     ],
 )
-def test_an_answer_may_hold_whatever_else_it_wants(body: str, answers: bool) -> None:
+def test_an_answer_is_the_challenge_and_nothing_else(body: str, answers: bool) -> None:
     assert answers_challenge(answered(body), TOKEN) is answers
 
 
