@@ -272,14 +272,14 @@ def problem(
     error: Exception, request_id: str, root_path: str = "", correlation_id: str | None = None
 ) -> Response:
     """The answer to an error. Unknown errors are logged with their trace and answered without any detail. Of answers of
-    503 one line a second is logged, with their count.
+    503 for one kind of cause one line a second is logged, with their count.
 
     root_path is the request's, as for problem_type.
     """
     status, code, headers = _status_of(error)
     if status >= 500:
         keys = {"request_id": request_id, "code": code, "correlation_id": correlation_id}
-        _log_failure(status, error, keys)
+        _log_failure(_requests, status, error, keys)
     content: dict[str, Any] = {
         "type": problem_type(code, root_path),
         "title": code.replace("_", " "),
@@ -293,26 +293,34 @@ def problem(
     return Response(dump_json(content), status, headers=headers, media_type="application/problem+json")
 
 
-def _log_failure(status: int, error: Exception, keys: dict[str, str | None]) -> None:
-    """Each fault of ours has a line of its own; answers of 503 share one a second."""
+def _log_failure(lines: UnavailableLines, status: int, error: Exception, keys: dict[str, str | None]) -> None:
+    """Each fault of ours has a line of its own; answers of 503 for one kind of cause share one a second."""
     if status == 503:
-        _unavailable.note(str(keys["code"]), error, keys)
+        lines.note((str(keys["code"]), type(error).__name__), error, keys)
     else:
-        _write_failure(error, keys)
+        lines.write(error, keys)
 
 
-def _write_failure(error: Exception, keys: Mapping[str, object]) -> None:
+def _write_request(error: Exception, keys: Mapping[str, object]) -> None:
     logger.error("request failed", exc_info=error, extra=dict(keys))
 
 
-_unavailable = UnavailableLines(_write_failure)
+def _write_item(error: Exception, keys: Mapping[str, object]) -> None:
+    logger.error("item failed", exc_info=error, extra=dict(keys))
+
+
+_requests = UnavailableLines(_write_request)
+_items = UnavailableLines(_write_item)
 
 
 def problem_content(error: HooksagaError, root_path: str = "") -> dict[str, Any]:
-    """The problem of one item within a batch's answer, or of an action that came by no HTTP request."""
+    """The problem of one item within a batch's answer, or of an action that came by no HTTP request.
+
+    Logged as problem() does.
+    """
     status, code, _ = _status_of(error)
     if status >= 500:
-        logger.error("item failed", exc_info=error, extra={"code": code})
+        _log_failure(_items, status, error, {"code": code})
     content = {"type": problem_type(code, root_path), "status": status, "code": code, "detail": str(error)}
     if isinstance(error, InvalidInput) and error.field:
         content["field"] = error.field

@@ -1,7 +1,7 @@
-"""Log lines for answers of 503: at most one line a second for each code, with the number of answers it stands for.
+"""Log lines for answers of 503: at most one line a second for each cause, with the number of answers it stands for.
 
 While the database is away every call fails for the same reason. A line for each would fill the disk and say nothing
-new.
+new. An answer with another reason is news, and has a line of its own.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ Write = Callable[[Exception, Keys], None]
 
 
 class UnavailableLine:
-    """The line of one error code. The first answer is logged at once, those of the second after it together."""
+    """The line of one cause. The first answer is logged at once, those of the second after it together."""
 
     def __init__(self, write: Write, *, seconds: float = SECONDS) -> None:
         self._write = write
@@ -56,15 +56,15 @@ class UnavailableLine:
 
 
 class UnavailableLines:
-    """One UnavailableLine for each code."""
+    """One UnavailableLine for each cause: an error code, and the kind of error behind it."""
 
     def __init__(self, write: Write, *, seconds: float = SECONDS) -> None:
-        self._write = write
+        self.write = write
         self._seconds = seconds
-        self._of: dict[str, UnavailableLine] = {}
+        self._of: dict[tuple[str, str], UnavailableLine] = {}
 
-    def note(self, code: str, error: Exception, keys: Keys) -> None:
-        """Count one answer with the code. Needs a running event loop."""
-        if code not in self._of:
-            self._of[code] = UnavailableLine(self._write, seconds=self._seconds)
-        self._of[code].note(error, keys)
+    def note(self, cause: tuple[str, str], error: Exception, keys: Keys) -> None:
+        """Count one answer with the cause. Needs a running event loop."""
+        if cause not in self._of:
+            self._of[cause] = UnavailableLine(self.write, seconds=self._seconds)
+        self._of[cause].note(error, keys)

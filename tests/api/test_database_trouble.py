@@ -6,9 +6,10 @@ from typing import Any, LiteralString
 
 import pytest
 
+from shared.runtime import http_api
 from shared.runtime.telemetry import logger
 from tests.api.http_client import Answer, Api, assert_problem, event_body
-from tests.api.running_system import RunningSystem, new_name
+from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.faults.promises import Promise
 
 
@@ -23,8 +24,11 @@ def between(running: RunningSystem, before: LiteralString, after: LiteralString)
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """The errors that are logged, with what caused them."""
+    """The errors that are logged, with what caused them; none waits to share a line with the next one."""
     lines: list[BaseException] = []
+    for shared in (http_api._requests, http_api._items):
+        monkeypatch.setattr(shared, "_seconds", 0)
+        monkeypatch.setattr(shared, "_of", {})
 
     def note(_message: str, *_: Any, exc_info: BaseException | None = None, **__: Any) -> None:
         if exc_info is not None:
@@ -147,3 +151,25 @@ def test_one_event_that_meets_trouble_leaves_its_neighbours_alone(
     assert (third["error"]["status"], third["error"]["code"]) == (422, "event_refused")
     assert "not two" not in answer.body.decode()
     assert ["function not_two" in words(error) for error in logged] == [True]
+
+
+def test_a_batch_whose_events_all_meet_trouble_writes_one_line_a_second(
+    running: RunningSystem, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def note(_message: str, *_: Any, extra: dict[str, Any], **__: Any) -> None:
+        counts.append(extra["count"])
+
+    monkeypatch.setattr(logger, "error", note)
+    monkeypatch.setattr(http_api._items, "_of", {})
+    monkeypatch.setattr(http_api._items, "_seconds", 0.5)
+    trigger: LiteralString = (
+        "CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$;"
+        "CREATE TRIGGER never BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION never()"
+    )
+    with between(running, trigger, "DROP FUNCTION never CASCADE"):
+        answer = api.call("POST", "/v1/events/batch", batch(*[b"1"] * 50))
+    assert {item["error"]["status"] for item in answer.json()["items"]} == {503}
+    wait_until(lambda: sum(counts) == 50, "every answer is counted")
+    assert counts == [1, 49]

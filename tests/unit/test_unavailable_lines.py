@@ -60,14 +60,16 @@ async def test_the_last_answers_of_a_storm_are_logged_although_no_other_follows(
     assert log.counts == [1, 4]
 
 
-async def test_each_code_has_a_line_of_its_own() -> None:
+async def test_each_cause_has_a_line_of_its_own() -> None:
     log = Log()
     lines = UnavailableLines(log.write, seconds=60)
-    for code in ("database_unavailable", "queue_unavailable", "database_unavailable"):
-        lines.note(code, ERROR, {"code": code})
+    away, refused = ("database_unavailable", "away"), ("database_unavailable", "refused")
+    for cause in (away, ("queue_unavailable", "away"), away, refused, refused):
+        lines.note(cause, ERROR, {"cause": cause})
     assert log.lines == [
-        {"code": "database_unavailable", "count": 1},
-        {"code": "queue_unavailable", "count": 1},
+        {"cause": away, "count": 1},
+        {"cause": ("queue_unavailable", "away"), "count": 1},
+        {"cause": refused, "count": 1},
     ]
 
 
