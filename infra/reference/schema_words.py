@@ -7,7 +7,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from shared.runtime.openapi_schemas import KEY_PATTERN, NAME_PATTERN
+from shared.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT, NO_CONTROL_CHARACTERS
+from shared.runtime.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
+from shared.runtime.http_api import QUERY_TEXT
+from shared.runtime.openapi_events import KEY_PATTERN, OWN_TYPE_PATTERN
+from shared.runtime.openapi_schemas import NAME_PATTERN
 
 Json = dict[str, Any]
 
@@ -18,8 +22,22 @@ _CODE = re.compile(r"`([^`]+)`")
 _TOKEN = re.compile(
     r"(?P<key>\"(?:[^\"\\]|\\.)*\")(?=:)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<value>-?\d[\d.]*|true|false|null)"
 )
+_SAID_ALREADY = ""
+_PATTERN_WORDS = {
+    NAME_PATTERN: _SAID_ALREADY,
+    OWN_TYPE_PATTERN: "must not begin with `hooksaga.`",
+    KEY_PATTERN: _SAID_ALREADY,
+    NO_CONTROL_CHARACTERS: "no control characters",
+    f"^{QUERY_TEXT}$": "1 to 100 characters, no control characters",
+    **{f"^{form}$": "as it came" for form in (ID_CURSOR, ATTEMPTS_CURSOR, FOLLOW_CURSOR, ROUTING_CURSOR)},
+}
 _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}
-_FORMATS = {"date-time": "time", "uri-reference": "URI reference"}
+_FORMATS = {
+    "date-time": "time",
+    "uri-reference": "URI reference",
+    CALLBACK_URL_FORMAT: "callback URL",
+    BASE64_JSON_FORMAT: "JSON in base64",
+}
 _OPEN = Markup('<a href="#object-{0}">{0}</a>')
 _WORD = Markup("<code>{}</code>")
 
@@ -110,9 +128,10 @@ def _bounds(schema: Json) -> Iterator[str]:
 
 
 def _pattern(schema: Json) -> Iterator[str]:
-    """Those of names and keys are said in words wherever they stand."""
-    if schema.get("type") == "string" and schema.get("pattern") not in (None, NAME_PATTERN, KEY_PATTERN):
-        yield f"`{schema['pattern']}`"
+    """Most are said in words; a few stand for nothing that a reader has to know."""
+    pattern = schema.get("pattern")
+    if schema.get("type") == "string" and pattern is not None:
+        yield from filter(None, [_PATTERN_WORDS.get(pattern, f"`{pattern}`")])
 
 
 def _default(schema: Json) -> Iterator[str]:

@@ -45,7 +45,8 @@ _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
     chr(0x10000 * plane + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
 )
 _NO_CHARACTER = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff{_NONCHARACTERS}]")
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
+
+_BEGINS_NUMBER = tuple("-0123456789")
 _HEADER_VALUE = re.compile(r"(?:[ -$&-~]|%[0-9A-Fa-f]{2})*")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -94,8 +95,12 @@ def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
         raise _invalid(name[:50], f"must be a string{others}") from None
 
 
-def _is_integer(text: str) -> bool:
-    return _INTEGER.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
+def _is_integer(json_text: str) -> bool:
+    """Of 32 bits. JSON has one kind of number: 7.0 and 7e0 are 7."""
+    if not json_text.startswith(_BEGINS_NUMBER):
+        return False
+    number = float(json_text)
+    return number.is_integer() and -(2**31) <= number < 2**31
 
 
 def _trace_attribute(value: msgspec.Raw | None) -> str | None:

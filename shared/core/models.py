@@ -9,12 +9,21 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
 from shared.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
 from shared.core.custom_headers import check_custom_headers, check_header_changes
+from shared.core.described_input import (
+    BULK_OPERATION_RULES,
+    CALLBACK_URL_FORMAT,
+    HEADER_CHANGES_SCHEMA,
+    HEADERS_SCHEMA,
+    NO_CONTROL_CHARACTERS,
+    described_without_null,
+)
 from shared.core.event_input import EVENT_TYPE_RULE
 from shared.core.moments import read_moment
 
@@ -22,7 +31,9 @@ _NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
 
 EventType = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
 TenantId = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
-CallbackUrlText = Annotated[str, Field(min_length=1, max_length=2000)]
+CallbackUrlText = Annotated[
+    str, Field(min_length=1, max_length=2000, json_schema_extra={"format": CALLBACK_URL_FORMAT})
+]
 
 
 def _no_control_characters(text: str) -> str:
@@ -32,11 +43,33 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
+def _whole_number(value: object) -> object:
+    """JSON has one kind of number: 14.0 is 14. Beyond 2**53 a float may have been another number before."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_FLOATS:
+        return int(value)
+    return value
+
+
+_EXACT_FLOATS = 2**53
+
 Moment = Annotated[datetime, BeforeValidator(read_moment)]
-ErrorCodeText = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_no_control_characters)]
-Description = Annotated[str, Field(max_length=500), AfterValidator(_no_control_characters)]
-Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers)]
-HeaderChanges = Annotated[dict[str, str | None], AfterValidator(check_header_changes)]
+WholeNumber = BeforeValidator(_whole_number)
+RowId = Annotated[int, Field(ge=1, lt=2**63), WholeNumber]
+RetryLimit = Annotated[int, Field(ge=1, le=50), WholeNumber]
+ErrorCodeText = Annotated[
+    str,
+    Field(min_length=1, max_length=100, json_schema_extra={"pattern": NO_CONTROL_CHARACTERS}),
+    AfterValidator(_no_control_characters),
+]
+Description = Annotated[
+    str,
+    Field(max_length=500, json_schema_extra={"pattern": NO_CONTROL_CHARACTERS}),
+    AfterValidator(_no_control_characters),
+]
+Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers), WithJsonSchema(HEADERS_SCHEMA)]
+HeaderChanges = Annotated[
+    dict[str, str | None], AfterValidator(check_header_changes), WithJsonSchema(HEADER_CHANGES_SCHEMA)
+]
 
 
 class StrictModel(BaseModel):
@@ -53,10 +86,13 @@ class NewSubscription(StrictModel):
     tenant_id: TenantId | None = None
     description: Description = ""
     active: bool = True
-    max_retry_limit: int | None = Field(default=None, ge=1, le=50)
+    max_retry_limit: RetryLimit | None = None
     base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
     timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
     headers: Headers = Field(default_factory=dict)
+
+
+_NEVER_NULL = ("event_type", "callback_url", "description", "active")
 
 
 class SubscriptionChange(StrictModel):
@@ -66,17 +102,19 @@ class SubscriptionChange(StrictModel):
     other fields take no null.
     """
 
+    model_config = ConfigDict(json_schema_extra=described_without_null(*_NEVER_NULL))
+
     event_type: EventType | None = None
     callback_url: CallbackUrlText | None = None
     pending_callback_url: None = None
     description: Description | None = None
     active: bool | None = None
-    max_retry_limit: int | None = Field(default=None, ge=1, le=50)
+    max_retry_limit: RetryLimit | None = None
     base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
     timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
     headers: HeaderChanges | None = None
 
-    @field_validator("event_type", "callback_url", "description", "active")
+    @field_validator(*_NEVER_NULL)
     @classmethod
     def _not_null(cls, value: Any) -> Any:
         if value is None:
@@ -96,12 +134,12 @@ class SecretRotation(StrictModel):
 class RequeueFilter(StrictModel):
     """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
 
-    subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
+    subscription_id: RowId | None = None
     event_type: EventType | None = None
     error_code: ErrorCodeText | None = None
     failed_after: Moment | None = None
     failed_before: Moment | None = None
-    limit: int = Field(default=1000, ge=1, le=1000)
+    limit: Annotated[int, Field(ge=1, le=1000), WholeNumber] = 1000
     dry_run: bool = False
 
 
@@ -117,7 +155,7 @@ class BulkFilter(StrictModel):
     since is inclusive, until is not.
     """
 
-    subscription_id: int | None = Field(default=None, ge=1, lt=2**63)
+    subscription_id: RowId | None = None
     event_type: EventType | None = None
     error_code: ErrorCodeText | None = None
     failed_after: Moment | None = None
@@ -128,6 +166,8 @@ class BulkFilter(StrictModel):
 
 class NewBulkOperation(StrictModel):
     """The body of POST /v1/bulk-operations. A requeue with an empty filter means every dead letter."""
+
+    model_config = ConfigDict(json_schema_extra=BULK_OPERATION_RULES)
 
     kind: Literal["requeue", "backfill"]
     filter: BulkFilter = BulkFilter()

@@ -10,13 +10,15 @@ _RFC3339 = re.compile(
     re.IGNORECASE,
 )
 _LEAP_SECOND = "60"
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def read_moment(text: object) -> datetime:
     """The moment that the text names, in UTC, to the microsecond.
 
-    A leap second is the moment after it, as in POSIX time. Raises ValueError with the rule for any other text, and
-    for a moment outside the years 1 to 9999.
+    A leap second is the moment after it, as in POSIX time. Where the offset leads out of the years 1 to 9999 it is the
+    first or the last moment of them. Raises ValueError with the rule for any other text.
     """
     found = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -25,7 +27,11 @@ def read_moment(text: object) -> datetime:
     is_leap = second == _LEAP_SECOND
     shown = f"{minute}:{'59' if is_leap else second}.{(fraction or '0')[:6]}{offset}"
     try:
-        moment = datetime.fromisoformat(shown.upper()).astimezone(UTC)
-        return moment.replace(microsecond=0) + timedelta(seconds=1) if is_leap else moment
-    except (ValueError, OverflowError):
+        local = datetime.fromisoformat(shown.upper())
+    except ValueError:
         raise ValueError(MOMENT_RULE) from None
+    try:
+        moment = local.astimezone(UTC)
+        return moment.replace(microsecond=0) + timedelta(seconds=1) if is_leap else moment
+    except OverflowError:
+        return _FIRST if local.year == 1 else _LAST

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.core.models import Description, StrictModel, TenantId
+from shared.core.models import Description, StrictModel, TenantId, WholeNumber
 
 DEFAULT_MINUTES = 10
 MOST_MINUTES = 60
@@ -27,7 +27,7 @@ class NewPortalLink(StrictModel):
     """The body of POST /v1/portal-links: whose pages the link opens, and how they look."""
 
     tenant_id: TenantId | None = None
-    minutes: int = Field(default=DEFAULT_MINUTES, ge=1, le=MOST_MINUTES)
+    minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES), WholeNumber] = DEFAULT_MINUTES
     name: Annotated[Description, Field(max_length=100)] = ""
     logo_url: HttpsUrl = ""
     colour: Colour = ""

@@ -4,8 +4,8 @@ Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A cl
 """
 
 import asyncio
-import base64
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ from shared.core.errors import (
 from shared.core.event_input import check_json_syntax, check_json_text
 from shared.core.media_types import is_json, is_utf8, media_type_of
 from shared.core.moments import read_moment
+from shared.runtime.cursors import ID_CURSOR, read_cursor, write_cursor
 from shared.runtime.problem_types import problem_type
 from shared.runtime.request_trace import correlation_id_of_request
 from shared.runtime.services import Services
@@ -48,6 +49,9 @@ BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
 NOT_UTF8 = "\ufffd"
 """What bytes that are no UTF-8 have become where a query string was decoded."""
+
+QUERY_TEXT = r"[^\u0000-\u001f\u007f\ufffd]{1,100}"
+"""Of a text in a query string: no control characters, and no NOT_UTF8."""
 
 RETRY_AFTER_SECONDS = "1"
 
@@ -136,7 +140,7 @@ async def read_model(request: Request, model: type[Model], *, empty: bytes | Non
     """The body as a checked model. `empty` stands in for an empty body, where that is allowed."""
     max_bytes = services_of(request).settings.payload_max_bytes
     body = await read_body(request, max_bytes)
-    body = empty if empty is not None and not body.strip() else body
+    body = empty if empty is not None and not body else body
     check_json_text(body, max_bytes)
     check_json_syntax(body)
     try:
@@ -175,7 +179,7 @@ def page_of(request: Request, *filters: str) -> Page:
     """limit and cursor. Raises InvalidInput for a bad one, and for query parameters that are not known."""
     limit = limit_of(request, *filters)
     cursor = request.query_params.get("cursor")
-    return Page(limit, None if cursor is None else _before_id(cursor))
+    return Page(limit, None if cursor is None else read_cursor(cursor, ID_CURSOR)[0])
 
 
 def limit_of(request: Request, *filters: str) -> int:
@@ -213,10 +217,9 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
 def query_text(request: Request, name: str) -> str | None:
     """A text query parameter, or None without it. Raises InvalidInput for what no stored text can be."""
     value = request.query_params.get(name)
-    if value is not None and not (0 < len(value) <= 100 and value.isprintable()):
-        raise InvalidInput(
-            "invalid_parameter", f"{name} has 1 to 100 printable characters", field=name, status=422
-        )
+    if value is not None and not re.fullmatch(QUERY_TEXT, value):
+        rule = f"{name} has 1 to 100 characters, and no control characters"
+        raise InvalidInput("invalid_parameter", rule, field=name, status=422)
     return value
 
 
@@ -231,25 +234,9 @@ def query_moment(request: Request, name: str) -> datetime | None:
         raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
 
 
-def _before_id(cursor: str) -> int:
-    try:
-        last = int.from_bytes(base64.b16decode(cursor), "big")
-    except ValueError:
-        last = 0
-    if not 0 < last <= MAX_ID or cursor != _cursor(last):
-        raise InvalidInput(
-            "invalid_cursor", "cursor is the `next` of a list's answer", field="cursor", status=422
-        )
-    return last
-
-
-def _cursor(last_id: int) -> str:
-    return base64.b16encode(last_id.to_bytes(8, "big")).decode()
-
-
 def list_response(items: list[dict[str, Any]], page: Page) -> Response:
     """`{items, next}`; next is null on the last page."""
-    following = _cursor(items[-1]["id"]) if len(items) == page.limit else None
+    following = write_cursor(items[-1]["id"]) if len(items) == page.limit else None
     return json_response({"items": items, "next": following})
 
 

@@ -24,11 +24,13 @@ from shared.core.models import (
 )
 from shared.core.portal_links import NewPortalLink
 from shared.core.product import VERSION
-from shared.runtime import openapi_attempts
+from shared.runtime import openapi_attempts, openapi_events
 from shared.runtime import openapi_schemas as schemas
 from shared.runtime import openapi_words as words
 from shared.runtime.http_api import json_response
+from shared.runtime.openapi_answers import RESPONSES, links_of, problem_responses
 from shared.runtime.openapi_examples import give_examples
+from shared.runtime.openapi_parameters import PARAMETERS
 from shared.runtime.openapi_routing import ROUTING_SCHEMAS
 
 Json = dict[str, Any]
@@ -93,7 +95,7 @@ _OPERATIONS = (
         ("events:write", "admin"),
         {"200": "EventRouting"},
         "404 422",
-        parameters=("event_id", "limit", "cursor"),
+        parameters=("event_id", "limit", "routing_cursor"),
     ),
     _Operation(
         "post",
@@ -233,7 +235,7 @@ _OPERATIONS = (
         ("admin",),
         {"200": "LoggedAttemptList"},
         "422",
-        parameters=(*_ATTEMPT_FILTERS, "finished_after", "finished_before", "limit", "cursor"),
+        parameters=(*_ATTEMPT_FILTERS, "finished_after", "finished_before", "limit", "attempts_cursor"),
     ),
     _Operation(
         "get",
@@ -242,7 +244,7 @@ _OPERATIONS = (
         ("admin",),
         {"200": "FollowedAttempts"},
         "422",
-        parameters=(*_ATTEMPT_FILTERS, "limit", "cursor"),
+        parameters=(*_ATTEMPT_FILTERS, "limit", "follow_cursor"),
     ),
     _Operation(
         "get",
@@ -348,11 +350,17 @@ def openapi_document() -> Json:
         "components": {
             "schemas": give_examples(
                 words.describe_fields(
-                    {**schemas.SCHEMAS, **ROUTING_SCHEMAS, **openapi_attempts.SCHEMAS, **_model_schemas()}
+                    {
+                        **openapi_events.SCHEMAS,
+                        **schemas.SCHEMAS,
+                        **ROUTING_SCHEMAS,
+                        **openapi_attempts.SCHEMAS,
+                        **_model_schemas(),
+                    }
                 )
             ),
-            "parameters": {**schemas.PARAMETERS, **openapi_attempts.PARAMETERS},
-            "responses": {"Problem": _content("Problem", "application/problem+json", "What went wrong")},
+            "parameters": PARAMETERS,
+            "responses": RESPONSES,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "hs_…"}},
         },
     }
@@ -397,11 +405,14 @@ def _operation_id(operation: _Operation) -> str:
 
 def _responses(operation: _Operation) -> Json:
     answers = {
-        status: _content(name, operation.answer_type, meaning) if name else {"description": meaning}
+        status: {
+            **(_content(name, operation.answer_type, meaning) if name else {"description": meaning}),
+            **links_of(_operation_id(operation), status),
+        }
         for status, name in operation.answers.items()
         for meaning in [words.words_for_answer(operation.method, operation.path, status) or operation.summary]
     }
-    return answers | {status: {"$ref": "#/components/responses/Problem"} for status in _problems(operation)}
+    return answers | problem_responses(_problems(operation))
 
 
 def _problems(operation: _Operation) -> list[str]:

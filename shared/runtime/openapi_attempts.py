@@ -1,6 +1,5 @@
-"""Schemas and parameters of the attempt log in the OpenAPI document."""
+"""Schemas of the attempt log in the OpenAPI document."""
 
-from shared.core.attempts import Outcome, StatusClass
 from shared.runtime.openapi_schemas import (
     ERROR_CODE,
     EVENT_ID,
@@ -16,7 +15,6 @@ from shared.runtime.openapi_schemas import (
     Json,
     listed,
     maybe,
-    query_parameter,
     record,
 )
 
@@ -74,14 +72,4 @@ SCHEMAS: Json = {
     "LoggedAttemptList": _LIST,
     "FollowedAttempts": record({**_LIST["properties"], "next": TEXT, "more": FLAG}),
     "SubscriptionStats": record(_STATS),
-}
-
-PARAMETERS: Json = {
-    "status_class": query_parameter(
-        "status_class", {"enum": [one.value for one in StatusClass]}, "Only answers of this kind."
-    ),
-    "outcome": query_parameter("outcome", {"enum": [one.value for one in Outcome]}, "Only those ended so."),
-    "finished_after": query_parameter("finished_after", TIME, "Not before this time."),
-    "finished_before": query_parameter("finished_before", TIME, "Before this time."),
-    "window": query_parameter("window", {"enum": ["1h", "24h"], "default": "24h"}, "How far to look back."),
 }

@@ -1,4 +1,4 @@
-"""Schemas and parameters of the OpenAPI document that no model checks: answers, ids, and raw event bodies."""
+"""Schemas of the OpenAPI document that no model checks: ids, and answers."""
 
 from typing import Any
 
@@ -11,7 +11,6 @@ from shared.core.saga import JobStatus, SagaStatus
 Json = dict[str, Any]
 
 NAME_PATTERN = "^[A-Za-z0-9_.:/-]{1,100}$"
-KEY_PATTERN = "^[!-~]([ -~]{0,253}[!-~])?$"
 MAX_ID = 2**63 - 1
 
 TEXT: Json = {"type": "string"}
@@ -159,39 +158,7 @@ _ENDPOINT_HEALTH: Json = {
     "counted_until": TIME,
 }
 
-_OWN_TYPE: Json = {**NAME, "description": "must not begin with `hooksaga.`, as operational events do"}
-_NEW_EVENT: Json = {"event_type": _OWN_TYPE, "payload": ANY_JSON}
-_KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
-_ACCEPTED: Json = {"id": EVENT_ID, "event_type": NAME, "created_at": TIME, "duplicate": FLAG}
-
 SCHEMAS: Json = {
-    "NewEvent": record(_NEW_EVENT, {"tenant_id": maybe(NAME)}, closed=True),
-    "NewEvents": record(
-        {
-            "items": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 500,
-                "items": {
-                    "description": "as NewEvent, with an idempotency_key; a bad item is answered alone"
-                },
-            }
-        },
-        closed=True,
-    ),
-    "CloudEvent": record(
-        {"specversion": {"const": "1.0"}, "id": TEXT, "source": TEXT, "type": NAME},
-        {"data": ANY_JSON, "datacontenttype": TEXT, "tenantid": NAME, "traceparent": TEXT},
-    ),
-    "AcceptedEvent": record(_ACCEPTED),
-    "BatchAnswer": record(
-        {
-            "items": {
-                "type": "array",
-                "items": {"anyOf": [_ref("AcceptedEvent"), record({"error": _ref("ItemProblem")})]},
-            }
-        }
-    ),
     "Attempt": record(_ATTEMPT),
     "Saga": record(_SAGA),
     "Event": record(
@@ -274,47 +241,5 @@ SCHEMAS: Json = {
             "request_id": TEXT,
         },
         {"field": TEXT},
-    ),
-}
-
-
-def query_parameter(name: str, schema: Json, description: str) -> Json:
-    """An optional parameter in the query."""
-    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
-
-
-PARAMETERS: Json = {
-    "id": {"name": "id", "in": "path", "required": True, "schema": ID},
-    "event_id": {"name": "id", "in": "path", "required": True, "schema": EVENT_ID},
-    "idempotency_key": {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": False,
-        "schema": _KEY,
-        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters without a blank at either "
-        "end, kept as long as the event. Not beside a CloudEvent, whose key is `source` and `id`.",
-    },
-    "traceparent": {
-        "name": "traceparent",
-        "in": "header",
-        "required": False,
-        "schema": TEXT,
-        "description": "W3C trace context, sent on to the receiver. One that is not valid is ignored.",
-    },
-    "limit": query_parameter(
-        "limit", {"type": "integer", "default": 50, "minimum": 1, "maximum": 250}, "Rows of a page."
-    ),
-    "cursor": query_parameter("cursor", TEXT, "`next` of the page before."),
-    "subscription_id": query_parameter("subscription_id", ID, "Only of this subscription."),
-    "event_type": query_parameter(
-        "event_type", {"type": "string", "minLength": 1, "maxLength": 100}, "Only of this type."
-    ),
-    "error_code": query_parameter(
-        "error_code", {"type": "string", "minLength": 1, "maxLength": 100}, "Only with this word."
-    ),
-    "failed_after": query_parameter("failed_after", TIME, "Not before this time."),
-    "failed_before": query_parameter("failed_before", TIME, "Before this time."),
-    "bulk_status": query_parameter(
-        "status", {"enum": [status.value for status in BulkStatus]}, "Only those that are so now."
     ),
 }

@@ -5,27 +5,23 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from shared.core.errors import InvalidInput
 from shared.core.event_ids import event_id_text
 from shared.core.models import rfc3339
 from shared.core.routing import Facts
 from shared.core.saga import SagaStatus
+from shared.runtime.cursors import ROUTING_CURSOR, invalid_cursor
 from shared.stages.explain import Decision, Place, Rank, Routing, SagaStanding
 
 Json = dict[str, Any]
-
-_PLACE = re.compile(r"([0-2])([0-7][0-9A-F]{15})")
 
 
 def read_place(cursor: str | None) -> Place | None:
     """Where the page before ended. Raises InvalidInput for what no answer's `next` was."""
     if cursor is None:
         return None
-    found = _PLACE.fullmatch(cursor)
-    if not found:
-        message = "cursor is the `next` of a routing"
-        raise InvalidInput("invalid_cursor", message, field="cursor", status=422)
-    return Place(Rank(int(found[1])), int(found[2], 16))
+    if not re.fullmatch(ROUTING_CURSOR, cursor):
+        raise invalid_cursor()
+    return Place(Rank(int(cursor[0])), int(cursor[1:], 16))
 
 
 def _cursor(place: Place) -> str:

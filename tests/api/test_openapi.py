@@ -1,93 +1,116 @@
-"""Requests made up from the API's own description, valid and not: every answer is one that the description names."""
+"""The API against its own description, by schemathesis with all its checks: what the description allows is accepted,
+what it does not is refused, and every answer is one that it names. Made-up requests, the same in every run."""
 
 import json
-import re
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
-from jsonschema import Draft202012Validator
-from schemathesis.core.result import Ok
-from schemathesis.generation import GenerationMode
 
-from shared.runtime.openapi import openapi_document
+from infra.openapi_file import openapi_text
 from tests.api.http_client import Api
-from tests.api.running_system import RunningSystem
+from tests.api.running_system import RunningSystem, new_name
+from tests.api.seeding import dead_letters, post, subscribe
 from tests.hostile_cases import note_answer
 
-Json = dict[str, Any]
-
-EXAMPLES = 40
-"""For each operation and each kind of request: more than a thousand in all."""
-
-DESCRIPTION = schemathesis.openapi.from_dict(openapi_document())
-OPERATIONS = {
-    found.ok().label: found.ok() for found in DESCRIPTION.get_all_operations() if isinstance(found, Ok)
-}
+HERE = Path(__file__).resolve().parent
+SECONDS = 600
 
 
-WITHOUT_INPUT = ("GET /healthz", "GET /v1/openapi.json", "GET /v1/docs", "GET /v1/stats")
-"""Nothing about a request to these can be wrong."""
+@pytest.fixture(scope="module")
+def ids(running: RunningSystem, refusing_url: str) -> dict[str, int]:
+    """By the path of an operation a row that it can be called for: hardly any made-up number is one."""
+    api, event_type = running.api, new_name("described")
+    subscription = subscribe(running, api, event_type, refusing_url)["id"]
+    post(api, event_type)
+    dead_letter = dead_letters(running, subscription, 1)[0]
+    wanted = {"kind": "requeue", "filter": {"subscription_id": subscription}, "rate_per_second": 0.01}
+    operation = api.good("POST", "/v1/bulk-operations", wanted)["id"]
+    attempt = running.rows("SELECT max(id) AS id FROM webhook_delivery_jobs")[0]["id"]
+    saga = api.good("GET", f"/v1/dead-letters/{dead_letter}")["saga_id"]
+    return {
+        "/v1/attempts/{id}": attempt,
+        "/v1/dead-letters/{id}": dead_letter,
+        "/v1/dead-letters/{id}/requeue": dead_letter,
+        "/v1/sagas/{id}/cancel": saga,
+        "/v1/bulk-operations/{id}": operation,
+        "/v1/bulk-operations/{id}/pause": operation,
+        "/v1/bulk-operations/{id}/resume": operation,
+    }
 
-KINDS = [
-    pytest.param(label, mode, id=f"{label} {mode.value}")
-    for label in OPERATIONS
-    for mode in GenerationMode
-    if mode is GenerationMode.POSITIVE or label not in WITHOUT_INPUT
-]
 
-
+@pytest.mark.slow
 @pytest.mark.hostile("Clients")
-@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")  # the generator's own
-@pytest.mark.parametrize(("label", "mode"), KINDS)
-def test_every_answer_is_one_that_the_description_names(
-    api: Api, running: RunningSystem, label: str, mode: GenerationMode
+@pytest.mark.timeout(SECONDS)
+def test_the_api_does_what_its_description_says(
+    api: Api, running: RunningSystem, ids: dict[str, int], tmp_path: Path
 ) -> None:
-    @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-    )
-    def ask(case: schemathesis.Case) -> None:
-        case.headers["Authorization"] = f"Bearer {api.key}"
-        response = case.call(base_url=f"http://127.0.0.1:{running.port}")
-        note_answer(response.status_code)
-        assert response.status_code < 500, response.text
-        check_is_described(label, response.status_code, response.content)
+    check_description(api, ids, tmp_path, "examples,coverage,fuzzing,stateful", examples=8)
 
-    ask()
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * SECONDS)
+def test_the_api_does_what_its_description_says_in_many_more_requests(
+    api: Api, running: RunningSystem, ids: dict[str, int], tmp_path: Path
+) -> None:
+    check_description(api, ids, tmp_path, "fuzzing,stateful", examples=300)
+
+
+def check_description(api: Api, ids: dict[str, int], folder: Path, phases: str, *, examples: int) -> None:
+    description = folder / "openapi.json"
+    description.write_text(openapi_text(), encoding="utf-8")
+    command = [Path(sys.executable).with_name("schemathesis"), "--config-file", HERE / "schemathesis.toml"]
+    options = ["--checks", "all", "--phases", phases, "--max-examples", str(examples), "--no-color"]
+    reports = ["--report", "json,ndjson", "--report-dir", str(folder)]
+    reports += [
+        "--report-json-path",
+        str(folder / "run.json"),
+        "--report-ndjson-path",
+        str(folder / "run.ndjson"),
+    ]
+    target = ["--url", f"http://127.0.0.1:{api.port}", "--header", f"Authorization: Bearer {api.key}"]
+    done = subprocess.run(
+        [*command, "run", *options, *reports, *target, description],
+        cwd=HERE.parents[1],
+        env={**os.environ, "HOOKSAGA_TEST_IDS": json.dumps(ids)},
+        capture_output=True,
+        text=True,
+        timeout=3 * SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_run(json.loads((folder / "run.json").read_text()), statuses_of(folder / "run.ndjson"))
     assert api.get("/healthz").status == 200
 
 
-def check_is_described(label: str, status: int, body: bytes) -> None:
-    """A status that the operation names, with a body of its schema. A path that is no route may be no route."""
-    method, path = label.split(" ")
-    document = openapi_document()
-    answers = document["paths"][path][method.lower()]["responses"]
-    if str(status) not in answers:
-        assert status in (400, 404, 405, 415), f"{label} does not describe {status}: {body!r}"
-        return
-    media_type, schema = _schema_of(document, answers[str(status)])
-    if schema is None:
-        assert body == b""
-        return
-    content = body.decode() if media_type.startswith("text/") else _read(body)
-    Draft202012Validator({**schema, "components": document["components"]}).validate(content)
+def check_run(run: dict[str, Any], statuses: Counter[int]) -> None:
+    """Everything was asked, and much of it was accepted: else the checks had nothing to look at."""
+    assert run["complete"]
+    assert run["operations"]["tested"] == run["operations"]["total"] == len(list(operations()))
+    assert run["test_cases"]["errored"] == 0
+    assert statuses[200] >= 100, statuses
+    assert {200, 201, 202, 204, 400, 404, 409, 422} <= statuses.keys(), statuses
 
 
-def _schema_of(document: Json, answer: Json) -> tuple[str, Json | None]:
-    if "$ref" in answer:
-        answer = document["components"]["responses"]["Problem"]
-    for media_type, media in answer.get("content", {}).items():
-        return media_type, media["schema"]
-    return "", None
+def operations() -> Iterator[tuple[str, str]]:
+    for path, methods in json.loads(openapi_text())["paths"].items():
+        for method in methods:
+            yield method, path
 
 
-def _read(body: bytes) -> object:
-    """Numbers that Python cannot hold stand for any number."""
-    return json.loads(re.sub(rb"-?\d{4000,}", b"0", body))
+def statuses_of(report: Path) -> Counter[int]:
+    """How often each status was answered."""
+    statuses: Counter[int] = Counter()
+    for line in report.read_text(encoding="utf-8").splitlines():
+        scenario = json.loads(line).get("ScenarioFinished", {})
+        for interaction in scenario.get("recorder", {}).get("interactions", {}).values():
+            if interaction["response"] is not None:
+                statuses[interaction["response"]["status_code"]] += 1
+    for status in statuses:
+        note_answer(status)
+    return statuses

@@ -255,14 +255,19 @@ def test_neither_mode_takes_data_that_is_too_deep() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [1.5, 1e3, 2147483648, [], {}, 10**5000],
-    ids=["fraction", "exponent", "large", "list", "object", "long"],
+    [1.5, 1e-3, 2147483648, 1e300, [], {}, 10**5000],
+    ids=["fraction", "exponent", "large", "huge", "list", "object", "long"],
 )
 def test_an_extension_of_no_type_of_cloud_events_is_named(value: object) -> None:
     text = "1" + "0" * 5000 if value == 10**5000 else json.dumps(value)
     with pytest.raises(InvalidInput) as refused:
         read(structured()[:-1] + f',"own":{text}}}'.encode())
     assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", "own")
+
+
+@pytest.mark.parametrize("number", ["7", "7.0", "7e0", "-0", "-2147483648.0", "2147483647"])
+def test_an_extension_may_be_an_integer_however_json_writes_it(number: str) -> None:
+    assert read(structured()[:-1] + f',"own":{number}}}'.encode()) == read(structured())
 
 
 @pytest.mark.parametrize("data", [b'{"x": 1.10}', b"", b'"text"'])

@@ -14,6 +14,7 @@ from shared.core.models import (
     read_moment,
     rfc3339,
 )
+from shared.core.portal_links import NewPortalLink
 
 GOOD = {"event_type": "a", "callback_url": "https://receiver.example.com/"}
 RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
@@ -29,6 +30,35 @@ RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
 )
 def test_a_moment_has_its_offset(text: str, moment: datetime) -> None:
     assert read_moment(text) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
+        ("9999-12-31T23:59:59-23:59", datetime.max.replace(tzinfo=UTC)),
+        ("9999-12-31T23:59:60Z", datetime.max.replace(tzinfo=UTC)),
+    ],
+)
+def test_an_offset_leads_no_further_than_the_calendar(text: str, moment: datetime) -> None:
+    assert read_moment(text) == moment
+
+
+@pytest.mark.parametrize("text", ["14", "14.0", "1.4e1"])
+def test_a_whole_number_is_one_however_json_writes_it(text: str) -> None:
+    """JSON has one kind of number, and JSON Schema calls all of these integers."""
+    assert RequeueFilter.model_validate_json(f'{{"limit": {text}}}').limit == 14
+    new = f'{{"event_type": "a", "callback_url": "https://a.b/", "max_retry_limit": {text}}}'
+    assert NewSubscription.model_validate_json(new).max_retry_limit == 14
+    assert NewPortalLink.model_validate_json(f'{{"minutes": {text}}}').minutes == 14
+
+
+@pytest.mark.parametrize("text", ["14.5", '"14"', "true", "1e400", "9007199254740993.0", "0.0", "1001.0"])
+def test_what_is_no_whole_number_within_bounds_is_refused(text: str) -> None:
+    """9007199254740993.0 would be read as another number."""
+    field = "subscription_id" if text.startswith(("9", "0")) else "limit"
+    with pytest.raises(ValidationError):
+        RequeueFilter.model_validate_json(f'{{"{field}": {text}}}')
 
 
 @pytest.mark.parametrize(

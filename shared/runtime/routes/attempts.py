@@ -13,7 +13,7 @@ from shared.core.errors import InvalidInput, NotFound
 from shared.core.event_ids import event_id_text
 from shared.core.models import rfc3339
 from shared.core.trace import delivery_traceparent
-from shared.runtime.cursors import moment_at, read_cursor, write_cursor
+from shared.runtime.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, moment_at, read_cursor, write_cursor
 from shared.runtime.error_code_views import checked_code_filter, shown_content
 from shared.runtime.http_api import (
     DEFAULT_LIMIT,
@@ -135,7 +135,7 @@ def read_position(cursor: str | None) -> Position | None:
     """The position behind position_text. Raises InvalidInput `invalid_cursor`."""
     if cursor is None:
         return None
-    finished_at, attempt_id = read_cursor(cursor, 2)
+    finished_at, attempt_id = read_cursor(cursor, ATTEMPTS_CURSOR)
     return Position(moment_at(finished_at), attempt_id)
 
 
@@ -147,7 +147,7 @@ def position_text(position: Position | None) -> str | None:
 def _follow_cursor(text: str | None) -> FollowCursor | None:
     if text is None:
         return None
-    at, attempt_id, floor, mark_at, transaction, in_pass = read_cursor(text, 6)
+    at, attempt_id, floor, mark_at, transaction, in_pass = read_cursor(text, FOLLOW_CURSOR)
     position = Position(moment_at(at), attempt_id)
     return FollowCursor(position, moment_at(floor), moment_at(mark_at), transaction, bool(in_pass))
 
