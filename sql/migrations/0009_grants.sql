@@ -47,13 +47,11 @@ GRANT SELECT, INSERT, UPDATE ON subscriptions TO subscription_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_secrets TO subscription_admin;
 
 -- dead_letter_operator: reads all but secrets and headers (of subscriptions: see above), changes nothing, requeues
--- through one function.
+-- through one function. Of secrets it reads the ids, which the audit compares with their sequence.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters
     TO dead_letter_operator;
+GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION requeue_dead_letter(bigint[]) TO dead_letter_operator;
-
--- The audit says how many ids are left. To use one is the right to insert, which goes with the table.
-GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 
 -- The audit says how many ids are left. To take one is the right to insert, which is granted with the tables.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;

@@ -164,12 +164,16 @@ SELECT table_name, last_id, greatest_id
                (SELECT max(id) FROM events) AS greatest_id FROM events_id_seq
         UNION ALL SELECT 'subscriptions', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM subscriptions) FROM subscriptions_id_seq
+        UNION ALL SELECT 'subscription_secrets', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM subscription_secrets) FROM subscription_secrets_id_seq
         UNION ALL SELECT 'webhook_delivery_sagas', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM webhook_delivery_sagas) FROM webhook_delivery_sagas_id_seq
         UNION ALL SELECT 'webhook_delivery_jobs', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM webhook_delivery_jobs) FROM webhook_delivery_jobs_id_seq
         UNION ALL SELECT 'dead_letters', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM dead_letters) FROM dead_letters_id_seq
+        UNION ALL SELECT 'api_keys', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM list_api_keys()) FROM api_keys_id_seq
         UNION ALL SELECT 'subscription_history', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM subscription_history) FROM subscription_history_id_seq
         UNION ALL SELECT 'bulk_operations', last_value - (NOT is_called)::int,

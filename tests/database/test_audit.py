@@ -4,6 +4,7 @@ Most of these states cannot be made in any other way than by a superuser with al
 """
 
 import asyncio
+from datetime import UTC, datetime
 from typing import LiteralString
 
 import pytest
@@ -13,10 +14,12 @@ from shared.adapters.queries import load_queries
 from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
 from shared.stages import orchestrate, requeue
+from shared.stages.api_keys import create_api_key, generate_api_key
 from shared.stages.audit import audit
 from shared.stages.route_events import route_events
 from shared.stages.work_state import begin_work, end_work, is_at_rest
 from tests.conftest import Connect
+from tests.database.bulk_rows import backfill_of, started
 from tests.database.seed import POLICY, Seed
 
 
@@ -303,17 +306,23 @@ async def test_ids_that_run_out(auditor: Connection, seed: Seed, table: str) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    "table", ["events", "subscriptions", "webhook_delivery_sagas", "webhook_delivery_jobs"]
-)
-async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed, table: str) -> None:
-    """As after a restore of the rows alone."""
-    await seed.job()
-    await seed.job()
+async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> None:
+    """As after a restore of the rows alone, for every table with ids."""
+    await requeue.requeue_one(seed.connection, await seed.dead_letter())
+    await started(seed.connection, backfill_of(await seed.subscription(), since=datetime.now(UTC)))
+    await create_api_key(seed.connection, generate_api_key(), name="one")
     assert await broken(auditor) == set()
-    await seed.connection.execute(f"ALTER SEQUENCE {table}_id_seq RESTART".encode())
-    assert await broken(auditor) == {"identity_behind_its_rows"}
-    await seed.connection.execute(f"ALTER SEQUENCE {table}_id_seq RESTART WITH 1000".encode())
+    sequences = await seed.rows(
+        "SELECT c.relname::text AS of_table, s.seqrelid::regclass::text AS name FROM pg_sequence s"
+        " JOIN pg_depend d ON d.objid = s.seqrelid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid"
+    )
+    assert len(sequences) == 9
+    for sequence in sequences:
+        await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART".encode())
+        (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+        assert finding.promise == "identity_behind_its_rows"
+        assert [row["table_name"] for row in finding.rows] == [sequence["of_table"]]
+        await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART WITH 1000".encode())
     assert await broken(auditor) == set()
 
 

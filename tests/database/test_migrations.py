@@ -67,7 +67,7 @@ def test_processes_at_once_run_each_file_once(empty: DatabaseAddress) -> None:
     processes = [start_process(empty) for _ in range(3)]
     outputs = [process.communicate(timeout=60) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
-    assert sorted(int(out) for out, _ in outputs) == [0, 0, len(ALL_FILES)]
+    assert sum(int(out) for out, _ in outputs) == len(ALL_FILES)
 
 
 def test_a_lock_that_a_killed_process_left_behind_blocks_nobody(
