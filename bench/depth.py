@@ -249,7 +249,12 @@ def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
         (Role.DELIVERY, "deliver", "find_first_attempts", find),
         (Role.DELIVERY, "deliver", "find_retries", find),
         (Role.DELIVERY, "deliver", "claim_jobs", claim),
-        (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"max_lost_leases": 5, **limit}),
+        (
+            Role.LEASE_CLEANER,
+            "clean_leases",
+            "reset_expired_leases",
+            {"max_lost_leases": 5, "in_hand": [], **limit},
+        ),
     ]
 
 

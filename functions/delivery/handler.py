@@ -3,9 +3,10 @@
 import asyncio
 import os
 import secrets
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from shared.adapters.database import Role
 from shared.core.errors import DatabaseUnavailable, RefusedRow
@@ -20,6 +21,10 @@ from shared.stages import deliver
 from shared.stages.deliver import AttemptResult, ClaimedJob
 
 CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)
+LOCKED_PAUSE_SECONDS = 0.2
+"""A result whose row somebody has locked is tried again after that, as long as there is time."""
+
+Attempt: TypeAlias = asyncio.Task[AttemptResult]
 
 function = SendingFunction(Role.DELIVERY)
 WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{secrets.token_hex(4)}"
@@ -66,7 +71,7 @@ async def _deliver(function: SendingFunction, invocation: Invocation, jobs: Sequ
     """The ids of the jobs whose message must come back."""
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
-    return await _hand_back(function, late) | await _attempt_all(function, in_time)
+    return await _hand_back(function, late) | await _attempt_all(function, invocation, in_time)
 
 
 async def _claim(
@@ -118,34 +123,57 @@ async def _hand_back(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> s
     return {job.id for job in jobs}
 
 
-async def _attempt_all(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> set[int]:
+async def _attempt_all(
+    function: SendingFunction, invocation: Invocation, jobs: Sequence[ClaimedJob]
+) -> set[int]:
     """POST side by side; write whatever has ended while the others go on."""
+    deadline = time.monotonic() + invocation.seconds_left()
     timeout = function.settings.http_timeout_seconds
     pending = {
         asyncio.create_task(deliver.attempt(function.sender, function.box, job, timeout_seconds=timeout))
         for job in jobs
     }
     unwritten: set[int] = set()
-    while pending:
-        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.sleep(0)  # those that ended in the same moment go in the same statement
-        done |= {task for task in pending if task.done()}
-        pending -= done
-        unwritten |= await _record(function, [task.result() for task in done])
-    return unwritten
+    locked: list[AttemptResult] = []
+    while pending or (locked and time.monotonic() < deadline):
+        done, pending = await _wait_for_some(pending, LOCKED_PAUSE_SECONDS if locked else None)
+        lost, locked = await _record(function, [*(task.result() for task in done), *locked])
+        unwritten |= lost
+    return unwritten | {result.job.id for result in locked}
 
 
-async def _record(function: SendingFunction, results: Sequence[AttemptResult]) -> set[int]:
+async def _wait_for_some(pending: set[Attempt], at_most: float | None) -> tuple[set[Attempt], set[Attempt]]:
+    """Those that have ended, and the others."""
+    if not pending:
+        await asyncio.sleep(at_most or 0)
+        return set(), pending
+    done, pending = await asyncio.wait(pending, timeout=at_most, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.sleep(0)  # those that ended in the same moment go in the same statement
+    done |= {task for task in pending if task.done()}
+    return done, pending - done
+
+
+async def _record(
+    function: SendingFunction, results: Sequence[AttemptResult]
+) -> tuple[set[int], list[AttemptResult]]:
+    """The ids of jobs whose result could not be written, and the results whose rows somebody has locked."""
     refused: list[RefusedRow] = []
+    locked: set[int] = set()
+    record = partial(
+        deliver.record_results,
+        results=results,
+        worker_id=WORKER_ID,
+        on_refusal=refused.append,
+        on_locked=locked.add,
+    )
     try:
-        written = await function.session.run(
-            partial(deliver.record_results, results=results, worker_id=WORKER_ID, on_refusal=refused.append)
-        )
+        written = await function.session.run(record)
     except DatabaseUnavailable as error:
         logger.warning("results not written", extra={"jobs": len(results), "error": str(error)})
-        return {result.job.id for result in results}
+        return {result.job.id for result in results}, []
     note_refused(refused)
-    note_attempts(results, written, WORKER_ID)
+    kept = [result for result in results if result.job.id in locked - written]
+    note_attempts([result for result in results if result not in kept], written, WORKER_ID)
     told = sorted(result.traced_job for result in results if result.job.id in written)
     await tell_orchestrator_of_results(function.queues, told)
-    return set()
+    return set(), kept

@@ -21,7 +21,12 @@ from msgspec.structs import replace
 from infra.local.held_jobs import Claim, HeldJobs
 from infra.local.payload_memory import PayloadMemory
 from infra.local.places import Places, Pool, may_begin, places_to_overtake
-from infra.local.result_writer import GATHER_SECONDS, ResultWriter
+from infra.local.result_writer import (
+    GATHER_SECONDS,
+    LOCKED_AT_STOP_SECONDS,
+    LOCKED_PAUSE_SECONDS,
+    ResultWriter,
+)
 from infra.local.wide_fan_outs import WideFanOuts
 from shared.adapters.database import Session
 from shared.adapters.http_sender import HttpSender
@@ -127,6 +132,7 @@ class DeliveryLane:
         self._memory = PayloadMemory(parts.settings.payload_max_bytes)
         self._alone_from = deliver.alone_from_lost(self._settings.max_lost_leases)
         self._alone: Claim | None = None
+        self._locked: list[ClaimedJob] = []
         self._beginning: asyncio.Handle | None = None
         self._ended = Ended()
         self._ran_dry = asyncio.Event()
@@ -358,10 +364,12 @@ class DeliveryLane:
         await self._hand_back(old)
 
     async def _hand_back(self, jobs: Sequence[ClaimedJob]) -> None:
+        """And those that were locked by somebody the last time."""
+        jobs, self._locked = [*self._locked, *jobs], []
         if not jobs:
             return
         try:
-            await self._session.run(
+            self._locked += await self._session.run(
                 lambda connection: deliver.hand_back_jobs(connection, jobs, worker_id=self._worker_id)
             )
         except DatabaseUnavailable as error:
@@ -385,6 +393,10 @@ class DeliveryLane:
         if rest:
             await asyncio.gather(*rest, return_exceptions=True)
             await self._hand_back(list(rest.values()))
+        give_up_at = time.monotonic() + LOCKED_AT_STOP_SECONDS
+        while self._locked and time.monotonic() < give_up_at:
+            await asyncio.sleep(LOCKED_PAUSE_SECONDS)
+            await self._hand_back([])
 
     async def close(self) -> None:
         await self._session.close()

@@ -314,8 +314,10 @@ class PollingWorker:
     async def _clean(self) -> bool:
         await self._cleaner.run(work_state.begin_work)
         resets = await self._cleaner.run(
-            lambda connection: clean_leases.clean_leases(
-                connection, max_lost_leases=self._settings.max_lost_leases
+            partial(
+                clean_leases.clean_leases,
+                max_lost_leases=self._settings.max_lost_leases,
+                in_hand=self._writer.in_hand,
             )
         )
         telemetry.note_resets(resets)

@@ -1,6 +1,11 @@
-"""Writes how POSTs ended: results that come in numbers wait a moment for each other and go in one statement."""
+"""Writes how POSTs ended: results that come in numbers wait a moment for each other and go in one statement.
+
+A result whose row somebody has locked, with psql say, is kept and tried again, and delays no other (decision 59).
+"""
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,6 +24,15 @@ MANY = 8
 MOST_UNWRITTEN = 1000
 """Nothing is claimed while so many results wait to be written."""
 
+LOCKED_PAUSE_SECONDS = 0.2
+"""A result whose row somebody has locked is tried again after that, for as long as the job is this worker's."""
+
+LOCKED_AT_STOP_SECONDS = 5.0
+"""For so long a process that stops tries to write those."""
+
+MOST_LOCKED = 5 * MOST_UNWRITTEN
+"""Nothing is claimed either while so many are kept because of locks."""
+
 
 class ResultWriter:
     """Writes results of all lanes through one session: whatever has gathered goes in one statement."""
@@ -28,6 +42,9 @@ class ResultWriter:
         self._worker_id = worker_id
         self._results_ready = applied
         self._waiting: list[AttemptResult] = []
+        self._writing: Sequence[AttemptResult] = ()
+        self._locked: dict[int, AttemptResult] = {}
+        self._try_locked_at = 0.0
         self._more = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -39,6 +56,11 @@ class ResultWriter:
         self._more.set()
         if len(self._waiting) >= MOST_UNWRITTEN:
             self._has_room.clear()
+
+    @property
+    def in_hand(self) -> list[int]:
+        """The jobs whose results are not written yet."""
+        return [result.job.id for result in (*self._waiting, *self._writing, *self._locked.values())]
 
     async def until_room(self) -> None:
         """Until results can be taken without ever more of them gathering."""
@@ -52,45 +74,98 @@ class ResultWriter:
         """Write until stopped. While the database is away results are kept, and tried again."""
         many = False
         while not self._stopping or self._waiting:
-            await self._more.wait()
-            self._more.clear()
+            await self._until_there_is_some()
             if many and not self._stopping:
                 await asyncio.sleep(GATHER_SECONDS)
-            batch, self._waiting = self._waiting, []
+            batch = self._take()
             many = len(batch) >= MANY
             if batch:
                 await self._write_until_done(batch)
-            self._has_room.set()
+            if self._stopping or len(self._locked) < MOST_LOCKED:
+                self._has_room.set()
+        await self._write_locked_for_the_last_time()
+
+    async def _until_there_is_some(self) -> None:
+        """Until a result comes, or one whose row was locked is to be tried again."""
+        if self._locked:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._try_locked_at - time.monotonic()):
+                    await self._more.wait()
+        else:
+            await self._more.wait()
+        self._more.clear()
+
+    def _take(self) -> list[AttemptResult]:
+        """Whatever has gathered, and from time to time what was locked."""
+        batch, self._waiting = self._waiting, []
+        if self._locked and time.monotonic() >= self._try_locked_at:
+            batch += self._locked.values()
+            self._try_locked_at = time.monotonic() + LOCKED_PAUSE_SECONDS
+        return batch
 
     async def _write_until_done(self, results: Sequence[AttemptResult]) -> None:
         pause = 0.1
-        while True:
-            refused: list[RefusedRow] = []
-            try:
-                written = await self._session.run(
-                    partial(
-                        deliver.record_results,
-                        results=results,
-                        worker_id=self._worker_id,
-                        on_refusal=refused.append,
-                    )
+        self._writing = results
+        while not await self._write(results):
+            if self._stopping:
+                break  # their leases end, and the jobs are tried again
+            await asyncio.sleep(pause)
+            pause = min(5.0, pause * 2)
+        self._writing = ()
+
+    async def _write(self, results: Sequence[AttemptResult]) -> bool:
+        """False when the database is away."""
+        refused: list[RefusedRow] = []
+        locked: set[int] = set()
+        try:
+            written = await self._session.run(
+                partial(
+                    deliver.record_results,
+                    results=results,
+                    worker_id=self._worker_id,
+                    on_refusal=refused.append,
+                    on_locked=locked.add,
                 )
-            except DatabaseUnavailable as error:
-                telemetry.logger.warning(
-                    "results not written yet", extra={"jobs": len(results), "error": str(error)}
-                )
-                if self._stopping:
-                    return  # their leases end, and the jobs are tried again
-                await asyncio.sleep(pause)
-                pause = min(5.0, pause * 2)
-                continue
-            except Exception:  # noqa: BLE001 - a fault of ours: the leases end, the jobs are tried again
-                telemetry.logger.exception("results not written", extra={"jobs": len(results)})
-                return
+            )
+        except DatabaseUnavailable as error:
+            telemetry.logger.warning(
+                "results not written yet", extra={"jobs": len(results), "error": str(error)}
+            )
+            return False
+        except Exception:  # noqa: BLE001 - a fault of ours: the leases end, the jobs are tried again
+            telemetry.logger.exception("results not written", extra={"jobs": len(results)})
+            self._keep_locked(results, set())
+            return True
+        if written:
             self._results_ready.set()
-            telemetry.note_refused(refused)
-            telemetry.note_attempts(results, written, self._worker_id)
-            return
+        telemetry.note_refused(refused)
+        self._keep_locked(results, locked - written)
+        ended = [result for result in results if result.job.id not in self._locked]
+        telemetry.note_attempts(ended, written, self._worker_id)
+        return True
+
+    def _keep_locked(self, results: Sequence[AttemptResult], locked: set[int]) -> None:
+        new = locked - self._locked.keys()
+        if new:
+            telemetry.logger.warning("results wait for a lock", extra={"jobs": len(new)})
+        if not self._locked:
+            self._try_locked_at = time.monotonic() + LOCKED_PAUSE_SECONDS
+        for result in sorted(
+            results, key=lambda one: one.job.claim_count
+        ):  # of two claims the later one stays
+            self._locked.pop(result.job.id, None)
+            if result.job.id in locked:
+                self._locked[result.job.id] = result
+        if len(self._locked) >= MOST_LOCKED and not self._stopping:
+            self._has_room.clear()
+
+    async def _write_locked_for_the_last_time(self) -> None:
+        """What is left after that has its lease end, and is tried again."""
+        give_up_at = time.monotonic() + LOCKED_AT_STOP_SECONDS
+        while self._locked and time.monotonic() < give_up_at:
+            if not await self._write(list(self._locked.values())):
+                return
+            await asyncio.sleep(LOCKED_PAUSE_SECONDS if self._locked else 0)
 
     def stop(self) -> None:
         """Write what has gathered, then let `run` return."""

@@ -1,5 +1,6 @@
 """Gives back what dead workers held (r02 §2.4). Idempotent, and never waiting for a lock."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,12 +26,15 @@ class LeaseReset:
 
 
 async def clean_leases(
-    connection: Connection, *, max_lost_leases: int, limit: int = BATCH
+    connection: Connection, *, max_lost_leases: int, in_hand: Collection[int] = (), limit: int = BATCH
 ) -> list[LeaseReset]:
-    """Reset one batch of expired leases, the oldest first. Call again while a full batch comes back."""
+    """Reset one batch of expired leases, the oldest first. Call again while a full batch comes back.
+
+    in_hand: jobs whose results the caller is about to write, however late.
+    """
     return await fetch_rows(
         connection,
         load_queries("clean_leases")["reset_expired_leases"],
-        {"max_lost_leases": max_lost_leases, "limit": limit},
+        {"max_lost_leases": max_lost_leases, "in_hand": list(in_hand), "limit": limit},
         LeaseReset,
     )

@@ -6,7 +6,6 @@ counts only while the lease is still the reporter's: worker and claim must match
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -99,9 +98,11 @@ class AttemptResult(msgspec.Struct, frozen=True):
         return Traced(self.job.id, self.job.correlation_id)
 
 
-class _RecordedRow(msgspec.Struct, frozen=True):
+class _ClaimEnd(msgspec.Struct, frozen=True):
+    """Of a claim that was still the worker's: whether it was ended, or its row is locked by somebody."""
+
     id: int
-    saga_id: int
+    is_done: bool
 
 
 def ids_of_each(most_ids: int, subscriptions: int) -> int:
@@ -255,10 +256,12 @@ async def record_results(
     *,
     worker_id: str,
     on_refusal: Callable[[RefusedRow], None] = lambda _row: None,
+    on_locked: Callable[[int], None] = lambda _job_id: None,
 ) -> set[int]:
-    """Write results; the answer holds the job ids that were written.
+    """Write results; the answer holds the job ids that were written. It waits for no lock.
 
-    A result that is missing in it came after its lease was lost, and is dropped. A result that the database
+    A result that is missing in it came after its lease was lost, and is dropped; but those whose job is told to
+    on_locked are still good, and are to be tried again: somebody has locked the row. A result that the database
     does not take is written as `internal_error` instead, alone, and told to on_refusal; where it does not take that
     either the lease runs out.
     """
@@ -266,10 +269,11 @@ async def record_results(
     async def write(batch: Sequence[AttemptResult]) -> list[int]:
         params = {**_result_columns(batch), "worker_id": worker_id}
         async with refusals():
-            rows = await fetch_rows(
-                connection, load_queries("deliver")["record_results"], params, _RecordedRow
-            )
-        return [row.id for row in rows]
+            rows = await fetch_rows(connection, load_queries("deliver")["record_results"], params, _ClaimEnd)
+        for row in rows:
+            if not row.is_done:
+                on_locked(row.id)
+        return [row.id for row in rows if row.is_done]
 
     unwritable: list[AttemptResult] = []
 
@@ -317,16 +321,18 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
     }
 
 
-async def hand_back_jobs(connection: Connection, jobs: Sequence[ClaimedJob], *, worker_id: str) -> None:
-    """Give back claims whose POST was never begun, so that they need not wait for their lease to end."""
+async def hand_back_jobs(
+    connection: Connection, jobs: Sequence[ClaimedJob], *, worker_id: str
+) -> list[ClaimedJob]:
+    """Give back claims whose POST was never begun, so that they need not wait for their lease to end.
+
+    The answer is those that are to be tried again, because somebody has locked their rows.
+    """
     params = {
         "job_ids": [job.id for job in jobs],
         "claim_counts": [job.claim_count for job in jobs],
         "worker_id": worker_id,
     }
-    await fetch_rows(connection, load_queries("deliver")["hand_back_jobs"], params, _HandedBack)
-
-
-@dataclass(frozen=True, slots=True)
-class _HandedBack:
-    id: int
+    rows = await fetch_rows(connection, load_queries("deliver")["hand_back_jobs"], params, _ClaimEnd)
+    locked = {row.id for row in rows if not row.is_done}
+    return [job for job in jobs if job.id in locked]

@@ -65,7 +65,7 @@ SELECT room.subscription_id, oldest.ids
 WITH waiting AS MATERIALIZED (
     SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
-     ORDER BY id FOR UPDATE SKIP LOCKED
+     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 ), picked AS MATERIALIZED (
     SELECT id, false AS alone FROM waiting WHERE NOT is_suspect
     UNION ALL
@@ -96,7 +96,8 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
 -- name: record_results
 -- Writes results, only where the lease is still the reporter's own: worker and claim must match. A result
 -- that matches no row came too late and is dropped (spec D8). The transaction takes its number before any
--- finished_at is read from the clock: whoever follows the attempt log counts on that (attempt_log.sql).
+-- finished_at is read from the clock: whoever follows the attempt log counts on that (attempt_log.sql). A row that
+-- somebody has locked is passed by and given back as not written, so that it delays no other (decision 59).
 WITH result AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[], %(statuses)s::job_status[],
                          %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
@@ -106,24 +107,43 @@ WITH result AS MATERIALIZED (
               response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names)
      WHERE pg_current_xact_id() IS NOT NULL
      ORDER BY job_id
+), held AS MATERIALIZED (
+    SELECT r.* FROM result r JOIN webhook_delivery_jobs j ON j.id = r.job_id
+     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+), written AS (
+    UPDATE webhook_delivery_jobs j
+       SET status = h.status, finished_at = clock_timestamp(), response_status = h.response_status,
+           error_code = h.error_code, duration_ms = h.duration_ms, response_body = h.response_body,
+           response_truncated = h.response_truncated, retry_after_seconds = h.retry_after_seconds,
+           resolved_ip = h.resolved_ip, reconnected = h.reconnected, own_header_names = h.own_header_names
+      FROM held h WHERE j.id = h.job_id
+    RETURNING j.id
 )
-UPDATE webhook_delivery_jobs j
-   SET status = r.status, finished_at = clock_timestamp(), response_status = r.response_status,
-       error_code = r.error_code, duration_ms = r.duration_ms, response_body = r.response_body,
-       response_truncated = r.response_truncated, retry_after_seconds = r.retry_after_seconds,
-       resolved_ip = r.resolved_ip, reconnected = r.reconnected, own_header_names = r.own_header_names
-  FROM result r
- WHERE j.id = r.job_id AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s
-   AND j.claim_count = r.claim_count
-RETURNING j.id, j.saga_id;
+SELECT id, true AS is_done FROM written
+UNION ALL
+SELECT j.id, false FROM result r JOIN webhook_delivery_jobs j ON j.id = r.job_id
+ WHERE (SELECT count(*) FROM written) < (SELECT count(*) FROM result)
+   AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = r.claim_count
+   AND j.id NOT IN (SELECT id FROM written);
 
 -- name: hand_back_jobs
 -- Gives claims back that were never begun: the job waits again at once, not after its lease, and no lease was lost.
-WITH held AS MATERIALIZED (
-    SELECT j.id FROM webhook_delivery_jobs j
-      JOIN unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count) ON t.job_id = j.id
-     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = t.claim_count
-     ORDER BY j.id FOR UPDATE OF j
+-- A row that somebody has locked is given back as not done.
+WITH claim AS MATERIALIZED (
+    SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count)
+), held AS MATERIALIZED (
+    SELECT j.id FROM claim c JOIN webhook_delivery_jobs j ON j.id = c.job_id
+     WHERE j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = c.claim_count
+     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+), waiting AS (
+    UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL, worker_id = NULL
+      FROM held WHERE j.id = held.id
+    RETURNING j.id
 )
-UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL, worker_id = NULL FROM held WHERE j.id = held.id
-RETURNING j.id;
+SELECT id, true AS is_done FROM waiting
+UNION ALL
+SELECT j.id, false FROM claim c JOIN webhook_delivery_jobs j ON j.id = c.job_id
+ WHERE (SELECT count(*) FROM waiting) < (SELECT count(*) FROM claim)
+   AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = c.claim_count
+   AND j.id NOT IN (SELECT id FROM waiting);

@@ -60,7 +60,7 @@ class HealthyRounds:
             worker,
             Pace.WHOLE,
             partial(deliver.record_results, results=results, worker_id=worker.name),
-            lambda written: ledger.reported(worker.name, results, written),
+            lambda written: ledger.reported(worker.name, results, set(), written),
         )
         take = partial(orchestrate.apply_results, defaults=POLICY)
         await crew.work(orchestrator, Pace.WHOLE, take, ledger.applied_results)

@@ -203,14 +203,20 @@ class Interleaving(RuleBasedStateMachine):
     def report(self, who: int, fails: bool, pace: Pace) -> None:
         worker = self.worker(who).name
         results = [result_of(job, fails=fails) for job in self.crew.memory[worker]]
+        locked: set[int] = set()
+
+        def reported(written: set[int]) -> None:
+            self.crew.ledger.reported(worker, results, locked, written)
+            self.crew.memory[worker] += [result.job for result in results if result.job.id in locked]
+
         if not self.worker(who).is_busy:
             self.crew.memory[worker] = []
         self.act(
             Role.DELIVERY,
             who,
             pace,
-            partial(deliver.record_results, results=results, worker_id=worker),
-            partial(self.crew.ledger.reported, worker, results),
+            partial(deliver.record_results, results=results, worker_id=worker, on_locked=locked.add),
+            reported,
         )
 
     def who_remembers(self, who: int) -> int:
@@ -229,7 +235,7 @@ class Interleaving(RuleBasedStateMachine):
             who,
             pace,
             lambda connection: deliver.hand_back_jobs(connection, jobs, worker_id=worker),
-            lambda _: self.crew.ledger.handed_back(worker, jobs),
+            lambda locked: self.crew.ledger.handed_back(worker, [job for job in jobs if job not in locked]),
         )
 
     @precondition(lambda self: self.crew.ledger.held)

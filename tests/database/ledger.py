@@ -72,8 +72,11 @@ class Ledger:
             self.held[job.id] = (worker, job.claim_count)
             self.expired.discard(job.id)
 
-    def reported(self, worker: str, results: Sequence[AttemptResult], written: set[int]) -> None:
-        """A result counts if, and only if, the claim is still held."""
+    def reported(
+        self, worker: str, results: Sequence[AttemptResult], locked: set[int], written: set[int]
+    ) -> None:
+        """A result counts if, and only if, the claim is still held; where the row was locked it may come again."""
+        results = [result for result in results if result.job.id not in locked]
         counting = {
             result.job.id: result
             for result in results

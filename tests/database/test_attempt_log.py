@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, LiteralString
 
 import pytest
 from psycopg import errors
@@ -286,19 +286,28 @@ async def test_a_transaction_that_stays_open_holds_a_follower_back_for_a_minute_
 
 
 async def test_a_result_gets_its_number_before_its_time(connect: Connect, seed: Seed) -> None:
-    """A result that waits for a lock has been counted as open: a follower cannot pass it by."""
+    """A result that is slow in its statement has been counted as open: a follower cannot pass it by."""
     worker = await connect(Role.DELIVERY)
     job_id = await seed.job()
     (claimed,) = await seed.claim(job_id)
     results = [AttemptResult(claimed, outcome())]
+    await seed.connection.execute(SLOW_RESULTS)
     async with seed.connection.transaction():
-        await seed.connection.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [job_id])
+        await seed.connection.execute("SELECT pg_advisory_xact_lock(1)")
         writing = asyncio.create_task(deliver.record_results(worker, results, worker_id=WORKER))
         watcher = await connect(Role.OWNER)
         async with asyncio.timeout(10):
             while not await has_number(watcher, worker):
                 await asyncio.sleep(0.01)
     assert await writing == {job_id}
+
+
+SLOW_RESULTS: LiteralString = """
+    CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+        'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+    CREATE TRIGGER a_slow_result BEFORE UPDATE ON webhook_delivery_jobs
+        FOR EACH ROW EXECUTE FUNCTION wait_for_the_test();
+"""
 
 
 async def has_number(watcher: Connection, connection: Connection) -> bool:

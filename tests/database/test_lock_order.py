@@ -15,11 +15,10 @@ from psycopg import errors
 from shared.adapters.database import Connection, Role
 from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
-from shared.stages import deliver, orchestrate, requeue
+from shared.stages import orchestrate, requeue
 from shared.stages.accept_events import accept_events
-from shared.stages.deliver import AttemptResult, ClaimedJob
 from tests.conftest import Connect
-from tests.database.seed import POLICY, WORKER, Seed, outcome, until_blocked
+from tests.database.seed import POLICY, Seed, until_blocked
 
 LOCK_SAGA: LiteralString = "SELECT id FROM webhook_delivery_sagas WHERE id = %s FOR UPDATE NOWAIT"
 LOCK_JOB: LiteralString = "SELECT id FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE NOWAIT"
@@ -49,10 +48,6 @@ async def is_free(connection: Connection, lock: LiteralString, row_id: int) -> b
     return True
 
 
-async def claimed_in_order(seed: Seed, *job_ids: int) -> list[ClaimedJob]:
-    return [job for job_id in job_ids for job in await seed.claim(job_id)]
-
-
 @asynccontextmanager
 async def waiting_for(
     seed: Seed,
@@ -76,22 +71,6 @@ async def test_sagas_by_id_are_locked_in_id_order(holder: Connection, stage: Con
     work = orchestrate.start_attempts_of(stage, POLICY, [second, first])
     async with waiting_for(seed, holder, stage, work, LOCK_SAGA, first):
         assert await is_free(seed.connection, LOCK_SAGA, second)
-
-
-async def test_results_are_recorded_in_id_order(holder: Connection, stage: Connection, seed: Seed) -> None:
-    first, second = await seed.job(), await seed.job()
-    results = [AttemptResult(job, outcome()) for job in await claimed_in_order(seed, second, first)]
-    work = deliver.record_results(stage, results, worker_id=WORKER)
-    async with waiting_for(seed, holder, stage, work, LOCK_JOB, first):
-        assert await is_free(seed.connection, LOCK_JOB, second)
-
-
-async def test_jobs_are_handed_back_in_id_order(holder: Connection, stage: Connection, seed: Seed) -> None:
-    first, second = await seed.job(), await seed.job()
-    claimed = await claimed_in_order(seed, second, first)
-    work = deliver.hand_back_jobs(stage, claimed, worker_id=WORKER)
-    async with waiting_for(seed, holder, stage, work, LOCK_JOB, first):
-        assert await is_free(seed.connection, LOCK_JOB, second)
 
 
 async def test_a_result_is_applied_saga_first_then_job(

@@ -317,7 +317,12 @@ HOT = [
         rows=500,
         buffers=2_500,
     ),
-    Hot(Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"max_lost_leases": 5, "limit": 500}),
+    Hot(
+        Role.LEASE_CLEANER,
+        "clean_leases",
+        "reset_expired_leases",
+        {"max_lost_leases": 5, "in_hand": [], "limit": 500},
+    ),
     # A few hundred attempts, each read twice, and the rows of their endpoints.
     watch(
         "count_attempts",

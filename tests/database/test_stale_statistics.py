@@ -221,7 +221,12 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     ),
     (Role.DELIVERY, "deliver", "find_first_attempts", LOOK),
     (Role.DELIVERY, "deliver", "find_retries", LOOK),
-    (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", {"limit": TAKEN, "max_lost_leases": 5}),
+    (
+        Role.LEASE_CLEANER,
+        "clean_leases",
+        "reset_expired_leases",
+        {"limit": TAKEN, "max_lost_leases": 5, "in_hand": []},
+    ),
 ]
 
 
