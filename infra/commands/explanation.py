@@ -183,6 +183,7 @@ def _given_up(saga: Json) -> str:
         case "canceled":
             return f"canceled after {attempts} ({letter})"
         case "subscription_inactive":
-            return f"given up after {attempts}, because it had become inactive ({letter})"
+            return f"given up: {saga['dead_letter_reason']} ({letter})"
         case code:
-            return f"given up after {attempts}, the last with {code} ({letter})"
+            why = f"; {saga['dead_letter_reason']}" if saga["dead_letter_reason"] else ""
+            return f"given up after {attempts}, the last with {code}{why} ({letter})"

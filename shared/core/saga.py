@@ -132,7 +132,7 @@ def _start_attempt(saga: Saga, deliverable: bool, policy: RetryPolicy, now: date
     if saga.next_attempt_at > now:
         raise IllegalMove(f"saga {saga.id} is not due before {saga.next_attempt_at.isoformat()}")
     if not deliverable:
-        return _dead_letter_waiting(saga, ErrorCode.SUBSCRIPTION_INACTIVE)
+        return _dead_letter_waiting(saga, saga.final_error_code or ErrorCode.SUBSCRIPTION_INACTIVE)
     if saga.attempt_count >= policy.max_retry_limit:
         return _dead_letter_waiting(saga, saga.final_error_code)
     return _move(saga, SagaStatus.IN_PROGRESS)
@@ -144,6 +144,10 @@ def _after_failure(
     if saga.status is not SagaStatus.IN_PROGRESS:
         raise IllegalMove(f"saga {saga.id} is {saga.status}: no job of it can have failed now")
     attempts = saga.attempt_count + 1
+    if (
+        error_code == ErrorCode.SUBSCRIPTION_INACTIVE
+    ):  # nothing was sent, so the last attempt is an earlier one
+        error_code = saga.final_error_code or error_code
     if attempts >= policy.max_retry_limit:
         return _move(saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code)
     wait = retry_delay_seconds(

@@ -110,6 +110,7 @@ _DEAD_LETTER: Json = {
     "tenant_id": "default",
     "event_type": "order.created",
     "final_error_code": "http_503",
+    "reason": None,
     "failed_at": "2026-03-14T11:02:07.250000Z",
     "requeued_as": None,
 }

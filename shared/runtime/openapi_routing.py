@@ -31,6 +31,9 @@ _STANDING: Json = {
     "next_attempt_at": _said(maybe(TIME), "When the next attempt is due, while it waits for one."),
     "final_error_code": maybe(_ref("ErrorCode")),
     "dead_letter_id": _said(maybe(ID), "What it ended as, if it was given up."),
+    "dead_letter_reason": _said(
+        maybe(TEXT), "Why no other attempt was made, where the last one did not end it."
+    ),
 }
 
 _DECISION: Json = {

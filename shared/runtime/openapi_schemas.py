@@ -112,6 +112,7 @@ _DEAD_LETTER: Json = {
     "tenant_id": NAME,
     "event_type": NAME,
     "final_error_code": maybe(_ref("ErrorCode")),
+    "reason": maybe(TEXT),
     "failed_at": TIME,
     "requeued_as": maybe(ID),
 }

@@ -226,6 +226,9 @@ FIELDS = {
     "BulkOperationStarted.matched": "Dead letters, or events, that the filter meant when it began.",
     "BulkOperationStarted.skipped": _SKIPPED,
     "BulkOperationStarted.tenant_id": "Whose rows; `null`: all tenants'.",
+    "DeadLetter.reason": "Why no other attempt was made, where the last attempt did not end it: the subscription took "
+    "nothing, or an operator canceled it.",
+    "DeadLetterWithPayload.reason": "As in the list.",
     "CanceledSaga.status": "The saga's state at this moment.",
     "CloudEvent.id": "With `source` the idempotency key.",
     "CloudEvent.type": "The event type.",

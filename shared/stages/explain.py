@@ -56,6 +56,7 @@ class SagaStanding:
     next_attempt_at: datetime
     final_error_code: str | None
     dead_letter_id: int | None
+    dead_letter_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,7 @@ class _Row:
     final_error_code: str | None
     requeued_from: int | None
     dead_letter_id: int | None
+    dead_letter_reason: str | None
     routed: bool
     by_router: bool
 
@@ -252,6 +254,7 @@ def _saga(routing: Routing, row: _Row, default_attempt_limit: int) -> SagaStandi
         next_attempt_at=row.next_attempt_at,
         final_error_code=row.final_error_code,
         dead_letter_id=row.dead_letter_id,
+        dead_letter_reason=row.dead_letter_reason,
     )
 
 

@@ -93,6 +93,7 @@ class DeadLetterView:
     tenant_id: str
     event_type: str
     final_error_code: str | None
+    reason: str | None
     failed_at: datetime
     requeued_as: int | None
     payload_snapshot: str | None = None

@@ -4,7 +4,7 @@ Each function is one transaction: lock the sagas, decide in Python (shared/core/
 It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside the database.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from shared.adapters.database import Connection, fetch_row, fetch_rows, transact
 from shared.adapters.queries import load_queries
 from shared.core.errors import Conflict, NotFound, RefusedRow
 from shared.core.event_ids import event_id_text
+from shared.core.not_sent import CANCELED, Inactive, why_not_sent
 from shared.core.outcomes import ErrorCode
 from shared.core.saga import (
     Cancel,
@@ -164,7 +165,13 @@ async def _apply(
         if not jobs:
             return []
         decided = [(job, decide(job.saga(), job.trigger(), job.policy(defaults), job.now)) for job in jobs]
-        moved = await fetch_rows(connection, queries["apply_results"], _result_columns(decided), _MovedRow)
+        unsent = [
+            (job, saga)
+            for job, saga in decided
+            if saga.status is SagaStatus.DEAD_LETTERED and job.error_code == ErrorCode.SUBSCRIPTION_INACTIVE
+        ]
+        columns = _result_columns(decided, await _reasons(connection, unsent))
+        moved = await fetch_rows(connection, queries["apply_results"], columns, _MovedRow)
     dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
     return [
         _moved(job, saga, defaults, job.job_id, dead_letters[saga.id], job)
@@ -173,7 +180,22 @@ async def _apply(
     ]
 
 
-def _result_columns(decided: Sequence[tuple[_FinishedJob, Saga]]) -> dict[str, list[Any]]:
+async def _reasons(connection: Connection, unsent: Sequence[tuple[_LockedSaga, Saga]]) -> dict[int, str]:
+    """Why each of these sagas ended without another attempt: its subscription takes nothing."""
+    if not unsent:
+        return {}
+    ids = {"ids": sorted({row.subscription_id for row, _ in unsent})}
+    found = {
+        one.id: one for one in await fetch_rows(connection, _query("inactive_subscriptions"), ids, Inactive)
+    }
+    return {
+        saga.id: why_not_sent(found.get(row.subscription_id), saga.final_error_code) for row, saga in unsent
+    }
+
+
+def _result_columns(
+    decided: Sequence[tuple[_FinishedJob, Saga]], reasons: Mapping[int, str]
+) -> dict[str, list[Any]]:
     return {
         "saga_ids": [saga.id for _, saga in decided],
         "job_ids": [job.job_id for job, _ in decided],
@@ -181,6 +203,7 @@ def _result_columns(decided: Sequence[tuple[_FinishedJob, Saga]]) -> dict[str, l
         "attempt_counts": [saga.attempt_count for _, saga in decided],
         "next_attempts": [saga.next_attempt_at for _, saga in decided],
         "error_codes": [saga.final_error_code for _, saga in decided],
+        "reasons": [reasons.get(saga.id) for _, saga in decided],
     }
 
 
@@ -261,15 +284,23 @@ async def _move_waiting(
     trigger: Callable[[_WaitingSaga], Due | Cancel],
 ) -> list[SagaMoved]:
     decided: list[tuple[_WaitingSaga, Saga]] = []
+    unsent: list[tuple[_WaitingSaga, Saga]] = []
+    canceled: dict[int, str] = {}
     for row in waiting:
         try:
             decided.append((row, decide(row.saga(), trigger(row), row.policy(defaults), row.now)))
+            if isinstance(trigger(row), Cancel):
+                canceled[row.id] = CANCELED
+            elif not row.deliverable:
+                unsent.append(decided[-1])
         except IllegalMove:
             continue  # named by a late or foreign message: not waiting, or not due
     if not decided:
         return []
+    reasons = canceled | await _reasons(connection, unsent)
     columns = {
         "saga_ids": [saga.id for _, saga in decided],
+        "reasons": [reasons.get(saga.id) for _, saga in decided],
         "statuses": [saga.status.value for _, saga in decided],
         "error_codes": [saga.final_error_code for _, saga in decided],
         "max_attempts": [row.policy(defaults).max_retry_limit for row, _ in decided],

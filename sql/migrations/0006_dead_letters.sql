@@ -1,5 +1,6 @@
 -- What could not be delivered, with the payload as it was (r02 §3). tenant_id and event_type are copied
--- from the event, so that lists and filters stay on an index.
+-- from the event, so that lists and filters stay on an index. final_error_code is the last attempt's; reason says why no
+-- other was made, where that is not because of the last one's failure.
 CREATE TABLE dead_letters (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),
@@ -8,6 +9,7 @@ CREATE TABLE dead_letters (
     tenant_id varchar(100) NOT NULL,
     event_type varchar(100) NOT NULL,
     final_error_code varchar(100),
+    reason varchar(300),
     failed_at timestamptz NOT NULL DEFAULT now(),
     payload_snapshot json NOT NULL,
     CONSTRAINT uniq_dead_saga UNIQUE (saga_id)

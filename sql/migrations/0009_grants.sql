@@ -28,7 +28,8 @@ GRANT UPDATE (status, attempt_count, next_attempt_at, final_error_code, updated_
     ON webhook_delivery_sagas TO saga_orchestrator;
 GRANT INSERT (saga_id, subscription_id, attempt_number, attempt_at) ON webhook_delivery_jobs TO saga_orchestrator;
 GRANT UPDATE (dispatched_at, applied_at) ON webhook_delivery_jobs TO saga_orchestrator;
-GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, failed_at, payload_snapshot)
+GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, reason, failed_at,
+              payload_snapshot)
     ON dead_letters TO saga_orchestrator;
 
 -- job_worker: claims jobs and writes their results, nothing else. It opens what is sealed: secrets, and values of headers.

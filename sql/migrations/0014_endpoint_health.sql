@@ -204,6 +204,10 @@ GRANT SELECT (id, attempt_count) ON webhook_delivery_sagas TO endpoint_health_mo
 GRANT SELECT (id, webhook_id, tenant_id, source, external_id) ON events TO endpoint_health_monitor;
 GRANT INSERT (tenant_id, event_type, source, external_id, payload) ON events TO endpoint_health_monitor;
 
+-- saga_orchestrator: a dead letter says why its subscription was switched off.
+GRANT SELECT (subscription_id, disabled_at, disabled_reason, disabled_failing_since) ON subscription_health
+    TO saga_orchestrator;
+
 -- subscription_admin: shows health, and what was missed.
 GRANT SELECT ON subscription_health, subscription_health_mark TO subscription_admin;
 GRANT EXECUTE ON FUNCTION missed_while_disabled(bigint, integer) TO subscription_admin;

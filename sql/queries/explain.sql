@@ -82,7 +82,7 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        coalesce(accepted_after(event.id, event.accepted_by, seen.eligible_after_event, seen.eligible_snapshot), false)
            AS then_in_time,
        saga.id AS saga_id, saga.status AS saga_status, saga.created_at AS saga_created_at, saga.attempt_count,
-       saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id,
+       saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id, letter.reason AS dead_letter_reason,
        coalesce(saga.routed, false) AS routed, coalesce(saga.by_router, false) AS by_router
   FROM event CROSS JOIN unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
   JOIN subscriptions s ON s.id = wanted.id
@@ -99,5 +99,5 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        WHERE h.subscription_id = s.id
          AND change_was_seen(h.id, h.changed_by, h.changed_in, d.newest_change, d.snapshot)
        ORDER BY h.id DESC LIMIT 1) AS seen ON true
-  LEFT JOIN LATERAL (SELECT l.id FROM dead_letters l WHERE l.saga_id = saga.id LIMIT 1) AS letter ON true
+  LEFT JOIN LATERAL (SELECT l.id, l.reason FROM dead_letters l WHERE l.saga_id = saga.id LIMIT 1) AS letter ON true
  ORDER BY wanted.position;

@@ -20,7 +20,7 @@ SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, 
 
 -- name: list_dead_letters
 SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
-       d.failed_at, s.id AS requeued_as
+       d.reason, d.failed_at, s.id AS requeued_as
   FROM dead_letters d
   JOIN events e ON e.id = d.event_id
   LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
@@ -36,7 +36,7 @@ SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_ty
 
 -- name: show_dead_letter
 SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
-       d.failed_at, s.id AS requeued_as, d.payload_snapshot::text AS payload_snapshot
+       d.reason, d.failed_at, s.id AS requeued_as, d.payload_snapshot::text AS payload_snapshot
   FROM dead_letters d
   JOIN events e ON e.id = d.event_id
   LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id

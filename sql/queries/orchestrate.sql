@@ -84,6 +84,12 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
  ORDER BY s.id
    FOR UPDATE OF s;
 
+-- name: inactive_subscriptions
+-- Why subscriptions take nothing.
+SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reason, h.disabled_failing_since
+  FROM subscriptions s LEFT JOIN subscription_health h ON h.subscription_id = s.id
+ WHERE s.id = ANY (%(ids)s::bigint[]);
+
 -- name: dead_letter_of_saga
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
@@ -92,24 +98,25 @@ SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id
 -- needs of the one before it is returned by it: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
-                         %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[])
-        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code)
+                         %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
+                         %(reasons)s::text[])
+        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason)
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
       FROM decision d WHERE j.id = d.job_id AND j.applied_at IS NULL
-    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code
+    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
 ), moved AS (
     UPDATE webhook_delivery_sagas s
        SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
            final_error_code = a.final_error_code, updated_at = clock_timestamp()
       FROM applied a
      WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
 ), dead AS (
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
-                              failed_at, payload_snapshot)
+                              reason, failed_at, payload_snapshot)
     SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
-           clock_timestamp(), e.payload
+           m.reason, clock_timestamp(), e.payload
       FROM moved m JOIN events e ON e.id = m.event_id
      WHERE m.status = 'DeadLettered'
     RETURNING id, saga_id
@@ -123,15 +130,15 @@ SELECT saga_id, id FROM dead;
 -- the next_attempt_at that caused the job, so a second job for one attempt collides (spec D9).
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[],
-                         %(max_attempts)s::int[])
-        AS t (saga_id, status, final_error_code, max_attempts)
+                         %(max_attempts)s::int[], %(reasons)s::text[])
+        AS t (saga_id, status, final_error_code, max_attempts, reason)
 ), moved AS (
     UPDATE webhook_delivery_sagas s
        SET status = d.status, final_error_code = d.final_error_code, updated_at = clock_timestamp()
       FROM decision d
      WHERE s.id = d.saga_id AND s.status::text IN ('Pending', 'PendingRetry')
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code,
-              d.max_attempts
+              d.max_attempts, d.reason
 ), jobs AS (
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts)
     SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts
@@ -139,9 +146,9 @@ WITH decision AS MATERIALIZED (
     RETURNING id, saga_id
 ), dead AS (
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
-                              failed_at, payload_snapshot)
+                              reason, failed_at, payload_snapshot)
     SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
-           clock_timestamp(), e.payload
+           m.reason, clock_timestamp(), e.payload
       FROM moved m JOIN events e ON e.id = m.event_id
      WHERE m.status = 'DeadLettered'
     RETURNING id, saga_id

@@ -290,7 +290,11 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("UPDATE subscription_health SET consecutive_failures = 0", {Role.HEALTH_MONITOR}),
     ("UPDATE subscription_health_mark SET counted_until = now()", {Role.HEALTH_MONITOR}),
     ("SELECT dead_letter_id FROM operational_outbox", {Role.HEALTH_MONITOR}),
-    ("SELECT subscription_id FROM subscription_health", {Role.HEALTH_MONITOR, Role.SUBSCRIPTIONS}),
+    (
+        "SELECT subscription_id FROM subscription_health",
+        {Role.HEALTH_MONITOR, Role.ORCHESTRATOR, Role.SUBSCRIPTIONS},
+    ),
+    ("SELECT consecutive_failures FROM subscription_health", {Role.HEALTH_MONITOR, Role.SUBSCRIPTIONS}),
     ("SELECT * FROM missed_while_disabled(1, 1)", {Role.SUBSCRIPTIONS}),
     ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
     ("SELECT * FROM start_bulk_operation('requeue', NULL, '{}', 1, '', NULL, 'me')", {Role.ADMIN}),

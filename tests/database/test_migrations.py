@@ -220,6 +220,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "event_id": "bigint",
         "subscription_id": "bigint",
         "final_error_code": TEXT_100,
+        "reason": "character varying(300)",
         "failed_at": TIME,
         "payload_snapshot": "json",
     },

@@ -150,6 +150,7 @@ async def test_a_decision_over_a_result_that_was_taken_meanwhile_moves_nothing(
         "attempt_counts": [2],
         "next_attempts": [datetime.now(UTC)],
         "error_codes": ["http_503"],
+        "reasons": [None],
     }
     assert await fetch_dicts(orchestrator, load_queries("orchestrate")["apply_results"], late) == []
     assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
@@ -255,9 +256,53 @@ async def test_a_subscription_that_takes_nothing_gets_no_job_and_loses_nothing(
     await seed.make_due(saga_id)
     await seed.connection.execute(f"UPDATE subscriptions SET {stopped}".encode())
     (moved,) = await orchestrate.start_attempts_of(orchestrator, POLICY, [saga_id])
-    assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, "subscription_inactive")
+    code = "subscription_inactive" if status is SagaStatus.PENDING else "http_503"
+    assert (moved.status, moved.final_error_code) == (SagaStatus.DEAD_LETTERED, code)
     assert moved.job_id is None
-    assert await seed.value("SELECT final_error_code FROM dead_letters") == "subscription_inactive"
+    letter = await seed.row("SELECT final_error_code, reason FROM dead_letters")
+    assert letter["final_error_code"] == code
+    tried = "it was not sent: " if status is SagaStatus.PENDING else "no further attempt was made: "
+    assert letter["reason"].startswith(tried)
+
+
+@pytest.mark.parametrize(
+    ("disabled_reason", "cause"),
+    [
+        ("gone", "the endpoint answered 410 Gone, and the subscription was switched off"),
+        (
+            "failing",
+            "the endpoint had only failed since 2026-01-30T12:00:00Z, and the subscription was switched off",
+        ),
+        (None, "the subscription was switched off by hand"),
+    ],
+)
+async def test_what_waited_when_its_subscription_was_switched_off_says_why_it_was_not_sent(
+    orchestrator: Connection, seed: Seed, disabled_reason: str | None, cause: str
+) -> None:
+    saga_id = await seed.saga()
+    await seed.connection.execute("UPDATE subscriptions SET active = false")
+    await seed.connection.execute(
+        "UPDATE subscription_health SET disabled_reason = why,"
+        " disabled_at = CASE WHEN why IS NOT NULL THEN timestamptz '2026-01-31 12:00Z' END,"
+        " disabled_failing_since = CASE WHEN why IS NOT NULL THEN timestamptz '2026-01-30 12:00Z' END"
+        " FROM (SELECT %s::varchar AS why) AS given",
+        [disabled_reason],
+    )
+    (moved,) = await orchestrate.start_attempts_of(orchestrator, POLICY, [saga_id])
+    assert moved.final_error_code == "subscription_inactive"
+    at = " at 2026-01-31T12:00:00Z" if disabled_reason else ""
+    assert await seed.value("SELECT reason FROM dead_letters") == f"it was not sent: {cause}{at}"
+
+
+async def test_a_last_attempt_that_was_claimed_too_late_to_be_sent_says_why(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    await finished(seed, "subscription_inactive", max_retry_limit=1)
+    await seed.connection.execute("UPDATE subscriptions SET active = false")
+    (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
+    assert moved.final_error_code == "subscription_inactive"
+    reason = await seed.value("SELECT reason FROM dead_letters")
+    assert reason == "it was not sent: the subscription was switched off by hand"
 
 
 @pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY])

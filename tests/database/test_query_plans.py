@@ -78,6 +78,7 @@ def taken(status: str) -> dict[str, Any]:
         "attempt_counts": [1] * count,
         "next_attempts": ["2030-01-01T00:00:00Z"] * count,
         "error_codes": ["http_503"] * count,
+        "reasons": [None] * count,
     }
 
 
@@ -87,6 +88,7 @@ def started(status: str) -> dict[str, Any]:
         "saga_ids": list(rows.DUE_RETRIES),
         "statuses": [status] * count,
         "error_codes": ["http_503"] * count,
+        "reasons": [None] * count,
         "max_attempts": [5] * count,
     }
 

@@ -96,6 +96,7 @@ def test_starting_attempts_reads_the_sagas_that_it_names(backlog: DatabaseAddres
             saga_ids=list(range(BACKLOG - count, BACKLOG)),
             statuses=["DeadLettered"] * count,
             error_codes=["canceled"] * count,
+            reasons=["an operator canceled it"] * count,
             max_attempts=[5] * count,
         )
         <= MOST_THROWN_AWAY

@@ -153,10 +153,11 @@ def test_deactivated_while_waiting_is_a_dead_letter_that_can_be_requeued_later(w
     saga = world.ended(event_id)
     assert (saga["status"], saga["final_error_code"], saga["attempt_count"]) == (
         "DeadLettered",
-        "subscription_inactive",
+        "http_503",
         1,
     )
     letter = world.dead_letter(event_id)
+    assert letter["reason"] == "no further attempt was made: the subscription was switched off by hand"
     assert_problem(world.api.post(f"/v1/dead-letters/{letter['id']}/requeue"), 409, "subscription_inactive")
     world.api.good("PATCH", subscriber.target, {"active": True})
     world.recorder.receiver.mend(subscriber.path)
@@ -226,9 +227,9 @@ def test_no_request_starts_after_the_delete_has_returned(world: World) -> None:
     before = len(world.recorder.events(subscriber.path))
     world.make_due(subscriber)
     ended = [world.ended(event_id) for event_id in events]
-    assert {(saga["status"], saga["final_error_code"]) for saga in ended} == {
-        ("DeadLettered", "subscription_inactive")
-    }
+    assert {(saga["status"], saga["final_error_code"]) for saga in ended} == {("DeadLettered", "http_503")}
+    reasons = {world.dead_letter(event_id)["reason"].partition(" at ")[0] for event_id in events}
+    assert reasons == {"no further attempt was made: the subscription was deleted"}
     assert len(world.recorder.events(subscriber.path)) == before == 40
     assert_problem(
         world.api.post(f"/v1/dead-letters/{world.dead_letter(events[0])['id']}/requeue"),

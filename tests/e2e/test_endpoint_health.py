@@ -66,7 +66,12 @@ def test_an_endpoint_that_says_gone_is_switched_off_and_told(world: World) -> No
     assert b"secret" not in told.body
     assert world.api.good("GET", gone.target)["active"] is False
     assert health(world, gone)["disabled_reason"] == "gone"
-    assert world.ended(event_id)["status"] == "DeadLettered"
+    assert world.ended(event_id)["final_error_code"] == "http_410"
+    letter = world.dead_letter(event_id)
+    assert letter["final_error_code"] == "http_410"
+    assert letter["reason"].startswith(
+        "no further attempt was made: the endpoint answered 410 Gone, and the subscription was switched off at 2"
+    )
 
 
 def test_a_dead_letter_is_told_and_can_be_requeued_by_its_id(world: World) -> None:

@@ -24,6 +24,7 @@ SAGA = {
     "next_attempt_at": None,
     "final_error_code": None,
     "dead_letter_id": None,
+    "dead_letter_reason": None,
 }
 ROUTED = "2026-01-02 10:00:01Z"
 UNRECORDED = "routed before decisions were recorded, so only subscriptions with a delivery are known"
@@ -102,24 +103,34 @@ def test_a_match_says_where_it_stands(changes: dict[str, Any], sentence: str) ->
 
 
 @pytest.mark.parametrize(
-    ("code", "count", "sentence"),
+    ("code", "count", "reason", "sentence"),
     [
-        ("http_503", 5, "given up after 5 attempts, the last with http_503 (dead letter 4)"),
-        ("canceled", 0, "canceled after no attempts (dead letter 4)"),
+        ("http_503", 5, None, "given up after 5 attempts, the last with http_503 (dead letter 4)"),
+        ("canceled", 0, "an operator canceled it", "canceled after no attempts (dead letter 4)"),
         (
             "subscription_inactive",
+            0,
+            "it was not sent: why",
+            "given up: it was not sent: why (dead letter 4)",
+        ),
+        (
+            "http_410",
             1,
-            "given up after 1 attempt, because it had become inactive (dead letter 4)",
+            "no further attempt was made: why",
+            "given up after 1 attempt, the last with http_410; no further attempt was made: why (dead letter 4)",
         ),
     ],
 )
-def test_a_dead_letter_comes_with_its_requeue(code: str, count: int, sentence: str) -> None:
+def test_a_dead_letter_comes_with_its_requeue(
+    code: str, count: int, reason: str | None, sentence: str
+) -> None:
     saga = {
         **SAGA,
         "status": "DeadLettered",
         "final_error_code": code,
         "attempt_count": count,
         "dead_letter_id": 4,
+        "dead_letter_reason": reason,
     }
     assert told(decision(matched=True, saga=saga)) == [sentence, "hooksaga dead-letters requeue 4"]
     inactive = {**ELIGIBLE, "active": False}

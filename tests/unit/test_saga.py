@@ -185,9 +185,18 @@ def test_a_limit_lowered_below_what_was_used_ends_a_waiting_saga(status: SagaSta
     assert (dead.status, dead.attempt_count, dead.final_error_code) == (DEAD, 3, "http_500")
 
 
-def test_an_inactive_subscription_counts_before_a_lowered_limit() -> None:
-    dead = decide(saga(PENDING_RETRY, 3), UNDELIVERABLE, RetryPolicy(max_retry_limit=3), NOW)
-    assert dead.final_error_code == ErrorCode.SUBSCRIPTION_INACTIVE
+def test_an_inactive_subscription_keeps_what_the_last_attempt_said() -> None:
+    dead = decide(saga(PENDING_RETRY, 3), UNDELIVERABLE, POLICY, NOW)
+    assert (dead.status, dead.final_error_code) == (DEAD, "http_500")
+    dead = decide(saga(PENDING, 0, error=None), UNDELIVERABLE, POLICY, NOW)
+    assert (dead.status, dead.final_error_code) == (DEAD, ErrorCode.SUBSCRIPTION_INACTIVE)
+
+
+def test_a_job_that_was_not_sent_keeps_what_the_last_attempt_said() -> None:
+    unsent = JobFailed(ErrorCode.SUBSCRIPTION_INACTIVE)
+    assert decide(saga(IN_PROGRESS), unsent, POLICY, NOW).final_error_code == "http_500"
+    first = decide(saga(IN_PROGRESS, 0, error=None), unsent, POLICY, NOW)
+    assert first.final_error_code == ErrorCode.SUBSCRIPTION_INACTIVE
 
 
 def test_a_success_keeps_what_went_wrong_before() -> None:

@@ -153,6 +153,7 @@ def dead_letter_content(row: DeadLetterView) -> dict[str, Any]:
         "tenant_id": row.tenant_id,
         "event_type": row.event_type,
         "final_error_code": row.final_error_code,
+        "reason": row.reason,
         "failed_at": rfc3339(row.failed_at),
         "requeued_as": row.requeued_as,
     }
