@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from shared.adapters.database import Connection, fetch_row
 from shared.adapters.queries import load_queries
@@ -48,7 +48,11 @@ async def use_sign_in(connection: Connection, token: str) -> bytes | None:
 
 async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_until: datetime) -> None:
     """End the sessions with these ids, now and for everybody. valid_until: when the last of them would have ended."""
-    params = {"hashes": [_hash(one) for one in ids], "valid_until": valid_until}
+    params = {
+        "hashes": [_hash(one) for one in ids],
+        "valid_until": valid_until,
+        "callers_now": datetime.now(UTC),
+    }
     await fetch_row(connection, load_queries("console")["end_sessions"], params, _Answer)
 
 

@@ -104,17 +104,20 @@ SELECT s.id AS saga_id
  LIMIT %(limit)s;
 
 -- name: saga_waits_too_long
--- While the pipeline is at work: what was due before it began is given the same time.
+-- While the pipeline is at work: what was due before it began is given the same time. A beginning that lies ahead was
+-- noted while the clock was wrong, and excuses nothing.
 SELECT s.id AS saga_id, s.status::text, s.next_attempt_at
   FROM work_state w JOIN webhook_delivery_sagas s
-    ON greatest(s.next_attempt_at, w.at_work_since) < now() - interval '3 minutes'
- WHERE s.status IN ('Pending', 'PendingRetry') AND w.at_work_since IS NOT NULL LIMIT %(limit)s;
+    ON s.next_attempt_at < now() - interval '3 minutes'
+   AND w.at_work_since NOT BETWEEN now() - interval '3 minutes' AND now()
+ WHERE s.status IN ('Pending', 'PendingRetry') LIMIT %(limit)s;
 
 -- name: lease_over_too_long
 SELECT j.id AS job_id, j.lease_until
   FROM work_state w JOIN webhook_delivery_jobs j
-    ON greatest(j.lease_until, w.at_work_since) < now() - interval '3 minutes'
- WHERE j.status = 'Leased' AND w.at_work_since IS NOT NULL LIMIT %(limit)s;
+    ON j.lease_until < now() - interval '3 minutes'
+   AND w.at_work_since NOT BETWEEN now() - interval '3 minutes' AND now()
+ WHERE j.status = 'Leased' LIMIT %(limit)s;
 
 -- name: requeued_saga_with_another_pair
 SELECT s.id AS saga_id, s.requeued_from

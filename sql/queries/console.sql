@@ -8,7 +8,7 @@ SELECT create_console_sign_in(%(token_hash)s, %(key_hash)s, %(valid_seconds)s) A
 SELECT use_console_sign_in(%(token_hash)s) AS key_hash;
 
 -- name: end_sessions
-SELECT end_sessions(%(hashes)s::bytea[], %(valid_until)s::timestamptz) IS NULL AS answer;
+SELECT end_sessions(%(hashes)s::bytea[], %(valid_until)s::timestamptz, %(callers_now)s::timestamptz) IS NULL AS answer;
 
 -- name: session_has_ended
 SELECT session_has_ended(%(hash)s) AS answer;

@@ -488,7 +488,11 @@ HOT += [
     ),
     console("create_sign_in", params={"token_hash": b"x", "key_hash": b"y", "valid_seconds": 60}, answers=1),
     console("use_sign_in", params={"token_hash": b"x"}, answers=1),
-    console("end_sessions", params={"hashes": [b"x" * 32], "valid_until": "2026-01-01"}, answers=1),
+    console(
+        "end_sessions",
+        params={"hashes": [b"x" * 32], "valid_until": "2026-01-01", "callers_now": "2026-01-01"},
+        answers=1,
+    ),
     console("session_has_ended", params={"hash": b"x"}, answers=1),
 ]
 

@@ -20,11 +20,19 @@ from shared.core.endpoint_health import MIN_FAILURES, HealthPolicy
 from shared.core.errors import Conflict
 from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
-from shared.stages import bulk_operations, clean_leases, deliver, orchestrate, subscriptions, undispatched
+from shared.stages import (
+    bulk_operations,
+    clean_leases,
+    deliver,
+    orchestrate,
+    subscriptions,
+    undispatched,
+    work_state,
+)
 from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
 from shared.stages.attempt_log import AttemptFilter
 from shared.stages.audit import audit
-from shared.stages.console_sign_ins import create_sign_in, use_sign_in
+from shared.stages.console_sign_ins import create_sign_in, end_sessions, session_has_ended, use_sign_in
 from shared.stages.deliver import AttemptResult
 from shared.stages.explain import explain_event
 from shared.stages.follow_attempts import FollowCursor, follow_attempts
@@ -223,6 +231,27 @@ async def test_the_audit_goes_by_the_clock(seed: Seed, clock: MovedClock) -> Non
 
 
 @pytest.mark.guarantee(
+    Promise.CLOCK,
+    "ahead while work begins, and right again",
+    "the audit judges what waits as if work had always been going on",
+)
+async def test_a_beginning_that_lies_ahead_hides_nothing_from_the_audit(
+    seed: Seed, clock: MovedClock
+) -> None:
+    await work_state.end_work(seed.connection)
+    clock.set(DAY)
+    await work_state.begin_work(seed.connection)
+    clock.set(-STEP)
+    await seed.saga()
+    await seed.claim(await seed.job(), lease_seconds=1)
+    clock.set(0)
+    assert {one.promise for one in await audit(seed.connection) if one.rows} == {
+        "saga_waits_too_long",
+        "lease_over_too_long",
+    }
+
+
+@pytest.mark.guarantee(
     Promise.CLOCK, "during a requeue or a backfill at a rate", "back: it rests for the step; ahead: no burst"
 )
 @back_and_ahead
@@ -279,6 +308,20 @@ async def test_sign_in_links_end_by_the_clock(seed: Seed, clock: MovedClock, ste
     clock.set(10 * step)
     used = await use_sign_in(seed.connection, token)
     assert used == (hash_api_key(key) if step < 0 else None)
+
+
+@pytest.mark.guarantee(
+    Promise.CLOCK,
+    "far ahead for a moment, in which somebody signs out",
+    "no session is valid again that was ended",
+)
+async def test_ended_sessions_stay_ended(seed: Seed, clock: MovedClock) -> None:
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    await end_sessions(seed.connection, ["mine"], valid_until=in_an_hour)
+    clock.set(365 * DAY)
+    await end_sessions(seed.connection, ["another's"], valid_until=in_an_hour)
+    clock.set(0)
+    assert await session_has_ended(seed.connection, "mine")
 
 
 @pytest.mark.guarantee(
