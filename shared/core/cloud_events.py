@@ -63,6 +63,9 @@ def read_structured(
     """The event in an `application/cloudevents+json` body. Raises InvalidInput with the attribute and the rule."""
     check_json_text(body, max_bytes, MAX_DEPTH + 1)  # the data may be as deep as in binary mode
     members = _members(body)
+    for name in members:
+        if name not in _DATA_MEMBERS:
+            _check_name(name)
     attributes = {
         name: text
         for name, value in members.items()
@@ -196,9 +199,13 @@ def _draft(
     )
 
 
-def _check(name: str, text: str) -> None:
+def _check_name(name: str) -> None:
     if not _ATTRIBUTE_NAME.fullmatch(name):
         raise _invalid(name[:50], "attribute names are 1 to 50 lower-case letters and digits")
+
+
+def _check(name: str, text: str) -> None:
+    _check_name(name)
     if _NO_CHARACTER.search(text):
         raise _invalid(name, "holds a control character, or a code point that is no character")
     follows, rule = _RULES.get(name, _NO_RULE)

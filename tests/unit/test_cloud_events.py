@@ -47,6 +47,13 @@ def test_source_and_id_are_the_key_and_type_is_the_event_type() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["Own", "own-1", "\u0133", "", "x" * 51])
+def test_what_is_no_name_is_refused_even_if_it_is_unset(name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(**{name: None}))
+    assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", name[:50])
+
+
 def test_missing_data_is_null_and_extensions_are_allowed() -> None:
     draft = read(structured(time="2026-01-01T00:00:00Z", subject="x", traceparent="00-1", tenantid="acme"))
     assert (draft.payload, draft.tenant_id) == ("null", "acme")
