@@ -131,7 +131,11 @@ async def api_functions(
     """Those with routes, before a database that knows API_KEY and nothing else."""
     async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as connection:
         await create_api_key(connection, API_KEY, name="tests")
-    environment = {"HOOKSAGA_DATABASE_URL": module_database, "HOOKSAGA_SECRETS_KEY": generate_key()}
+    environment = {
+        "HOOKSAGA_DATABASE_URL": module_database,
+        "HOOKSAGA_SECRETS_KEY": generate_key(),
+        "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
+    }
     folder = tmp_path_factory.mktemp("api_functions")
     made = {
         name: LambdaFunction(function_spec(name, FUNCTIONS[name], environment), folder)
