@@ -100,6 +100,7 @@ class PollingWorker:
         self._pace = PartPace(settings.fan_out_rate)
         self._starter = Session(address, Role.ORCHESTRATOR)
         self._overtaker = Session(address, Role.ORCHESTRATOR)
+        self._canceler = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
         self._cleaner = Session(address, Role.LEASE_CLEANER)
         self._bulk = Session(address, Role.ADMIN)
@@ -158,9 +159,12 @@ class PollingWorker:
         self.wakes.route.set()
 
     async def cancel_saga(self, saga_id: int) -> None:
-        """End a waiting saga. Raises Conflict or NotFound, as the stage does."""
+        """End a waiting saga. Raises Conflict or NotFound, as the stage does.
+
+        It may have to wait for a lock, so it has a session of its own.
+        """
         policy = self._settings.retry_policy
-        move = await self._starter.run(
+        move = await self._canceler.run(
             lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
         )
         telemetry.note_moves([move])
@@ -356,6 +360,7 @@ class PollingWorker:
             self._router,
             self._starter,
             self._overtaker,
+            self._canceler,
             self._applier,
             self._cleaner,
             self._bulk,

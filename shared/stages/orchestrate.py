@@ -225,7 +225,7 @@ async def start_attempts_of(
     connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
 ) -> list[SagaMoved]:
     """The same for the named sagas; those that are not waiting or not due yet are left as they are."""
-    return await _start(connection, defaults, "lock_sagas_by_id", {}, saga_ids)
+    return await _start(connection, defaults, "lock_waiting_sagas_by_id", {}, saga_ids)
 
 
 async def _start(
@@ -236,8 +236,8 @@ async def _start(
     named: Sequence[int] | None = None,
 ) -> list[SagaMoved]:
     async def start(seen: dict[int, RefusedRow], saga_ids: Sequence[int] | None) -> list[SagaMoved]:
-        by_id = {"saga_ids": list(saga_ids or ()), "tenant_id": None}
-        lock, wanted = (query, params) if saga_ids is None else ("lock_sagas_by_id", by_id)
+        by_id = {"saga_ids": list(saga_ids or ())}
+        lock, wanted = (query, params) if saga_ids is None else ("lock_waiting_sagas_by_id", by_id)
         async with transaction(connection):
             waiting = await fetch_rows(connection, _query(lock), wanted, _WaitingSaga)
             seen |= {row.id: row.refused_row() for row in waiting}

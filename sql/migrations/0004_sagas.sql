@@ -1,10 +1,11 @@
--- One saga: the delivery of one event to one subscription, with all its attempts (r01 §2).
+-- One saga: the delivery of one event to one subscription, with all its attempts (r01 §2). That these exist is checked
+-- without a lock, by a trigger in 0008 (decision 59).
 CREATE TYPE saga_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 
 CREATE TABLE webhook_delivery_sagas (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    event_id bigint NOT NULL REFERENCES events (id),
-    subscription_id bigint NOT NULL REFERENCES subscriptions (id),
+    event_id bigint NOT NULL,
+    subscription_id bigint NOT NULL,
     status saga_status NOT NULL DEFAULT 'Pending',
     attempt_count integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz NOT NULL DEFAULT now(),

@@ -1,11 +1,12 @@
 -- What could not be delivered, with the payload as it was (r02 §3). tenant_id and event_type are copied
 -- from the event, so that lists and filters stay on an index. final_error_code is the last attempt's; reason says why no
--- other was made, where that is not because of the last one's failure.
+-- other was made, where that is not because of the last one's failure. Event and subscription are those of the saga: a
+-- trigger in 0008 sees to it.
 CREATE TABLE dead_letters (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),
-    event_id bigint NOT NULL REFERENCES events (id),
-    subscription_id bigint NOT NULL REFERENCES subscriptions (id),
+    event_id bigint NOT NULL,
+    subscription_id bigint NOT NULL,
     tenant_id varchar(100) NOT NULL,
     event_type varchar(100) NOT NULL,
     final_error_code varchar(100),
@@ -24,9 +25,6 @@ CREATE INDEX idx_dead_subscription ON dead_letters (subscription_id, id);
 CREATE INDEX idx_dead_event_type ON dead_letters (event_type, id);
 CREATE INDEX idx_dead_error_code ON dead_letters (final_error_code, id);
 CREATE INDEX idx_dead_failed_at ON dead_letters (failed_at);
-
-ALTER TABLE webhook_delivery_sagas
-    ADD CONSTRAINT requeued_from_a_dead_letter FOREIGN KEY (requeued_from) REFERENCES dead_letters (id);
 
 -- A requeued saga carries the event and the subscription of the dead letter that it names and starts from
 -- nothing (r02 §3.3). SECURITY DEFINER: this is the only way in for an operator. One row for each id that

@@ -65,6 +65,32 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
     )
     EXECUTE FUNCTION refuse_row('saga', 'its pair never changes, and attempt_count counts results only');
 
+-- What a saga names is there. Events, subscriptions and dead letters never go and keep their ids, so a plain read is
+-- proof. A foreign key takes a lock on the row of the parent, and every batch would wait for whoever has locked that
+-- (decision 59). Scalar subqueries, because no planner makes anything else of them than a look by primary key.
+CREATE FUNCTION refuse_sagas_of_nothing() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
+DECLARE
+    orphan bigint;
+BEGIN
+    SELECT n.id INTO orphan
+      FROM new_sagas n
+     WHERE (SELECT e.id FROM events e WHERE e.id = n.event_id) IS NULL
+        OR (SELECT s.id FROM subscriptions s WHERE s.id = n.subscription_id) IS NULL
+        OR n.requeued_from IS NOT NULL AND (SELECT d.id FROM dead_letters d WHERE d.id = n.requeued_from) IS NULL
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'saga % names an event, a subscription or a dead letter that does not exist', orphan
+            USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON webhook_delivery_sagas
+    REFERENCING NEW TABLE AS new_sagas
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_sagas_of_nothing();
+
 -- Jobs. A finished job never changes, but for applied_at, once. A claim takes a Pending job only, counts
 -- itself, and names its worker and the end of its lease.
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs

@@ -43,7 +43,7 @@ CREATE INDEX idx_bulk_running ON bulk_operations (last_step_at NULLS FIRST, id) 
 -- (created_at, id); dead letters go by id.
 CREATE TABLE bulk_operation_lanes (
     operation_id bigint NOT NULL REFERENCES bulk_operations (id),
-    subscription_id bigint NOT NULL REFERENCES subscriptions (id),
+    subscription_id bigint NOT NULL,
     turn bigint NOT NULL DEFAULT 0,
     after_at timestamptz NOT NULL DEFAULT '-infinity',
     after_id bigint NOT NULL DEFAULT 0,
@@ -64,6 +64,26 @@ ALTER TABLE webhook_delivery_sagas
 -- What a step asks of each lane: how much of what was started for its subscription is under way or waits for a retry.
 CREATE INDEX idx_saga_bulk_open ON webhook_delivery_sagas (subscription_id)
     WHERE bulk_operation_id IS NOT NULL AND status IN ('InProgress', 'PendingRetry');
+
+-- As sagas_name_what_is_there: a subscription that somebody has locked stops no operation from beginning.
+CREATE FUNCTION refuse_lanes_of_nothing() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
+DECLARE
+    orphan bigint;
+BEGIN
+    SELECT n.subscription_id INTO orphan FROM new_lanes n
+     WHERE (SELECT s.id FROM subscriptions s WHERE s.id = n.subscription_id) IS NULL LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'a lane names subscription %, which does not exist', orphan
+            USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON bulk_operation_lanes
+    REFERENCING NEW TABLE AS new_lanes
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_lanes_of_nothing();
 
 -- Guards. The moves are those of shared/core/bulk.py; a test tries every pair against both.
 CREATE TRIGGER saga_keeps_its_operation BEFORE UPDATE ON webhook_delivery_sagas
@@ -184,7 +204,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public AS $$
 #variable_conflict use_column
 DECLARE
     wanted jsonb := op.filter;
-    since timestamptz := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
+    since timestamptz;
 BEGIN
     IF op.kind = 'requeue' THEN
         RETURN QUERY
@@ -199,6 +219,7 @@ BEGIN
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
              ORDER BY d.id LIMIT most;
     ELSE
+        since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
         RETURN QUERY
             SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
              WHERE e.event_type = wanted ->> 'event_type' AND e.tenant_id = op.tenant_id
@@ -215,7 +236,7 @@ $$;
 -- One step of one Running operation, the one that was stepped longest ago, apart from those in passed_by: starts
 -- sagas whose next_attempt_at lie 1 / rate_per_second apart, until the horizon is full. No row when there is nothing
 -- to step. Who comes at the same time passes the locked operation by, so the rate holds for any number of steppers;
--- who dies leaves nothing, or all of it.
+-- who dies leaves nothing, or all of it. A lane that somebody has locked is passed by too, and served later.
 --
 -- A lane whose subscription takes nothing any more is finished, and what is left of it counts as skipped (spec D13).
 -- One with max_open sagas of bulk operations under way, or waiting for a retry, has to wait; the others share the
@@ -240,9 +261,18 @@ BEGIN
      WHERE o.status = 'Running' AND o.id <> ALL (passed_by)
        AND coalesce(o.last_slot_at + ceil(1e6 / o.rate_per_second) * interval '1 microsecond', now())
            < now() + make_interval(secs => horizon_seconds)
-     ORDER BY o.last_step_at NULLS FIRST, o.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+     ORDER BY o.last_step_at NULLS FIRST, o.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
+    END IF;
+    IF op.kind = 'backfill' THEN
+        PERFORM FROM retention_state FOR SHARE SKIP LOCKED;
+        IF NOT FOUND THEN  -- a prune is at work; nothing was started, so the caller comes again at the next poll
+            operation_id := op.id;
+            status := op.status;
+            RETURN NEXT;
+            RETURN;
+        END IF;
     END IF;
     gap := ceil(1e6 / op.rate_per_second) * interval '1 microsecond';
     first_slot := greatest(op.last_slot_at + gap, now());
@@ -261,7 +291,7 @@ BEGIN
                         LIMIT max_open) AS begun) AS is_full
           FROM (SELECT * FROM bulk_operation_lanes b
                  WHERE b.operation_id = op.id AND NOT b.finished
-                 ORDER BY b.turn, b.subscription_id LIMIT max_lanes) AS l
+                 ORDER BY b.turn, b.subscription_id LIMIT max_lanes FOR NO KEY UPDATE SKIP LOCKED) AS l
           JOIN subscriptions s ON s.id = l.subscription_id
     ), served AS MATERIALIZED (
         SELECT l.*, row_number() OVER (ORDER BY l.turn, l.subscription_id) AS place

@@ -45,6 +45,18 @@ SELECT p.event_id, p.id AS subscription_id
                           IS DISTINCT FROM 0)
  LIMIT %(limit)s;
 
+-- name: row_that_names_what_is_not_there
+-- Triggers check these without a lock, where a foreign key would take one; a restore checks nothing of it.
+(SELECT 'webhook_delivery_sagas' AS table_name, g.id FROM webhook_delivery_sagas g
+  WHERE NOT EXISTS (SELECT FROM events e WHERE e.id = g.event_id)
+     OR NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = g.subscription_id)
+     OR g.requeued_from IS NOT NULL AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.id = g.requeued_from)
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT 'bulk_operation_lanes', l.operation_id FROM bulk_operation_lanes l
+  WHERE NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = l.subscription_id)
+  LIMIT %(limit)s);
+
 -- name: pair_with_two_first_sagas
 SELECT event_id, subscription_id, count(*) AS sagas FROM webhook_delivery_sagas
  WHERE requeued_from IS NULL GROUP BY event_id, subscription_id HAVING count(*) > 1 LIMIT %(limit)s;

@@ -20,7 +20,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
       JOIN events e ON e.id = s.event_id
       JOIN subscriptions sub ON sub.id = s.subscription_id
      WHERE s.id = j.saga_id AND s.status::text = 'InProgress'
-       FOR UPDATE OF s SKIP LOCKED) AS saga
+       FOR NO KEY UPDATE OF s SKIP LOCKED) AS saga
  LIMIT %(limit)s;
 
 -- name: lock_finished_jobs_by_id
@@ -33,7 +33,7 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
   JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
-   FOR UPDATE OF s SKIP LOCKED;
+   FOR NO KEY UPDATE OF s SKIP LOCKED;
 
 -- name: lock_pending_sagas
 -- Sagas that wait for their first job. They are picked before anything is joined: a planner that expects one row
@@ -43,7 +43,7 @@ WITH waiting AS MATERIALIZED (
       FROM webhook_delivery_sagas
      WHERE status = 'Pending' AND next_attempt_at <= now()
      ORDER BY next_attempt_at LIMIT %(limit)s
-       FOR UPDATE SKIP LOCKED
+       FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
@@ -61,7 +61,7 @@ WITH waiting AS MATERIALIZED (
       FROM webhook_delivery_sagas
      WHERE status = 'PendingRetry' AND next_attempt_at <= now()
      ORDER BY next_attempt_at LIMIT %(limit)s
-       FOR UPDATE SKIP LOCKED
+       FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
@@ -72,7 +72,21 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
   JOIN subscriptions sub ON sub.id = s.subscription_id
  ORDER BY s.next_attempt_at;
 
+-- name: lock_waiting_sagas_by_id
+-- Named by messages: one that somebody else has locked is left to the sweep.
+SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
+       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+  FROM webhook_delivery_sagas s
+  JOIN events e ON e.id = s.event_id
+  JOIN subscriptions sub ON sub.id = s.subscription_id
+ WHERE s.id = ANY (%(saga_ids)s::bigint[])
+ ORDER BY s.id
+   FOR NO KEY UPDATE OF s SKIP LOCKED;
+
 -- name: lock_sagas_by_id
+-- Named by a caller, who wants an answer: it waits for a lock.
 SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
@@ -82,7 +96,7 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
   JOIN subscriptions sub ON sub.id = s.subscription_id
  WHERE s.id = ANY (%(saga_ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR sub.tenant_id = %(tenant_id)s)
  ORDER BY s.id
-   FOR UPDATE OF s;
+   FOR NO KEY UPDATE OF s;
 
 -- name: inactive_subscriptions
 -- Why subscriptions take nothing.
@@ -94,17 +108,21 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8). What a step
+-- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8). A job that somebody has
+-- locked is passed by, with its saga. What a step
 -- needs of the one before it is returned by it: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
                          %(reasons)s::text[])
         AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason)
+), held AS MATERIALIZED (
+    SELECT d.* FROM decision d JOIN webhook_delivery_jobs j ON j.id = d.job_id AND j.applied_at IS NULL
+     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
-      FROM decision d WHERE j.id = d.job_id AND j.applied_at IS NULL
-    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
+      FROM held h WHERE j.id = h.job_id
+    RETURNING h.saga_id, h.status, h.attempt_count, h.next_attempt_at, h.final_error_code, h.reason
 ), moved AS (
     UPDATE webhook_delivery_sagas s
        SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
@@ -192,6 +210,6 @@ SELECT w.job_id, w.saga_id, w.subscription_id, w.attempt_number, e.webhook_id, e
 -- name: mark_dispatched
 WITH sent AS MATERIALIZED (
     SELECT id FROM webhook_delivery_jobs
-     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending' ORDER BY id FOR UPDATE SKIP LOCKED
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending' ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE webhook_delivery_jobs j SET dispatched_at = clock_timestamp() FROM sent WHERE j.id = sent.id RETURNING j.id;

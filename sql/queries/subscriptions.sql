@@ -33,7 +33,7 @@ SELECT id, tenant_id, event_type, callback_url, pending_callback_url, descriptio
        max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
   FROM subscriptions
  WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
-   FOR UPDATE;
+   FOR NO KEY UPDATE;
 
 -- name: update_subscription
 UPDATE subscriptions

@@ -5,7 +5,7 @@
 -- held before they are read again, so that a fresh start (watched_since) that commits meanwhile counts.
 WITH mark AS MATERIALIZED (
     SELECT counted_until, now() - make_interval(secs => %(settle_seconds)s) AS settled_until
-      FROM subscription_health_mark FOR UPDATE SKIP LOCKED
+      FROM subscription_health_mark FOR NO KEY UPDATE SKIP LOCKED
 ), slice AS MATERIALIZED (
     SELECT CASE WHEN count(j.finished_at) = %(limit)s THEN max(j.finished_at) ELSE max(mark.settled_until) END AS until
       FROM mark LEFT JOIN LATERAL (

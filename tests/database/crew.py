@@ -32,7 +32,9 @@ LEASE_SECONDS = 3600
 POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
-EMPTY: LiteralString = "TRUNCATE events, subscriptions, bulk_operations RESTART IDENTITY CASCADE"
+EMPTY: LiteralString = (
+    "TRUNCATE events, subscriptions, webhook_delivery_sagas, bulk_operations RESTART IDENTITY CASCADE"
+)
 """And with them everything that speaks of them."""
 
 TABLES: Mapping[str, LiteralString] = {

@@ -19,7 +19,7 @@ from shared.stages.audit import audit
 from shared.stages.route_events import route_events
 from shared.stages.work_state import begin_work, end_work, is_at_rest
 from tests.conftest import Connect
-from tests.database.bulk_rows import backfill_of, started
+from tests.database.bulk_rows import backfill_of, requeue_of, started
 from tests.database.seed import POLICY, Seed
 
 
@@ -119,6 +119,22 @@ async def test_a_pair_with_two_first_sagas(auditor: Connection, seed: Seed) -> N
         " SELECT event_id, subscription_id FROM webhook_delivery_sagas"
     )
     assert await broken(auditor) == {"pair_with_two_first_sagas"}
+
+
+async def test_sagas_and_lanes_that_name_what_is_not_there(auditor: Connection, seed: Seed) -> None:
+    await seed.saga(SagaStatus.PENDING)
+    operation = await started(seed.connection, requeue_of())
+    await seed.rewrite(
+        "INSERT INTO bulk_operation_lanes (operation_id, subscription_id, matched) VALUES (%s, 1000000, 0)",
+        [operation.id],
+    )
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert (finding.promise, [row["id"] for row in finding.rows]) == (
+        "row_that_names_what_is_not_there",
+        [operation.id],
+    )
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET requeued_from = 1000000")
+    assert "row_that_names_what_is_not_there" in await broken(auditor)
 
 
 async def test_a_saga_in_progress_without_a_job(auditor: Connection, seed: Seed) -> None:
@@ -279,6 +295,7 @@ async def test_a_lock_on_the_note_delays_nothing(connect: Connect, seed: Seed) -
 @pytest.mark.parametrize("column", ["event_id", "subscription_id"])
 async def test_a_requeued_saga_of_another_pair(auditor: Connection, seed: Seed, column: str) -> None:
     await requeue.requeue_one(seed.connection, await seed.dead_letter())
+    await seed.event_for(await seed.subscription())
     async with seed.connection.transaction():
         await seed.connection.execute("SET LOCAL session_replication_role = replica")
         statement = (

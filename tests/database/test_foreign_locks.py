@@ -13,11 +13,16 @@ from psycopg import sql
 
 from infra.local.result_writer import ResultWriter
 from shared.adapters.database import Connection, Role
-from shared.stages import deliver
+from shared.core.saga import SagaStatus
+from shared.stages import deliver, orchestrate, requeue
+from shared.stages.bulk_operations import step_bulk_operation
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult
+from shared.stages.operational_events import tell_of_dead_letters
+from shared.stages.route_events import route_events
 from tests.conftest import Connect, SessionOf
-from tests.database.seed import WORKER, Seed, outcome
+from tests.database.bulk_rows import backfill_of, dead_letters, old_events, requeue_of, started
+from tests.database.seed import LAST_ATTEMPT, POLICY, WORKER, Seed, outcome
 from tests.faults.promises import Promise
 
 StageOf = Callable[[Role], Awaitable[Connection]]
@@ -62,7 +67,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(0.01)
 
 
-JOBS = "webhook_delivery_jobs"
+JOBS, SAGAS = "webhook_delivery_jobs", "webhook_delivery_sagas"
 
 
 @pytest.mark.guarantee(
@@ -185,3 +190,170 @@ async def test_a_writer_that_stops_writes_what_was_locked(
         writer.stop()
     await writing
     assert await states(seed) == {job.id: "Completed"}
+
+
+@pytest.mark.guarantee(
+    Promise.DATABASE, "somebody locks a subscription, or an event", "nothing waits, not even its own"
+)
+@pytest.mark.parametrize("table", ["events", "subscriptions"])
+async def test_a_locked_event_or_subscription_stops_no_stage(
+    stage_of: StageOf, somebody: Connection, seed: Seed, table: str
+) -> None:
+    """From its routing to its dead letter, and through a requeue: what names it takes no lock on it."""
+    subscription_id, other = await seed.subscription("a"), await seed.subscription("a")
+    event_id = await seed.event("a")
+    router, orchestrator = await stage_of(Role.ROUTER), await stage_of(Role.ORCHESTRATOR)
+    worker, operator = await stage_of(Role.DELIVERY), await stage_of(Role.ADMIN)
+    async with locked(somebody, table, event_id if table == "events" else subscription_id):
+        routed = await route_events(router)
+        assert (routed.event_ids, len(routed.saga_ids)) == ([event_id], 2)
+        moves = await orchestrate.start_first_attempts(orchestrator, LAST_ATTEMPT)
+        assert [move.subscription_id for move in moves] == [subscription_id, other]
+        job_ids = [move.job_id for move in moves if move.job_id]
+        jobs = await deliver.claim_jobs(worker, job_ids, worker_id=WORKER, lease_seconds=60)
+        results = [AttemptResult(job, outcome("http_503")) for job in jobs]
+        assert len(await deliver.record_results(worker, results, worker_id=WORKER)) == 2
+        dead = await orchestrate.apply_results(orchestrator, LAST_ATTEMPT)
+        assert [move.status for move in dead] == [SagaStatus.DEAD_LETTERED] * 2
+        letters = [move.dead_letter_id for move in dead if move.dead_letter_id]
+        assert [one.created for one in await requeue.requeue_dead_letters(operator, letters)] == [True, True]
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_events_are_routed_around_a_locked_row_of_the_outbox(
+    stage_of: StageOf, somebody: Connection, seed: Seed, named: bool
+) -> None:
+    await seed.subscription("a")
+    first, second = await seed.event("a"), await seed.event("a")
+    event_ids = [first, second] if named else None
+    router = await stage_of(Role.ROUTER)
+    async with locked(somebody, "routing_outbox", first, "event_id"):
+        routed = await route_events(router, event_ids=event_ids)
+        assert (routed.event_ids, routed.events[0].more) == ([second], False)
+        assert (await route_events(router, event_ids=event_ids)).event_ids == []
+    assert (await route_events(router, event_ids=event_ids)).event_ids == [first]
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_attempts_are_started_around_a_locked_saga(
+    stage_of: StageOf, somebody: Connection, seed: Seed, named: bool
+) -> None:
+    first, second = await seed.saga(), await seed.saga()
+    orchestrator = await stage_of(Role.ORCHESTRATOR)
+
+    async def start() -> list[int]:
+        if named:
+            moves = await orchestrate.start_attempts_of(orchestrator, POLICY, [first, second])
+        else:
+            moves = await orchestrate.start_first_attempts(orchestrator, POLICY)
+        return [move.saga_id for move in moves]
+
+    async with locked(somebody, SAGAS, first):
+        assert await start() == [second]
+        assert await start() == []
+    assert await start() == [first]
+
+
+async def test_retries_are_started_around_a_locked_saga(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    first, second = [await seed.saga(SagaStatus.PENDING_RETRY) for _ in range(2)]
+    for saga_id in (first, second):
+        await seed.make_due(saga_id)
+    orchestrator = await stage_of(Role.ORCHESTRATOR)
+    async with locked(somebody, SAGAS, first):
+        moves = await orchestrate.start_due_retries(orchestrator, POLICY)
+        assert [move.saga_id for move in moves] == [second]
+    moves = await orchestrate.start_due_retries(orchestrator, POLICY)
+    assert [move.saga_id for move in moves] == [first]
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("table", [JOBS, SAGAS])
+async def test_results_are_taken_around_a_locked_job_or_saga(
+    stage_of: StageOf, somebody: Connection, seed: Seed, table: str, named: bool
+) -> None:
+    pairs: list[tuple[int, int]] = []
+    for _ in range(3):
+        saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
+        job_id = await seed.active_job(saga_id)
+        await seed.finish(job_id, "http_503")
+        pairs.append((saga_id, job_id))
+    orchestrator = await stage_of(Role.ORCHESTRATOR)
+    job_ids = [job_id for _, job_id in pairs] if named else None
+
+    async def take() -> list[tuple[int, int | None]]:
+        moves = await orchestrate.apply_results(orchestrator, LAST_ATTEMPT, job_ids=job_ids)
+        assert {move.status for move in moves} <= {SagaStatus.DEAD_LETTERED}
+        return sorted((move.saga_id, move.job_id or 0) for move in moves)
+
+    async with locked(somebody, table, pairs[1][table == JOBS]):
+        assert await take() == [pairs[0], pairs[2]]
+        assert await take() == []
+    assert await take() == [pairs[1]]
+
+
+async def test_dead_letters_are_requeued_although_one_is_locked(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    first, second = await seed.dead_letter(), await seed.dead_letter()
+    operator = await stage_of(Role.ADMIN)
+    async with locked(somebody, "dead_letters", first):
+        answers = await requeue.requeue_dead_letters(operator, [first, second])
+    assert [answer.created for answer in answers] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "table", ["bulk_operations", "bulk_operation_lanes", "dead_letters", "retention_state"]
+)
+async def test_bulk_operations_go_on_around_a_locked_row(
+    stage_of: StageOf, somebody: Connection, seed: Seed, table: str
+) -> None:
+    first, second = await seed.subscription(), await seed.subscription()
+    for subscription_id in (first, second):
+        await dead_letters(seed, subscription_id, 1)
+    operator = await stage_of(Role.ADMIN)
+    blocked = await started(operator, requeue_of(subscription_id=first))
+    free = await started(operator, requeue_of(subscription_id=second))
+    letter = await seed.value("SELECT min(id) FROM dead_letters")
+    key, row_id = {
+        "bulk_operations": ("id", blocked.id),
+        "bulk_operation_lanes": ("operation_id", blocked.id),
+        "dead_letters": ("id", letter),
+        "retention_state": ("only_row", True),
+    }[table]
+
+    async def step_all() -> set[int | None]:
+        """Which operations have started a saga."""
+        steps = [await step_bulk_operation(operator, horizon_seconds=3600) for _ in range(2)]
+        return {step.operation_id for step in steps if step.saga_ids}
+
+    async with locked(somebody, table, row_id, key):
+        waits = {blocked.id} if table.startswith("bulk") else set[int]()
+        assert await step_all() == {blocked.id, free.id} - waits
+    assert await step_all() == waits
+
+
+async def test_a_backfill_begins_when_the_horizon_is_free(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    subscription_id = await seed.subscription()
+    await old_events(seed, subscription_id, 1)
+    operator = await stage_of(Role.ADMIN)
+    operation = await started(operator, backfill_of(subscription_id))
+    async with locked(somebody, "retention_state", True, "only_row"):
+        step = await step_bulk_operation(operator, horizon_seconds=3600)
+        assert (step.operation_id, step.saga_ids) == (operation.id, [])
+    assert len((await step_bulk_operation(operator, horizon_seconds=3600)).saga_ids) == 1
+
+
+async def test_dead_letters_are_told_of_around_a_locked_one(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    await seed.subscription("hooksaga.delivery.dead_lettered")
+    first, _second = await seed.dead_letter(), await seed.dead_letter()
+    monitor = await stage_of(Role.HEALTH_MONITOR)
+    async with locked(somebody, "operational_outbox", first, "dead_letter_id"):
+        assert len(await tell_of_dead_letters(monitor)) == 1
+        assert await tell_of_dead_letters(monitor) == []
+    assert len(await tell_of_dead_letters(monitor)) == 1

@@ -12,6 +12,7 @@ from psycopg import errors, sql
 from shared.adapters.database import Connection, Role
 from shared.core.saga import JOB_MOVES, SAGA_MOVES, JobStatus, SagaStatus
 from tests.conftest import Connect
+from tests.database.bulk_rows import requeue_of, started
 from tests.database.seed import Seed
 from tests.faults.promises import Promise
 
@@ -339,6 +340,48 @@ async def test_an_event_is_at_a_moment_that_every_stage_can_read(
     """Producers that write events in their own transaction may say when they were."""
     insert: LiteralString = "INSERT INTO events (event_type, payload, created_at) VALUES (%s, '{}', %s)"
     assert await refusal(seed.connection, insert, ["guards.moment", created_at]) == state
+
+
+@pytest.mark.guarantee(
+    Promise.GUARDED, "a saga of an event, a subscription or a dead letter that does not exist"
+)
+@pytest.mark.parametrize("missing", ["event_id", "subscription_id", "requeued_from"])
+async def test_a_saga_names_what_is_there(seed: Seed, missing: str) -> None:
+    """By a trigger: a foreign key would wait for whoever has locked the parent."""
+    dead_letter_id = await seed.dead_letter()
+    named = await seed.row(
+        "SELECT event_id, subscription_id, id AS requeued_from FROM dead_letters WHERE id = %s",
+        [dead_letter_id],
+    )
+    insert: LiteralString = (
+        "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from)"
+        " VALUES (%(event_id)s, %(subscription_id)s, %(requeued_from)s)"
+    )
+    assert await refusal(seed.connection, insert, {**named, missing: 1_000_000}) == "23503"
+    assert await refusal(seed.connection, insert, named) is None
+
+
+async def test_a_dead_letter_tells_the_event_and_subscription_of_its_saga(seed: Seed) -> None:
+    await seed.dead_letter()
+    (saga,) = await seed.rows("SELECT saga_id, event_id FROM dead_letters")
+    await seed.rewrite("DELETE FROM dead_letters")
+    insert: LiteralString = (
+        "INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, payload_snapshot)"
+        " SELECT %s, %s, 1000000, tenant_id, event_type, payload FROM events WHERE id = %s"
+    )
+    assert (
+        await refusal(seed.connection, insert, [saga["saga_id"], saga["event_id"], saga["event_id"]])
+        == REFUSED
+    )
+
+
+async def test_a_lane_names_what_is_there(seed: Seed) -> None:
+    operation = await started(seed.connection, requeue_of())
+    insert: LiteralString = (
+        "INSERT INTO bulk_operation_lanes (operation_id, subscription_id, matched) VALUES (%s, %s, 0)"
+    )
+    assert await refusal(seed.connection, insert, [operation.id, 1_000_000]) == "23503"
+    assert await refusal(seed.connection, insert, [operation.id, await seed.subscription()]) is None
 
 
 @pytest.mark.guarantee(Promise.GUARDED, "a result taken twice")

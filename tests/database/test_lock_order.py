@@ -1,13 +1,11 @@
-"""Rows are locked in id order, sagas before jobs: two at work on the same rows wait for each other, in turn.
+"""Rows are locked in id order, sagas before jobs, and what somebody holds is passed by where any row will do.
 
-Each test lets a third connection hold the row that must come first, starts the stage with the rows in the wrong
-order, and sees that it waits with empty hands. Were it the other way round, two such stages would deadlock.
+Where two have to wait for each other, each test lets one hold the row that must come first, starts the other with the
+rows in the wrong order, and sees that it waits with empty hands: else two of them would deadlock.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import pytest
 from psycopg import errors
@@ -46,42 +44,6 @@ async def is_free(connection: Connection, lock: LiteralString, row_id: int) -> b
     except errors.LockNotAvailable:
         return False
     return True
-
-
-@asynccontextmanager
-async def waiting_for(
-    seed: Seed,
-    holder: Connection,
-    stage: Connection,
-    work: Coroutine[Any, Any, Any],
-    lock: LiteralString,
-    row_id: int,
-) -> AsyncIterator[None]:
-    """Inside, the stage waits for the row that the holder has; at the end the stage is done."""
-    async with holder.transaction():
-        await holder.execute(lock, [row_id])
-        task = asyncio.create_task(work)
-        await until_blocked(seed.connection, stage)
-        yield
-    await task
-
-
-async def test_sagas_by_id_are_locked_in_id_order(holder: Connection, stage: Connection, seed: Seed) -> None:
-    first, second = await seed.saga(), await seed.saga()
-    work = orchestrate.start_attempts_of(stage, POLICY, [second, first])
-    async with waiting_for(seed, holder, stage, work, LOCK_SAGA, first):
-        assert await is_free(seed.connection, LOCK_SAGA, second)
-
-
-async def test_a_result_is_applied_saga_first_then_job(
-    holder: Connection, stage: Connection, seed: Seed
-) -> None:
-    saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
-    job_id = await seed.active_job(saga_id)
-    await seed.finish(job_id)
-    work = orchestrate.apply_results(stage, POLICY, job_ids=[job_id])
-    async with waiting_for(seed, holder, stage, work, LOCK_JOB, job_id):
-        assert not await is_free(seed.connection, LOCK_SAGA, saga_id)
 
 
 async def test_a_saga_that_is_held_is_passed_by_with_its_job_untouched(

@@ -282,6 +282,7 @@ HOT = [
     orchestrate("lock_finished_jobs_by_id", {"job_ids": list(rows.FINISHED_JOBS)}),
     orchestrate("lock_pending_sagas", {"limit": 500}),
     orchestrate("lock_due_retries", {"limit": 500}),
+    orchestrate("lock_waiting_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES)}),
     orchestrate("lock_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES), "tenant_id": None}),
     orchestrate("dead_letter_of_saga", {"saga_id": 6_500_000}, answers=1),
     orchestrate("apply_results", taken("PendingRetry")),
