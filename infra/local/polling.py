@@ -7,22 +7,21 @@ One event with very many subscriptions holds up no other: what has few is routed
 """
 
 import asyncio
-import os
 import random
-import secrets
-import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 
 from infra.local.delivery_lane import DeliveryLane, LaneParts
+from infra.local.gone_workers import LOOK_SECONDS, give_back_leases_of_gone_workers
 from infra.local.overtaking_lane import OvertakingLane
 from infra.local.part_pace import PartPace
 from infra.local.places import Pool
 from infra.local.refused_rows import RefusedRows
 from infra.local.result_writer import GATHER_SECONDS, MANY, ResultWriter
 from infra.local.wide_fan_outs import WideFanOuts
+from infra.local.worker_identity import new_worker_id
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
@@ -39,6 +38,7 @@ from shared.stages import (
     watch_endpoints,
     work_state,
 )
+from shared.stages.clean_leases import LeaseReset
 from shared.stages.deliver import Lane
 from shared.stages.orchestrate import SagaMoved
 
@@ -68,11 +68,6 @@ class Wakes:
     watch: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def new_worker_id() -> str:
-    """A name that no other worker has, not even one with the same process id on a host of the same name."""
-    return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
 def rest_after(failures: int) -> float:
     """Seconds that a loop rests after so many failures in a row, one or more."""
     return min(5.0, 0.1 * 2 ** min(failures, 6))
@@ -89,6 +84,7 @@ class PollingWorker:
         self._settings = settings
         self._stopping = asyncio.Event()
         self._clean_now = asyncio.Event()
+        self._give_back_now = asyncio.Event()
         self._bulk_now = asyncio.Event()
         self._blocked_bulk: frozenset[int] = frozenset()
         self._clean_rest = min(15.0, settings.lease_seconds / 4)
@@ -131,6 +127,9 @@ class PollingWorker:
                 group.create_task(
                     self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
                 ),
+                group.create_task(
+                    self._loop("lease_cleaner", self._give_back, self._give_back_now, lambda: LOOK_SECONDS)
+                ),
                 group.create_task(self._loop("bulk_operations", self._step_bulk, self._bulk_now)),
                 group.create_task(
                     self._loop("health_monitor", self._watch, wakes.watch, lambda: WATCH_SECONDS)
@@ -149,7 +148,7 @@ class PollingWorker:
         """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
         self._stopping.set()
         wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
-        for event in (*wakes, self._clean_now, self._bulk_now):
+        for event in (*wakes, self._clean_now, self._give_back_now, self._bulk_now):
             event.set()
         for lane in self._lanes:
             lane.stop()
@@ -325,6 +324,14 @@ class PollingWorker:
             )
         )
         telemetry.note_resets(resets)
+        return self._waits_again(resets)
+
+    async def _give_back(self) -> bool:
+        limit = self._settings.max_lost_leases
+        return self._waits_again(await give_back_leases_of_gone_workers(self._cleaner, self.worker_id, limit))
+
+    def _waits_again(self, resets: Sequence[LeaseReset]) -> bool:
+        """Wake who goes on with them. True when there may be more."""
         if resets:
             for event in (self.wakes.first, self.wakes.retry, self.wakes.apply):
                 event.set()

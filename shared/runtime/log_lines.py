@@ -1,4 +1,4 @@
-"""The canonical lines: one per attempt, per routed event, per saga transition, per lease that ran out (spec §13).
+"""The canonical lines: one per attempt, per routed event, per saga transition, per lease that was lost (spec §13).
 
 They are the log's bulk, so they are written a batch at a time and past the logger's own slow way, to the same stream,
 in the same JSON. What a key means is the same in every line:

@@ -38,3 +38,29 @@ async def clean_leases(
         {"max_lost_leases": max_lost_leases, "in_hand": list(in_hand), "limit": limit},
         LeaseReset,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    worker_id: str
+
+
+MOST_HOLDERS_READ = 10_000
+
+
+async def lease_holders(connection: Connection, *, but_for: str) -> list[str]:
+    """The workers that hold leases now, but for one. What has expired is theirs until it is reset."""
+    params = {"but_for": but_for, "limit": MOST_HOLDERS_READ}
+    rows = await fetch_rows(connection, load_queries("clean_leases")["lease_holders"], params, _Holder)
+    return [row.worker_id for row in rows]
+
+
+async def give_back_leases(
+    connection: Connection, *, worker_ids: Collection[str], max_lost_leases: int, limit: int = BATCH
+) -> list[LeaseReset]:
+    """Reset one batch of the leases of workers that are proven to be gone. Each counts as one lost lease.
+
+    What a worker's last statements still do is fenced as ever: a result needs the worker and claim of the lease.
+    """
+    params = {"worker_ids": list(worker_ids), "max_lost_leases": max_lost_leases, "limit": limit}
+    return await fetch_rows(connection, load_queries("clean_leases")["give_back_leases"], params, LeaseReset)

@@ -17,3 +17,26 @@ UPDATE webhook_delivery_jobs j
   FROM expired WHERE j.id = expired.id
 RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases,
           expired.lease_until;
+
+-- name: lease_holders
+-- Which workers hold leases, but for one: as many rows are read as jobs are leased.
+SELECT DISTINCT worker_id
+  FROM (SELECT worker_id FROM webhook_delivery_jobs
+         WHERE status = 'Leased' AND worker_id <> %(but_for)s LIMIT %(limit)s) AS leased;
+
+-- name: give_back_leases
+-- The leases of workers whose processes are gone: lost now, not when they are over, and counted once all the same.
+WITH held AS MATERIALIZED (
+    SELECT id, lease_until FROM webhook_delivery_jobs
+     WHERE status = 'Leased' AND worker_id = ANY (%(worker_ids)s::text[])
+     ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE webhook_delivery_jobs j
+   SET status = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN 'Pending' ELSE 'Failed' END::job_status,
+       error_code = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN NULL ELSE 'lease_expired' END,
+       lost_leases = j.lost_leases + 1,
+       lease_until = CASE WHEN j.lost_leases + 1 >= %(max_lost_leases)s THEN j.lease_until END,
+       dispatched_at = NULL
+  FROM held WHERE j.id = held.id
+RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases,
+          held.lease_until;

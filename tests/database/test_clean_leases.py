@@ -8,9 +8,9 @@ import pytest
 from shared.adapters.database import Connection, Role
 from shared.core.saga import JobStatus, SagaStatus
 from shared.stages import deliver, orchestrate
-from shared.stages.clean_leases import clean_leases
+from shared.stages.clean_leases import clean_leases, give_back_leases, lease_holders
 from tests.conftest import Connect
-from tests.database.seed import POLICY, WORKER, Seed
+from tests.database.seed import POLICY, WORKER, Seed, outcome
 from tests.faults.promises import Promise
 
 
@@ -184,3 +184,58 @@ async def test_thousands_of_dead_leases_come_back_in_bounded_batches_and_new_job
     assert await clean_leases(cleaner, max_lost_leases=5) == []
     again = await deliver.claim_jobs(worker, jobs, worker_id="alive", lease_seconds=60)
     assert {job.claim_count for job in again} == {2}
+
+
+# Workers that are gone
+
+
+async def test_the_leases_of_gone_workers_are_given_back_before_they_end(
+    cleaner: Connection, seed: Seed
+) -> None:
+    gone, living = [await seed.job(), await seed.job()], await seed.job()
+    for job_id in gone:
+        await seed.claim(job_id, worker_id="gone")
+    await seed.claim(living, worker_id="living")
+    before = await job_row(seed, living)
+    assert sorted(await lease_holders(cleaner, but_for="own")) == ["gone", "living"]
+    assert await lease_holders(cleaner, but_for="living") == ["gone"]
+    resets = await give_back_leases(cleaner, worker_ids=["gone", "nobody"], max_lost_leases=5)
+    assert [reset.id for reset in resets] == gone
+    rows = [await job_row(seed, job_id) for job_id in gone]
+    assert [(row["state"], row["lost_leases"], row["lease_until"]) for row in rows] == [
+        ("Pending", 1, None)
+    ] * 2
+    assert await job_row(seed, living) == before
+    assert await give_back_leases(cleaner, worker_ids=["gone"], max_lost_leases=5) == []
+    assert await lease_holders(cleaner, but_for="own") == ["living"]
+
+
+async def test_a_lease_that_is_given_back_counts_once_beside_one_that_ended(
+    cleaner: Connection, seed: Seed
+) -> None:
+    job_id = await seed.job()
+    await seed.claim(job_id, worker_id="gone")
+    await seed.expire_lease(job_id)
+    assert len(await clean_leases(cleaner, max_lost_leases=5)) == 1
+    assert await give_back_leases(cleaner, worker_ids=["gone"], max_lost_leases=5) == []
+    assert (await job_row(seed, job_id))["lost_leases"] == 1
+
+
+async def test_a_gone_workers_last_lost_lease_fails_the_job(cleaner: Connection, seed: Seed) -> None:
+    job_id = await seed.job()
+    await seed.claim(job_id, worker_id="gone")
+    (reset,) = await give_back_leases(cleaner, worker_ids=["gone"], max_lost_leases=1)
+    row = await job_row(seed, job_id)
+    assert (reset.status, row["state"], row["error_code"]) == ("Failed", "Failed", "lease_expired")
+
+
+async def test_a_late_result_of_a_gone_worker_changes_nothing(cleaner: Connection, seed: Seed) -> None:
+    """Its last statement may be carried out after its lease was given back, and after another's claim."""
+    job_id = await seed.job()
+    (claimed,) = await seed.claim(job_id, worker_id="gone")
+    await give_back_leases(cleaner, worker_ids=["gone"], max_lost_leases=5)
+    late = [deliver.AttemptResult(claimed, outcome())]
+    assert await deliver.record_results(seed.connection, late, worker_id="gone") == set()
+    await seed.claim(job_id, worker_id="next")
+    assert await deliver.record_results(seed.connection, late, worker_id="gone") == set()
+    assert (await job_row(seed, job_id))["state"] == "Leased"

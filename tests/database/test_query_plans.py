@@ -326,6 +326,13 @@ HOT = [
         "reset_expired_leases",
         {"max_lost_leases": 5, "in_hand": [], "limit": 500},
     ),
+    Hot(Role.LEASE_CLEANER, "clean_leases", "lease_holders", {"but_for": "w1", "limit": 10_000}),
+    Hot(
+        Role.LEASE_CLEANER,
+        "clean_leases",
+        "give_back_leases",
+        {"max_lost_leases": 5, "worker_ids": ["gone"], "limit": 500},
+    ),
     # A few hundred attempts, each read twice, and the rows of their endpoints.
     watch(
         "count_attempts",

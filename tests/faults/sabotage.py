@@ -124,6 +124,12 @@ MARK = "SELECT 'route_events.route_outbox'"
 
 def _no_cleaner() -> None:
     _rewrite("clean_leases", "reset_expired_leases", "lease_until < now()", "false")
+    _rewrite(
+        "clean_leases",
+        "give_back_leases",
+        "worker_id = ANY (%(worker_ids)s::text[])",
+        "worker_id = ANY (%(worker_ids)s::text[]) AND false",
+    )
 
 
 def _hasty_cleaner() -> None:

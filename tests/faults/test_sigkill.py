@@ -95,10 +95,6 @@ def test_ten_kills_under_load_lose_and_double_nothing(up: UpProcess, recorder: R
     accepted = told.accepted
     assert len(accepted) > 4 * KILLS
 
-    # Leases of the killed would end by themselves, later than a test can wait. A starting process looks at once.
-    up.kill()
-    assert up.end_leases_of_dead_workers() > 0
-    up.start()
     wait_until(lambda: has_settled(up), "every saga has ended", 40)
 
     check_events(up, accepted)

@@ -67,6 +67,39 @@ def test_a_worker_that_wakes_up_after_its_lease_changes_nothing(machines: Machin
     assert findings(sleeper.server.start()) == []
 
 
+def test_a_worker_that_only_stands_still_keeps_its_leases_beside_one_that_was_killed(
+    machines: Machines,
+) -> None:
+    """Three processes of one host: the third gives back what the killed one held, and nothing of the stopped one's."""
+    sleeper, killed, other = machines.make(), machines.make(), machines.make()
+    sleeper.start()
+    user = Stubborn(sleeper, machines.recorder)
+    _, path = user.subscribe(kind := new_name("asleep"), "/hang")
+    user.post(kind, new_name("key"))
+    machines.recorder.wait_for(path, 1)
+    os.kill(sleeper.pid, signal.SIGSTOP)
+    (kept,) = sleeper.rows(JOBS)
+
+    killed.start()
+    second = Stubborn(killed, machines.recorder)
+    _, path = second.subscribe(kind := new_name("killed"), "/hang")
+    second.post(kind, new_name("key"))
+    machines.recorder.wait_for(path, 1)
+    dead = killed.pid
+    killed.kill()
+    machines.recorder.script(path, 200)
+    other.start()
+    arrived = machines.recorder.wait_for(path, 2)
+    assert [one.header("hooksaga-attempt") for one in arrived] == ["1", "1"]
+    jobs = wait_until(
+        lambda: (now := other.rows(JOBS + " ORDER BY id"))[1]["status"] == "Completed" and now,
+        "it is delivered",
+    )
+    assert jobs[0] == kept
+    assert (kept["status"], int(kept["worker_id"].split(":")[1])) == ("Leased", sleeper.pid)
+    assert int(jobs[1]["worker_id"].split(":")[1]) == other.pid != dead
+
+
 @pytest.mark.guarantee(
     Promise.ALONE,
     "a payload that kills every process that sends it, in the middle of a batch",
