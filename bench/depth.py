@@ -232,6 +232,7 @@ def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
         "busy_subscriptions": [],
         "busy_room": [],
         "most_ids": 1600,
+        "passed_by": [],
     }
     claim = {
         "job_ids": job_ids,

@@ -54,6 +54,12 @@ IDS_PER_PLACE = 8
 
 LARGE_PAYLOAD = 4096
 
+PASSED_BY_SECONDS = 1.0
+"""For so long a job that could not be claimed is left out of the looks, so that its place goes to the next one of its
+subscription: it is another's by now, or somebody has locked its row."""
+
+MOST_PASSED_BY = 1000
+
 MOST_SUBSCRIPTIONS = 100
 """A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
 
@@ -133,6 +139,7 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_lost(self._settings.max_lost_leases)
         self._alone: Claim | None = None
         self._locked: list[ClaimedJob] = []
+        self._passed_by: dict[int, float] = {}
         self._beginning: asyncio.Handle | None = None
         self._ended = Ended()
         self._ran_dry = asyncio.Event()
@@ -176,6 +183,8 @@ class DeliveryLane:
             self._held.put(claim)
             self._alone = claim if job.alone else self._alone
         self._begin_some(tries=len(self._held))
+        if not self._sends_alone():  # else what was found may wait for its end
+            self._pass_by(set(job_ids) - {job.id for job in jobs})
         if jobs:
             return self._left_some or len(jobs) < len(job_ids)
         if self._sends_alone():
@@ -262,6 +271,7 @@ class DeliveryLane:
         most_ids = IDS_PER_PLACE * most
         taken = self._per_subscription + Counter(self._held.per_subscription())
         places = Places(self._free - len(self._held), taken, ended.quick)
+        passed_by = self._still_passed_by()
         waiting = await self._session.run(
             lambda connection: deliver.find_waiting_jobs(
                 connection,
@@ -271,6 +281,7 @@ class DeliveryLane:
                 after_subscription=self._look_after,
                 max_subscriptions=MOST_SUBSCRIPTIONS,
                 most_ids=most_ids,
+                passed_by=passed_by,
             )
         )
         share = ids_of_each(most_ids, len(waiting))
@@ -282,6 +293,17 @@ class DeliveryLane:
         left = left_some(waiting, room_of_ids, min(share, default_room), len(job_ids))
         self._left_some = left or began > 0 or self._look_after > 0  # not everybody was looked at
         return job_ids
+
+    def _pass_by(self, job_ids: Set[int]) -> None:
+        until = time.monotonic() + PASSED_BY_SECONDS
+        self._passed_by |= dict.fromkeys(job_ids, until)
+        for job_id in list(self._passed_by)[:-MOST_PASSED_BY]:
+            del self._passed_by[job_id]
+
+    def _still_passed_by(self) -> list[int]:
+        now = time.monotonic()
+        self._passed_by = {job_id: until for job_id, until in self._passed_by.items() if now < until}
+        return list(self._passed_by)
 
     def _room(self, quick: Counter[int]) -> tuple[dict[int, int], int]:
         """How many to claim of each subscription that has any here, and of every other."""

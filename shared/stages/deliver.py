@@ -5,7 +5,7 @@ counts only while the lease is still the reporter's: worker and claim must match
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -119,11 +119,12 @@ async def find_waiting_jobs(
     after_subscription: int = 0,
     max_subscriptions: int = 100,
     most_ids: int = 10_000,
+    passed_by: Collection[int] = (),
 ) -> list[WaitingJobs]:
     """Job ids that wait in a lane, for up to max_subscriptions subscriptions with an id above the given one.
 
     busy maps subscription ids to the room that they have left; all others have default_room. Of many subscriptions
-    each gives no more than its share of most_ids, and one.
+    each gives no more than its share of most_ids, and one. Jobs passed by are left out.
     """
     params = {
         "after_subscription": after_subscription,
@@ -132,6 +133,7 @@ async def find_waiting_jobs(
         "busy_subscriptions": list(busy),
         "busy_room": list(busy.values()),
         "most_ids": most_ids,
+        "passed_by": list(passed_by),
     }
     return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
 

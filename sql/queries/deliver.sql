@@ -2,7 +2,7 @@
 -- Polling mode: the oldest waiting first attempts of each subscription, as many as it has room for. The
 -- recursive part steps from one waiting subscription to the next on the index, so a million jobs of one
 -- endpoint cost no more than one; where many wait, each gives fewer, so that their backlogs cost no more than most_ids.
--- Nothing is locked: an id found here is a hint, as a queue message is.
+-- Nothing is locked: an id found here is a hint, as a queue message is. Those passed by could not be claimed a moment ago.
 WITH RECURSIVE waiting (subscription_id, n) AS (
     (SELECT subscription_id, 1 FROM webhook_delivery_jobs
       WHERE status = 'Pending' AND attempt_number = 1 AND subscription_id > %(after_subscription)s
@@ -26,6 +26,7 @@ SELECT room.subscription_id, oldest.ids
       SELECT array_agg(id) AS ids FROM (
           SELECT j.id FROM webhook_delivery_jobs j
            WHERE j.status = 'Pending' AND j.attempt_number = 1 AND j.subscription_id = room.subscription_id
+             AND j.id <> ALL (%(passed_by)s::bigint[])
            ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
 
 -- name: find_retries
@@ -53,6 +54,7 @@ SELECT room.subscription_id, oldest.ids
       SELECT array_agg(id) AS ids FROM (
           SELECT j.id FROM webhook_delivery_jobs j
            WHERE j.status = 'Pending' AND j.attempt_number > 1 AND j.subscription_id = room.subscription_id
+             AND j.id <> ALL (%(passed_by)s::bigint[])
            ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
 
 -- name: claim_jobs

@@ -9,7 +9,7 @@ SELECT id, subscription_id, secret FROM subscription_secrets WHERE id > %(after_
 WITH fresh AS MATERIALIZED (
     SELECT k.id, n.new FROM unnest(%(ids)s::bigint[], %(old)s::text[], %(new)s::text[]) AS n (id, old, new)
       JOIN subscription_secrets k ON k.id = n.id AND k.secret = n.old
-     ORDER BY k.id FOR UPDATE OF k
+     ORDER BY k.id FOR NO KEY UPDATE OF k
 )
 UPDATE subscription_secrets k SET secret = fresh.new FROM fresh WHERE k.id = fresh.id RETURNING k.id;
 

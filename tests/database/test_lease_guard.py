@@ -23,7 +23,7 @@ from shared.core.address_policy import AddressPolicy
 from shared.runtime.function import Invocation
 from shared.runtime.settings import Settings
 from shared.stages.deliver import Lane
-from tests.conftest import SessionOf
+from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
 from tests.delivery.hostile_receiver import Authority, Receiver, receiver, well
 
@@ -56,10 +56,10 @@ class Place:
         )
         return row["status"], row["worker_id"]
 
-    def lane(self, settings: Settings, session: Any = None) -> DeliveryLane:
+    def lane(self, settings: Settings, session: Any = None, places: int = 4) -> DeliveryLane:
         writer = ResultWriter(self.session, WORKER_ID, asyncio.Event())
         parts = LaneParts(writer, settings, self.sender, self.seed.box, WORKER_ID, WideFanOuts())
-        return DeliveryLane(Lane.FIRST, Pool(4), session or self.session, asyncio.Event(), parts)
+        return DeliveryLane(Lane.FIRST, Pool(places), session or self.session, asyncio.Event(), parts)
 
 
 @pytest.fixture
@@ -177,3 +177,22 @@ async def test_a_function_begins_no_post_that_could_outlive_itself(
     assert len(place.receiving.requests) == is_sent
     assert left == (set() if is_sent else {job_id})
     assert await place.state(job_id) == (("Completed", handler.WORKER_ID) if is_sent else ("Pending", None))
+
+
+async def test_a_locked_job_leaves_its_place_to_the_next_of_its_subscription(
+    place: Place, connect: Connect
+) -> None:
+    """Where there is room for one, the oldest is looked for alone, and somebody may hold it for hours."""
+    subscription = await place.seed.subscription(callback_url=place.receiving.url())
+    first, second = await place.seed.jobs(subscription, 2)
+    lane = place.lane(Settings(), places=1)
+    somebody = await connect(Role.OWNER)
+    async with somebody.transaction():
+        await somebody.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [first])
+        assert await lane.step() is True
+        await lane.step()
+        assert await place.state(second) == ("Leased", WORKER_ID)
+    lane._passed_by.clear()  # as after a second
+    await lane.step()
+    assert await place.state(first) == ("Leased", WORKER_ID)
+    await lane.drain()

@@ -119,6 +119,7 @@ def waiting(after: int, busy: dict[int, int]) -> dict[str, Any]:
         "busy_subscriptions": list(busy),
         "busy_room": list(busy.values()),
         "most_ids": 10_000,
+        "passed_by": [],
     }
 
 

@@ -199,6 +199,7 @@ LOOK: dict[str, Any] = {
     "busy_subscriptions": [3],
     "busy_room": [1],
     "most_ids": 1000,
+    "passed_by": [],
 }
 STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (
