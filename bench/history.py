@@ -23,8 +23,8 @@ EVENTS: LiteralString = """
       FROM generate_series(1, %(events)s) AS n"""
 
 ROUTED: LiteralString = """
-    INSERT INTO routing_decisions (event_id, routed_at, snapshot, sagas_started)
-    SELECT id, created_at, pg_current_snapshot(), %(fan_out)s FROM events WHERE event_type = %(event_type)s"""
+    INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)
+    SELECT id, created_at, 0, pg_current_snapshot(), %(fan_out)s FROM events WHERE event_type = %(event_type)s"""
 
 SAGAS: LiteralString = """
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count, next_attempt_at,

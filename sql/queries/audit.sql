@@ -10,35 +10,36 @@ SELECT e.id AS event_id
  LIMIT %(limit)s;
 
 -- name: matching_subscription_without_saga
--- The routing of the event saw the subscription eligible, as it still is, and started no saga. That is right only for
--- an event that was accepted before the subscription became eligible and routed after. The audit does not rely on the
--- router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription changed, and its
+-- The routing of the event saw the subscription eligible, whatever became of it later, and started no saga. That is right
+-- only for an event that was accepted before the subscription became eligible and routed after. The audit does not rely on
+-- the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription changed, and its
 -- history names those events one by one, unless they were too many. Before the horizon a saga may have been completed
 -- and pruned, unless the routing started none.
-WITH eligible AS MATERIALIZED (
-    SELECT s.id, s.tenant_id, s.event_type, s.eligible_after_event, s.eligible_snapshot, h.id AS change_id,
-           h.changed_by, h.changed_in, h.waiting_events
-      FROM subscriptions s
-     CROSS JOIN LATERAL (
-          SELECT * FROM subscription_history WHERE subscription_id = s.id ORDER BY id DESC LIMIT 1) AS h
-     WHERE s.active AND s.verified AND s.deleted_at IS NULL
+WITH kind AS MATERIALIZED (
+    SELECT DISTINCT tenant_id, event_type, subscription_id
+      FROM subscription_history WHERE active AND verified AND deleted_at IS NULL
 ), pair AS MATERIALIZED (
-    SELECT e.id AS event_id, e.accepted_by, e.created_at, s.*
+    SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, k.subscription_id
       FROM events e
-      JOIN eligible s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
-      LEFT JOIN webhook_delivery_sagas g ON g.event_id = e.id AND g.subscription_id = s.id
+      JOIN kind k ON k.tenant_id = e.tenant_id AND k.event_type = e.event_type
+      LEFT JOIN webhook_delivery_sagas g ON g.event_id = e.id AND g.subscription_id = k.subscription_id
      WHERE g.id IS NULL
 )
-SELECT p.event_id, p.id AS subscription_id
+SELECT p.event_id, p.subscription_id
   FROM pair p
  CROSS JOIN LATERAL (
       SELECT d.newest_change, d.snapshot FROM routing_decisions d
-       WHERE d.event_id = p.event_id AND d.after_subscription < p.id
-         AND (d.through_subscription IS NULL OR p.id <= d.through_subscription)
+       WHERE d.event_id = p.event_id AND d.after_subscription < p.subscription_id
+         AND (d.through_subscription IS NULL OR p.subscription_id <= d.through_subscription)
        ORDER BY d.newest_change, pg_snapshot_xmax(d.snapshot) LIMIT 1) AS d
- WHERE change_was_seen(p.change_id, p.changed_by, p.changed_in, d.newest_change, d.snapshot)
-   AND (p.eligible_after_event IS NULL OR p.event_id <> ALL (p.waiting_events)
-        OR accepted_after(p.event_id, p.accepted_by, p.eligible_after_event, p.eligible_snapshot))
+ CROSS JOIN LATERAL (
+      SELECT h.* FROM subscription_history h
+       WHERE h.subscription_id = p.subscription_id
+         AND change_was_seen(h.id, h.changed_by, h.changed_in, d.newest_change, d.snapshot)
+       ORDER BY h.id DESC LIMIT 1) AS seen
+ WHERE seen.active AND seen.verified AND seen.deleted_at IS NULL AND seen.event_type = p.event_type
+   AND (seen.eligible_after_event IS NULL OR p.event_id <> ALL (seen.waiting_events)
+        OR accepted_after(p.event_id, p.accepted_by, seen.eligible_after_event, seen.eligible_snapshot))
    AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = p.event_id)
    AND NOT EXISTS (SELECT FROM retention_state r WHERE p.created_at < r.horizon
                       AND (SELECT sum(d.sagas_started) FROM routing_decisions d WHERE d.event_id = p.event_id)

@@ -10,14 +10,21 @@ from tests.database.seed import Seed
 
 ANYBODY = BulkCaller(None, "the tests")
 
-OLD_EVENTS: LiteralString = """
+_EVENTS: LiteralString = """
     INSERT INTO events (event_type, tenant_id, payload, created_at)
     SELECT s.event_type, s.tenant_id, '{"n": 1}', %(first)s::timestamptz + n * interval '1 second'
       FROM subscriptions s, generate_series(1, %(count)s) AS n WHERE s.id = %(subscription_id)s
     RETURNING id"""
 
+# The number of sagas that a routing started matters to nobody here.
+_ROUTED: LiteralString = """
+    INSERT INTO routing_decisions (event_id, newest_change, snapshot, sagas_started)
+    SELECT id, 0, pg_current_snapshot(), 0 FROM event"""
+
+OLD_EVENTS: LiteralString = f"WITH event AS ({_EVENTS}) {_ROUTED}"
+
 DEAD_LETTERS: LiteralString = f"""
-    WITH event AS ({OLD_EVENTS}), saga AS (
+    WITH event AS ({_EVENTS}), routed AS ({_ROUTED}), saga AS (
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, final_error_code)
         SELECT id, %(subscription_id)s, 'DeadLettered', %(error_code)s FROM event RETURNING id, event_id
     )

@@ -84,6 +84,22 @@ async def test_a_saga_that_the_routers_own_comparison_would_excuse(auditor: Conn
     assert finding.rows == [{"event_id": event_id, "subscription_id": subscription_id}]
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["active = false", "event_type = 'b'", "deleted_at = now(), active = false", "max_retry_limit = 3"],
+)
+async def test_a_saga_that_is_missing_whatever_became_of_the_subscription(
+    auditor: Connection, seed: Seed, change: str
+) -> None:
+    saga_id = await seed.saga()
+    event_id = await seed.value("SELECT event_id FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+    await seed.rewrite("DELETE FROM webhook_delivery_sagas")
+    await seed.connection.execute(f"UPDATE subscriptions SET {change}".encode())
+    (finding,) = [finding for finding in await audit(auditor) if finding.rows]
+    assert finding.promise == "matching_subscription_without_saga"
+    assert [row["event_id"] for row in finding.rows] == [event_id]
+
+
 @pytest.mark.parametrize("waiting", [1, 501])
 async def test_events_that_waited_when_a_subscription_became_eligible_are_no_breach(
     auditor: Connection, seed: Seed, waiting: int
