@@ -327,12 +327,22 @@ HOT = [
         "reset_expired_leases",
         {"max_lost_leases": 5, "in_hand": [], "limit": 500},
     ),
-    Hot(Role.LEASE_CLEANER, "clean_leases", "lease_holders", {"but_for": "w1", "limit": 10_000}),
+    # What is leased, and no more.
+    Hot(
+        Role.LEASE_CLEANER,
+        "clean_leases",
+        "lease_holders",
+        {"but_for": "w1", "limit": 10_000},
+        answers=1,
+        rows=1_200,
+    ),
     Hot(
         Role.LEASE_CLEANER,
         "clean_leases",
         "give_back_leases",
         {"max_lost_leases": 5, "worker_ids": ["gone"], "limit": 500},
+        answers=0,
+        rows=1_200,
     ),
     # A few hundred attempts, each read twice, and the rows of their endpoints.
     watch(
