@@ -254,7 +254,7 @@ def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
             Role.LEASE_CLEANER,
             "clean_leases",
             "reset_expired_leases",
-            {"max_lost_leases": 5, "in_hand": [], **limit},
+            {"max_lost_leases": 5, "in_hand": [], "job_ids": None, **limit},
         ),
     ]
 

@@ -1,15 +1,16 @@
 """Routing: SQS `routing`, and a tick every minute that finds what a lost message left in the outbox (spec §5)."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from shared.adapters.database import Role
-from shared.core.errors import DatabaseUnavailable
+from shared.core.errors import DatabaseUnavailable, RefusedRow
 from shared.core.messages import RoutingMessage
 from shared.runtime.dispatch import tell_orchestrator_of_sagas
 from shared.runtime.function import Event, Function, Invocation
 from shared.runtime.sqs_events import failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_outbox_age, note_routed
+from shared.runtime.telemetry import logger, note_outbox_age, note_refused, note_routed
 from shared.runtime.triggers import Trigger, expect
 from shared.stages.route_events import outbox_age_seconds, route_events
 
@@ -49,8 +50,14 @@ async def _route_all(
 ) -> tuple[set[int], bool]:
     """The events that were routed, and whether none was left when the time was over."""
     done: set[int] = set()
+    told: set[RefusedRow] = set()
     while invocation.seconds_left() > 0:
-        routed = await function.session.run(lambda connection: route_events(connection, event_ids=event_ids))
+        refused: list[RefusedRow] = []
+        routed = await function.session.run(
+            partial(route_events, event_ids=event_ids, on_refusal=refused.append)
+        )
+        note_refused(row for row in refused if row not in told)
+        told.update(refused)
         if not routed.events:
             return done, True
         note_routed(routed)

@@ -25,7 +25,7 @@ from infra.local.worker_identity import new_worker_id
 from shared.adapters.database import DatabaseAddress, Role, Session
 from shared.adapters.http_sender import HttpSender
 from shared.adapters.secret_box import SecretBox
-from shared.core.errors import DatabaseUnavailable, RowRefused
+from shared.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
 from shared.core.outcomes import GONE
 from shared.core.saga import SagaStatus
 from shared.runtime import telemetry
@@ -205,9 +205,16 @@ class PollingWorker:
 
     async def _route(self) -> bool:
         go_on = self._pace.may_go_on()
+        refused: list[RefusedRow] = []
         routed = await self._router.run(
-            partial(route_events.route_events, part_size=self._pace.part_size, go_on=go_on)
+            partial(
+                route_events.route_events,
+                part_size=self._pace.part_size,
+                go_on=go_on,
+                on_refusal=refused.append,
+            )
         )
+        self._note_refused(refused)
         self._pace.note_routed(routed.events, went_on=go_on)
         self._wide.note_routed(routed.events)
         if any(event.saga_ids for event in routed.events):
@@ -287,8 +294,11 @@ class PollingWorker:
         except RowRefused as refused:
             if not self._has_refused_row:
                 self._refused_at = time.monotonic()
-            telemetry.note_refused(self._refused.new_of(refused.rows))
+            self._note_refused(refused.rows)
             return list(refused.done)
+
+    def _note_refused(self, rows: Sequence[RefusedRow]) -> None:
+        telemetry.note_refused(self._refused.new_of(rows))
 
     def _may_be_more(self, moves: Sequence[SagaMoved]) -> bool:
         """Whether what waits was more than one look takes. Who makes more work sets a wake."""
@@ -316,13 +326,16 @@ class PollingWorker:
 
     async def _clean(self) -> bool:
         await self._cleaner.run(work_state.begin_work)
+        refused: list[RefusedRow] = []
         resets = await self._cleaner.run(
             partial(
                 clean_leases.clean_leases,
+                on_refusal=refused.append,
                 max_lost_leases=self._settings.max_lost_leases,
                 in_hand=self._writer.in_hand,
             )
         )
+        self._note_refused(refused)
         telemetry.note_resets(resets)
         return self._waits_again(resets)
 

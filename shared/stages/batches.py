@@ -1,9 +1,10 @@
 """One poisoned row never stops its neighbours."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from shared.adapters.database import refusals
 from shared.core.errors import RefusedRow, RowRefused
 
 Item = TypeVar("Item")
@@ -28,6 +29,41 @@ async def run_isolating(
     middle = len(items) // 2
     first = await run_isolating(run, items[:middle], on_refusal)
     return first + await run_isolating(run, items[middle:], on_refusal)
+
+
+OnRefusal = Callable[[RefusedRow], None]
+
+
+async def pass_refused(
+    run: Callable[[Sequence[int] | None], Awaitable[list[Answer]]],
+    look: Callable[[], Awaitable[Mapping[int, RefusedRow]]],
+    on_refusal: OnRefusal,
+) -> list[Answer]:
+    """The answers of `run(None)`, one statement over rows that it finds, or of `run(ids)` over the rows of `look`.
+
+    Where the database refuses that statement, the rows that `look` finds are tried by halves, and each that is refused
+    is told to `on_refusal` and stays as it is.
+    """
+
+    async def attempt(ids: Sequence[int] | None) -> list[Answer]:
+        async with refusals():
+            return await run(ids)
+
+    async def attempt_some(ids: Sequence[int]) -> list[Answer | None]:
+        return [*await attempt(ids)]
+
+    try:
+        return await attempt(None)
+    except RowRefused as refused:
+        rows = await look()
+        if not rows:
+            raise refused from None
+
+    def tell(row_id: int, error: RowRefused) -> None:
+        on_refusal(replace(rows[row_id], reason=str(error)))
+
+    answers = await run_isolating(attempt_some, list(rows), tell)
+    return [answer for answer in answers if answer is not None]
 
 
 async def refused_alone(

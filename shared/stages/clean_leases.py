@@ -1,12 +1,14 @@
 """Gives back what dead workers held (r02 §2.4). Idempotent, and never waiting for a lock."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from shared.adapters.database import Connection, fetch_rows
 from shared.adapters.queries import load_queries
+from shared.core.errors import RefusedRow
 from shared.core.saga import JobStatus
+from shared.stages.batches import OnRefusal, pass_refused
 
 BATCH = 500
 
@@ -25,19 +27,37 @@ class LeaseReset:
     lease_until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class _Expired:
+    job_id: int
+    saga_id: int
+    subscription_id: int
+
+
 async def clean_leases(
-    connection: Connection, *, max_lost_leases: int, in_hand: Collection[int] = (), limit: int = BATCH
+    connection: Connection,
+    *,
+    max_lost_leases: int,
+    in_hand: Collection[int] = (),
+    on_refusal: OnRefusal = lambda _row: None,
+    limit: int = BATCH,
 ) -> list[LeaseReset]:
     """Reset one batch of expired leases, the oldest first. Call again while a full batch comes back.
 
-    in_hand: jobs whose results the caller is about to write, however late.
+    in_hand: jobs whose results the caller is about to write, however late. A job that the database does not let go is
+    told to on_refusal and stays leased.
     """
-    return await fetch_rows(
-        connection,
-        load_queries("clean_leases")["reset_expired_leases"],
-        {"max_lost_leases": max_lost_leases, "in_hand": list(in_hand), "limit": limit},
-        LeaseReset,
-    )
+    queries, expired = load_queries("clean_leases"), {"in_hand": list(in_hand), "limit": limit}
+
+    async def reset(job_ids: Sequence[int] | None) -> list[LeaseReset]:
+        params = {**expired, "max_lost_leases": max_lost_leases, "job_ids": job_ids and list(job_ids)}
+        return await fetch_rows(connection, queries["reset_expired_leases"], params, LeaseReset)
+
+    async def look() -> dict[int, RefusedRow]:
+        rows = await fetch_rows(connection, queries["expired_leases"], expired, _Expired)
+        return {row.job_id: RefusedRow(**asdict(row)) for row in rows}
+
+    return await pass_refused(reset, look, on_refusal)
 
 
 @dataclass(frozen=True, slots=True)

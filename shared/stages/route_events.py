@@ -11,7 +11,10 @@ import msgspec
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows
 from shared.adapters.queries import load_queries
+from shared.core.errors import RefusedRow
+from shared.core.event_ids import event_id_text
 from shared.core.trace import Traced, correlation_id_of
+from shared.stages.batches import OnRefusal, pass_refused
 
 MAX_EVENTS = 500
 MAX_SAGAS = 2_000
@@ -61,6 +64,17 @@ class Routed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Waiting:
+    id: int
+    webhook_id: UUID
+    traceparent: str | None
+
+    def refused_row(self) -> RefusedRow:
+        correlation_id = correlation_id_of(self.webhook_id, self.traceparent)
+        return RefusedRow(event_id=event_id_text(self.webhook_id), correlation_id=correlation_id)
+
+
+@dataclass(frozen=True, slots=True)
 class _Age:
     seconds: float
 
@@ -74,27 +88,33 @@ async def route_events(
     wide_from: int = WIDE_FROM,
     part_size: int = PART_SIZE,
     go_on: bool = True,
+    on_refusal: OnRefusal = lambda _row: None,
 ) -> Routed:
     """Route one batch of waiting events: those named, or the oldest. Nothing waiting gives empty lists.
 
     A batch stops growing once it has started `max_sagas`, and of an event that more than `wide_from` subscriptions
     take it starts `part_size`, which is no more than that; so call again until no events come back. Without `go_on`
-    events of which a part was started before are left alone.
+    events of which a part was started before are left alone. An event that the database does not let be routed is told
+    to on_refusal and stays in the outbox.
     """
-    rows = await fetch_rows(
-        connection,
-        load_queries("route_events")["route_outbox"],
-        {
-            "event_ids": None if event_ids is None else list(event_ids),
-            "max_events": max_events,
-            "max_sagas": max_sagas,
-            "wide_from": wide_from,
-            "part_size": part_size,
-            "go_on": go_on,
-        },
-        RoutedEvent,
-    )
-    return Routed(rows)
+    queries = load_queries("route_events")
+    waiting = {
+        "event_ids": None if event_ids is None else list(event_ids),
+        "max_events": max_events,
+        "go_on": go_on,
+    }
+    sizes = {"max_sagas": max_sagas, "wide_from": wide_from, "part_size": part_size}
+
+    async def route(ids: Sequence[int] | None) -> list[RoutedEvent]:
+        named = {} if ids is None else {"event_ids": list(ids)}
+        params = {**waiting, **sizes, **named}
+        return await fetch_rows(connection, queries["route_outbox"], params, RoutedEvent)
+
+    async def look() -> dict[int, RefusedRow]:
+        rows = await fetch_rows(connection, queries["waiting_events"], waiting, _Waiting)
+        return {row.id: row.refused_row() for row in rows}
+
+    return Routed(await pass_refused(route, look, on_refusal))
 
 
 async def outbox_age_seconds(connection: Connection) -> float:

@@ -6,6 +6,7 @@
 WITH expired AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
      WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
+       AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
      ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE webhook_delivery_jobs j
@@ -17,6 +18,12 @@ UPDATE webhook_delivery_jobs j
   FROM expired WHERE j.id = expired.id
 RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases,
           expired.lease_until;
+
+-- name: expired_leases
+-- The same jobs, for finding the one that the database does not let go.
+SELECT id AS job_id, saga_id, subscription_id FROM webhook_delivery_jobs
+ WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
+ ORDER BY lease_until LIMIT %(limit)s;
 
 -- name: lease_holders
 -- Which workers hold leases, but for one: as many rows are read as jobs are leased.

@@ -80,6 +80,16 @@ SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS w
        (SELECT count(*) FROM taken) > (SELECT count(*) FROM chosen) AS more
   FROM joined GROUP BY id ORDER BY id;
 
+-- name: waiting_events
+-- The events that the same look takes, for finding the one that the database does not let be routed.
+SELECT e.id, e.webhook_id, e.traceparent
+  FROM (SELECT event_id FROM routing_outbox
+         WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
+           AND (%(go_on)s::boolean OR started_through = 0)
+         ORDER BY event_id LIMIT %(max_events)s) AS waiting
+  JOIN events e ON e.id = waiting.event_id
+ ORDER BY e.id;
+
 -- name: outbox_age
 -- Seconds since the first event in the outbox was accepted; no row when all are routed.
 SELECT extract(epoch FROM now() - created_at)::float8 AS seconds FROM routing_outbox ORDER BY event_id LIMIT 1;

@@ -4,8 +4,10 @@ import asyncio
 from typing import Any, LiteralString
 
 import pytest
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role
+from shared.core.errors import RefusedRow
 from shared.core.saga import JobStatus, SagaStatus
 from shared.stages import deliver, orchestrate
 from shared.stages.clean_leases import clean_leases, give_back_leases, lease_holders
@@ -239,3 +241,24 @@ async def test_a_late_result_of_a_gone_worker_changes_nothing(cleaner: Connectio
     await seed.claim(job_id, worker_id="next")
     assert await deliver.record_results(seed.connection, late, worker_id="gone") == set()
     assert (await job_row(seed, job_id))["state"] == "Leased"
+
+
+async def test_jobs_that_the_database_does_not_let_go_stay_alone_and_are_all_told(
+    cleaner: Connection, seed: Seed
+) -> None:
+    jobs = [await expired(seed) for _ in range(7)]
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE webhook_delivery_jobs ADD CONSTRAINT broken"
+            " CHECK (status <> 'Pending' OR id NOT IN ({}, {})) NOT VALID"
+        ).format(jobs[1], jobs[4])
+    )
+    told: list[RefusedRow] = []
+    resets = await clean_leases(cleaner, max_lost_leases=5, on_refusal=told.append)
+    assert sorted(reset.id for reset in resets) == [job for job in jobs if job not in (jobs[1], jobs[4])]
+    assert [row.job_id for row in told] == [jobs[1], jobs[4]]
+    assert {row.reason for row in told} == {
+        "CheckViolation [23514], table webhook_delivery_jobs, constraint broken"
+    }
+    await seed.connection.execute("ALTER TABLE webhook_delivery_jobs DROP CONSTRAINT broken")
+    assert [reset.id for reset in await clean_leases(cleaner, max_lost_leases=5)] == [jobs[1], jobs[4]]

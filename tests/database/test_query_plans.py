@@ -325,8 +325,9 @@ HOT = [
         Role.LEASE_CLEANER,
         "clean_leases",
         "reset_expired_leases",
-        {"max_lost_leases": 5, "in_hand": [], "limit": 500},
+        {"max_lost_leases": 5, "in_hand": [], "job_ids": None, "limit": 500},
     ),
+    Hot(Role.LEASE_CLEANER, "clean_leases", "expired_leases", {"in_hand": [], "limit": 500}),
     # What is leased, and no more.
     Hot(
         Role.LEASE_CLEANER,

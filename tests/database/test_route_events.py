@@ -3,9 +3,11 @@
 import asyncio
 
 import pytest
-from psycopg import errors
+from psycopg import errors, sql
 
 from shared.adapters.database import Connection, Role
+from shared.core.errors import RefusedRow
+from shared.core.event_ids import event_id_text
 from shared.core.event_input import EventDraft
 from shared.stages.route_events import Routed, outbox_age_seconds, route_events
 from tests.conftest import Connect
@@ -352,3 +354,26 @@ async def test_a_batch_that_was_cut_says_so_whatever_came_of_it(router: Connecti
         [(event_ids[1], True, [])],
         [(event_ids[2], False, [])],
     ]
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_events_that_the_database_does_not_let_be_routed_stay_alone_and_are_all_told(
+    router: Connection, seed: Seed, named: bool
+) -> None:
+    await seed.subscription("a")
+    events = [await seed.event("a") for _ in range(6)]
+    sick = {events[0], events[3]}
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE webhook_delivery_sagas ADD CONSTRAINT broken CHECK (event_id NOT IN ({}, {})) NOT VALID"
+        ).format(*sorted(sick))
+    )
+    told: list[RefusedRow] = []
+    wanted = events if named else None
+    routed = await route_events(router, event_ids=wanted, on_refusal=told.append)
+    assert routed.event_ids == [event for event in events if event not in sick]
+    ids = await seed.rows("SELECT id, webhook_id FROM events ORDER BY id")
+    public = {row["id"]: event_id_text(row["webhook_id"]) for row in ids}
+    assert [row.event_id for row in told] == [public[event] for event in sorted(sick)]
+    await seed.connection.execute("ALTER TABLE webhook_delivery_sagas DROP CONSTRAINT broken")
+    assert (await route_events(router)).event_ids == sorted(sick)

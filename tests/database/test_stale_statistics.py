@@ -227,7 +227,7 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
         Role.LEASE_CLEANER,
         "clean_leases",
         "reset_expired_leases",
-        {"limit": TAKEN, "max_lost_leases": 5, "in_hand": []},
+        {"limit": TAKEN, "max_lost_leases": 5, "in_hand": [], "job_ids": None},
     ),
 ]
 
