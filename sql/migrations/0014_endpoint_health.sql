@@ -59,6 +59,14 @@ CREATE TABLE subscription_health_mark (
 
 INSERT INTO subscription_health_mark (counted_until) VALUES (clock_timestamp());
 
+-- Endpoints whose row of health somebody had locked when their attempts were to be counted: theirs are counted from
+-- counted_until on, as soon as the lock is gone, and all others go on meanwhile (decision 59). No foreign key, which would
+-- wait for a lock itself; the ids come from the jobs.
+CREATE TABLE subscription_health_behind (
+    subscription_id bigint PRIMARY KEY,
+    counted_until timestamptz NOT NULL
+);
+
 -- A receiver that answered 410 is found at once, not when its attempts are counted.
 CREATE INDEX idx_job_gone ON webhook_delivery_jobs (finished_at) WHERE error_code = 'http_410';
 
@@ -197,6 +205,7 @@ GRANT UPDATE (consecutive_failures, first_failure_at, last_failure_at, last_succ
               warned_at_90, disabled_at, disabled_reason, disabled_failing_since)
     ON subscription_health TO endpoint_health_monitor;
 GRANT UPDATE (counted_until) ON subscription_health_mark TO endpoint_health_monitor;
+GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_health_behind TO endpoint_health_monitor;
 GRANT SELECT, UPDATE, DELETE ON operational_outbox TO endpoint_health_monitor;
 GRANT SELECT (id, saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, failed_at)
     ON dead_letters TO endpoint_health_monitor;

@@ -68,6 +68,7 @@ DECLARE
     ended bigint[];
     leaving bigint[];
     held_too bigint[];
+    held_jobs bigint[];
 BEGIN
     IF older_than < interval '1 day' OR max_rows NOT BETWEEN 1 AND 100000 THEN
         RAISE EXCEPTION 'prune_finished: at least 1 day old, and 1 to 100000 rows in a batch'
@@ -121,9 +122,16 @@ BEGIN
         )
         SELECT array_agg(h.id) INTO held_too FROM held h;
         WITH doomed AS MATERIALIZED (
-            SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_too) ORDER BY j.id FOR UPDATE
+            SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_too) ORDER BY j.id FOR UPDATE SKIP LOCKED
         )
-        DELETE FROM webhook_delivery_jobs j USING doomed d WHERE j.id = d.id;
+        SELECT array_agg(d.id) INTO held_jobs FROM doomed d;
+        -- A saga goes with all its jobs, or not now.
+        held_too := ARRAY(
+            SELECT h.saga FROM unnest(held_too) AS h (saga)
+             WHERE NOT EXISTS (SELECT FROM webhook_delivery_jobs j
+                                WHERE j.saga_id = h.saga AND j.id <> ALL (coalesce(held_jobs, '{}')))
+             ORDER BY h.saga);
+        DELETE FROM webhook_delivery_jobs j WHERE j.id = ANY (held_jobs) AND j.saga_id = ANY (held_too);
         GET DIAGNOSTICS jobs = ROW_COUNT;
         DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (leaving) AND s.id = ANY (held_too);
         GET DIAGNOSTICS sagas = ROW_COUNT;

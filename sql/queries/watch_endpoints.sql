@@ -2,22 +2,44 @@
 -- Counts the next attempts that nobody has counted, each exactly once: the mark moves in the same statement, and
 -- a second monitor finds it held and does nothing. Only what finished settle_seconds ago is taken: a result carries the
 -- time of its statement and is seen after its commit, and by then the one is long after the other. The rows are
--- held before they are read again, so that a fresh start (watched_since) that commits meanwhile counts.
+-- held before they are read again, so that a fresh start (watched_since) that commits meanwhile counts. Where somebody
+-- has locked the health of an endpoint, it is noted from when on its attempts are not counted; they are counted for
+-- themselves, at most as many at a time, once the lock is gone.
 WITH mark AS MATERIALIZED (
     SELECT counted_until, now() - make_interval(secs => %(settle_seconds)s) AS settled_until
       FROM subscription_health_mark FOR NO KEY UPDATE SKIP LOCKED
 ), slice AS MATERIALIZED (
-    SELECT CASE WHEN count(j.finished_at) = %(limit)s THEN max(j.finished_at) ELSE max(mark.settled_until) END AS until
+    SELECT CASE WHEN count(j.finished_at) = %(limit)s THEN max(j.finished_at) ELSE max(mark.settled_until) END AS until,
+           count(j.finished_at) AS size
       FROM mark LEFT JOIN LATERAL (
           SELECT finished_at FROM webhook_delivery_jobs
            WHERE finished_at > mark.counted_until AND finished_at <= mark.settled_until
            ORDER BY finished_at LIMIT %(limit)s) AS j ON true
      WHERE mark.settled_until > mark.counted_until
+), behind AS MATERIALIZED (
+    SELECT late.subscription_id, late.counted_until AS since, goal.until AS goal, part.until
+      FROM (SELECT greatest(max(slice.until), max(mark.counted_until)) AS until
+              FROM mark LEFT JOIN slice ON true HAVING count(*) > 0) AS goal
+     CROSS JOIN LATERAL (
+          SELECT subscription_id, counted_until FROM subscription_health_behind
+           ORDER BY subscription_id LIMIT 100 FOR UPDATE SKIP LOCKED) AS late
+     CROSS JOIN LATERAL (
+          SELECT CASE WHEN count(*) = %(limit)s THEN max(j.finished_at) ELSE goal.until END AS until
+            FROM (SELECT finished_at FROM webhook_delivery_jobs
+                   WHERE subscription_id = late.subscription_id
+                     AND finished_at > late.counted_until AND finished_at <= goal.until
+                   ORDER BY finished_at LIMIT %(limit)s) AS j) AS part
 ), attempt AS MATERIALIZED (
     SELECT j.subscription_id, j.leased_at, j.finished_at, j.status, j.error_code
       FROM mark CROSS JOIN slice CROSS JOIN LATERAL (
           SELECT subscription_id, leased_at, finished_at, status, error_code FROM webhook_delivery_jobs
            WHERE finished_at > mark.counted_until AND finished_at <= slice.until) AS j
+     WHERE NOT EXISTS (SELECT FROM subscription_health_behind b WHERE b.subscription_id = j.subscription_id)
+    UNION ALL
+    SELECT j.subscription_id, j.leased_at, j.finished_at, j.status, j.error_code
+      FROM behind b CROSS JOIN LATERAL (
+          SELECT subscription_id, leased_at, finished_at, status, error_code FROM webhook_delivery_jobs
+           WHERE subscription_id = b.subscription_id AND finished_at > b.since AND finished_at <= b.until) AS j
 ), endpoint AS MATERIALIZED (
     SELECT subscription_id, max(finished_at) FILTER (WHERE status = 'Completed') AS succeeded_at,
            array_agg(finished_at) FILTER (WHERE status = 'Failed') AS failed_at,
@@ -31,7 +53,7 @@ WITH mark AS MATERIALIZED (
     SELECT h.subscription_id, h.watched_since, e.succeeded_at, e.failed_at, e.leased_at, e.last_failure_at,
            e.last_error_code
       FROM endpoint e JOIN subscription_health h ON h.subscription_id = e.subscription_id
-     ORDER BY h.subscription_id FOR NO KEY UPDATE OF h
+     ORDER BY h.subscription_id FOR NO KEY UPDATE OF h SKIP LOCKED
 ), counted AS (
     UPDATE subscription_health h
        SET consecutive_failures = run.failures
@@ -50,8 +72,24 @@ WITH mark AS MATERIALIZED (
      WHERE h.subscription_id = held.subscription_id
 ), moved AS (
     UPDATE subscription_health_mark m SET counted_until = slice.until FROM slice WHERE slice.until IS NOT NULL
+), left_behind AS MATERIALIZED (
+    SELECT e.subscription_id FROM endpoint e
+     WHERE e.subscription_id NOT IN (SELECT subscription_id FROM held)
+       AND EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = e.subscription_id)
+), fell_behind AS (
+    INSERT INTO subscription_health_behind (subscription_id, counted_until)
+    SELECT l.subscription_id, mark.counted_until FROM left_behind l CROSS JOIN mark ORDER BY l.subscription_id
+    ON CONFLICT (subscription_id) DO NOTHING
+), caught_up AS (
+    DELETE FROM subscription_health_behind d USING behind b
+     WHERE d.subscription_id = b.subscription_id AND b.until = b.goal
+       AND b.subscription_id NOT IN (SELECT subscription_id FROM left_behind)
+), came_nearer AS (
+    UPDATE subscription_health_behind u SET counted_until = b.until FROM behind b
+     WHERE u.subscription_id = b.subscription_id AND b.until < b.goal
+       AND b.subscription_id NOT IN (SELECT subscription_id FROM left_behind)
 )
-SELECT count(*) AS attempts FROM attempt;
+SELECT greatest((SELECT count(*) FROM attempt), (SELECT size FROM slice)) AS attempts;
 
 -- name: lock_gone
 -- Subscriptions whose receiver has answered 410, with the lock under which they are switched off. What an older
@@ -74,7 +112,7 @@ SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, greates
    FOR NO KEY UPDATE OF s, h SKIP LOCKED;
 
 -- name: lock_failing
--- Subscriptions for which the next step is due: a warning, a second one, or the end. Which it is the caller decides.
+-- Subscriptions for which the next step is due, and whose attempts are all counted: a warning, a second one, or the end. Which it is the caller decides.
 WITH failing AS MATERIALIZED (
     SELECT subscription_id, first_failure_at FROM subscription_health
      WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL
@@ -93,6 +131,7 @@ SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, h.conse
   JOIN subscription_health h ON h.subscription_id = s.id
  WHERE s.active AND s.verified AND s.deleted_at IS NULL
    AND h.disabled_at IS NULL AND h.first_failure_at = failing.first_failure_at
+   AND NOT EXISTS (SELECT FROM subscription_health_behind b WHERE b.subscription_id = s.id)
  ORDER BY s.id LIMIT %(limit)s
    FOR NO KEY UPDATE OF s, h SKIP LOCKED;
 

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from psycopg import sql
@@ -19,7 +20,9 @@ from shared.stages.bulk_operations import step_bulk_operation
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult
 from shared.stages.operational_events import tell_of_dead_letters
+from shared.stages.prune import Pruning, prune_batch
 from shared.stages.route_events import route_events
+from shared.stages.watch_endpoints import count_attempts
 from tests.conftest import Connect, SessionOf
 from tests.database.bulk_rows import backfill_of, dead_letters, old_events, requeue_of, started
 from tests.database.seed import LAST_ATTEMPT, POLICY, WORKER, Seed, outcome
@@ -357,3 +360,50 @@ async def test_dead_letters_are_told_of_around_a_locked_one(
         assert len(await tell_of_dead_letters(monitor)) == 1
         assert await tell_of_dead_letters(monitor) == []
     assert len(await tell_of_dead_letters(monitor)) == 1
+
+
+async def test_attempts_are_counted_around_a_locked_health(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    """Its own are counted once the lock is gone, each once, with those that ended meanwhile."""
+    first, second = await seed.subscription(), await seed.subscription()
+    monitor = await stage_of(Role.HEALTH_MONITOR)
+
+    async def fail(*subscription_ids: int) -> None:
+        for subscription_id in subscription_ids:
+            await seed.finish(await seed.job(subscription_id), "http_503")
+
+    async def count(limit: int = 100) -> dict[int, int]:
+        """Of each endpoint, after counting: its failures in a row."""
+        await count_attempts(monitor, settle_seconds=0, limit=limit)
+        rows = await seed.rows("SELECT subscription_id, consecutive_failures FROM subscription_health")
+        return {row["subscription_id"]: row["consecutive_failures"] for row in rows}
+
+    await fail(first, first, second)
+    async with locked(somebody, "subscription_health", first, "subscription_id"):
+        assert await count() == {first: 0, second: 1}
+        await fail(first, second)
+        assert await count() == {first: 0, second: 2}
+        assert await count() == {first: 0, second: 2}
+    await fail(second)
+    assert await count(limit=2) == {first: 2, second: 3}
+    assert await count(limit=2) == {first: 3, second: 3}
+    assert await seed.rows("SELECT * FROM subscription_health_behind") == []
+    await fail(first)
+    assert await count() == {first: 4, second: 3}
+
+
+async def test_a_finished_saga_is_pruned_around_a_locked_job(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    sagas = [await seed.make_old(await seed.saga(SagaStatus.COMPLETED)) for _ in range(2)]
+    job_id = await seed.value("SELECT id FROM webhook_delivery_jobs WHERE saga_id = %s", [sagas[0]])
+    operator = await stage_of(Role.ADMIN)
+
+    async def left() -> list[int]:
+        await prune_batch(operator, Pruning(timedelta(days=30)))
+        return list(await states(seed, SAGAS))
+
+    async with locked(somebody, JOBS, job_id):
+        assert await left() == [sagas[0]]
+    assert await left() == []

@@ -19,7 +19,7 @@ from shared.stages.verify_subscription import mark_verified
 from shared.stages.watch_endpoints import STEPS, count_attempts, disable_gone, judge_failing
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time
-from tests.database.seed import WORKER, Seed, outcome, until_blocked
+from tests.database.seed import WORKER, Seed, outcome
 
 POLICY = HealthPolicy(5 * 86_400)
 
@@ -365,7 +365,7 @@ async def test_one_that_was_switched_off_by_hand_is_not_judged(monitor: Connecti
     assert (await health(seed, subscription_id))["disabled_at"] is None
 
 
-async def test_counting_waits_for_a_fresh_start_that_is_under_way(
+async def test_an_endpoint_whose_fresh_start_is_under_way_is_counted_after_it(
     monitor: Connection, seed: Seed, connect: Connect
 ) -> None:
     subscription_id = await failing_endpoint(seed, monitor, days=1)
@@ -379,9 +379,11 @@ async def test_counting_waits_for_a_fresh_start_that_is_under_way(
     human = await connect(Role.SUBSCRIPTIONS)
     async with human.transaction():
         await human.execute("UPDATE subscriptions SET active = true WHERE id = %s", [subscription_id])
-        counting = asyncio.create_task(count(monitor))
-        await until_blocked(seed.connection, monitor)
-    assert await counting == 1
+        before = await run_of(seed, subscription_id)
+        assert await count(monitor) == 1
+        assert await run_of(seed, subscription_id) == before > 0
+    assert await run_of(seed, subscription_id) == 0
+    assert await count(monitor) == 1
     assert await run_of(seed, subscription_id) == 0
 
 
