@@ -67,8 +67,6 @@ class Fields:
         try:
             local = datetime.fromisoformat(text)
             return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text)
-        except OverflowError:
-            raise _invalid(name, "is a time from year 1 to 9999 in UTC") from None
         except ValueError as error:
             raise _invalid(name, str(error)) from None
 
