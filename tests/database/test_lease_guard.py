@@ -1,4 +1,5 @@
-"""No POST is begun that could outlive its lease, in either mode: the job is handed back and nothing is sent."""
+"""No POST is begun that could outlive its lease, in either mode: the job is handed back and nothing is sent. And what
+becomes of claims whose rows somebody has locked."""
 
 import asyncio
 import time
@@ -196,3 +197,41 @@ async def test_a_locked_job_leaves_its_place_to_the_next_of_its_subscription(
     await lane.step()
     assert await place.state(first) == ("Leased", WORKER_ID)
     await lane.drain()
+
+
+async def tell_nobody(*_: Any) -> None:
+    pass
+
+
+async def test_a_function_writes_a_result_when_the_lock_on_its_row_goes(
+    place: Place, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "tell_orchestrator_of_results", tell_nobody)
+    first, second = await place.job(None), await place.job(None)
+    jobs = await place.seed.claim(first, second, worker_id=handler.WORKER_ID)
+    somebody = await connect(Role.OWNER)
+    async with somebody.transaction():
+        await somebody.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [first])
+        function = function_of(place, Settings())
+        delivering = asyncio.create_task(handler._deliver(function, Invocation({}, Context(40)), jobs))
+        async with asyncio.timeout(10):
+            while await place.state(second) != ("Completed", handler.WORKER_ID):
+                await asyncio.sleep(0.01)
+        assert not delivering.done()
+    assert await delivering == set()
+    assert await place.state(first) == ("Completed", handler.WORKER_ID)
+    assert len(place.receiving.requests) == 2
+
+
+async def test_a_function_whose_time_is_over_gives_the_message_of_a_locked_job_back(
+    place: Place, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "tell_orchestrator_of_results", tell_nobody)
+    first, second = await place.job(None), await place.job(None)
+    jobs = await place.seed.claim(first, second, worker_id=handler.WORKER_ID)
+    somebody = await connect(Role.OWNER)
+    async with somebody.transaction():
+        await somebody.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [first])
+        function = function_of(place, Settings())
+        assert await handler._attempt_all(function, Invocation({}, Context(2.5)), jobs) == {first}
+    assert await place.state(second) == ("Completed", handler.WORKER_ID)
