@@ -6,7 +6,7 @@ from typing import Any
 from shared.adapters.database import Role
 from shared.runtime.dispatch import tell_router
 from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.telemetry import note_watched
+from shared.runtime.telemetry import note_refused, note_watched
 from shared.runtime.triggers import Trigger, expect
 from shared.stages.watch_endpoints import Step, Watched, take_steps
 
@@ -38,5 +38,6 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
 async def _take(function: Function, step: Step) -> Watched:
     done = await function.session.run(partial(step, policy=function.settings.health_policy))
     note_watched(done)
+    note_refused(done.refused)
     await tell_router(function.queues, done.events)
     return done

@@ -318,6 +318,7 @@ class PollingWorker:
         async def take(step: watch_endpoints.Step) -> bool:
             done = await self._monitor.run(partial(step, policy=self._settings.health_policy))
             telemetry.note_watched(done)
+            self._note_refused(done.refused)
             if done.events:
                 self.wakes.route.set()
             return done.more
@@ -358,6 +359,7 @@ class PollingWorker:
             )
         )
         telemetry.note_bulk_step(step)
+        self._note_refused(step.refused)
         if step.saga_ids:
             self._look_when_next_is_due()
         if step.operation_id is None:

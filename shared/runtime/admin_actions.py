@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from shared.core.errors import Conflict, HooksagaError, InvalidInput
+from shared.core.errors import Conflict, HooksagaError, InvalidInput, RefusedRow
 from shared.core.messages import Id
 from shared.core.models import EventType, Moment, RequeueFilter, StrictModel, TenantId, rfc3339
 from shared.core.outcomes import ErrorCode
@@ -19,7 +19,7 @@ from shared.runtime.function import Function, Invocation
 from shared.runtime.http_api import MAX_LIMIT, problem_content
 from shared.runtime.operator_actions import OperatorAction, run_operator_action
 from shared.runtime.routes.operations import dead_letter_content
-from shared.runtime.telemetry import note_requeued
+from shared.runtime.telemetry import note_refused, note_requeued
 from shared.stages import api_keys, inspect, requeue
 from shared.stages.api_keys import ApiKeyView
 from shared.stages.requeue import DeadLetterFilter
@@ -200,12 +200,14 @@ async def _requeue(function: Function, dead_letter_id: int) -> dict[str, Any]:
 
 async def _requeue_matching(function: Function, action: RequeueMatching) -> dict[str, Any]:
     wanted = DeadLetterFilter(**action.model_dump(exclude={"action", "limit", "dry_run"}))
+    refused: list[RefusedRow] = []
     done = await function.session.run(
         lambda connection: requeue.requeue_matching(
-            connection, wanted, limit=action.limit, dry_run=action.dry_run
+            connection, wanted, limit=action.limit, dry_run=action.dry_run, on_refusal=refused.append
         )
     )
     note_requeued(done.requeued)
+    note_refused(refused)
     sagas = [saga for one in done.requeued for saga in one.traced_sagas]
     await tell_orchestrator_of_sagas(function.queues, sagas)
     return {**asdict(done), "requeued": len(sagas)}

@@ -3,7 +3,7 @@
 from shared.core.bulk import BulkStatus
 from shared.runtime.dispatch import tell_orchestrator_of_step
 from shared.runtime.function import Function, Invocation
-from shared.runtime.telemetry import note_bulk_step
+from shared.runtime.telemetry import note_bulk_step, note_refused
 from shared.stages.bulk_operations import BulkStep, step_bulk_operation, traces_of_sagas
 
 HORIZON_SECONDS = 75.0
@@ -26,6 +26,7 @@ async def step_bulk_operations(function: Function, invocation: Invocation) -> di
             )
         )
         note_bulk_step(step)
+        note_refused(step.refused)
         if step.operation_id is None:
             break
         if step.saga_ids:

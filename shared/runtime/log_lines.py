@@ -90,6 +90,7 @@ class RefusedLine(msgspec.Struct, omit_defaults=True):
     job_id: int | None = None
     subscription_id: int | None = None
     dead_letter_id: int | None = None
+    bulk_operation_id: int | None = None
     event_id: str | None = None
     correlation_id: str | None = None
 

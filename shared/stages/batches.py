@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from shared.adapters.database import refusals
+from shared.adapters.database import Connection, refusals
 from shared.core.errors import RefusedRow, RowRefused
 
 Item = TypeVar("Item")
@@ -63,6 +63,22 @@ async def pass_refused(
         on_refusal(replace(rows[row_id], reason=str(error)))
 
     answers = await run_isolating(attempt_some, list(rows), tell)
+    return [answer for answer in answers if answer is not None]
+
+
+async def refused_at_savepoints(
+    connection: Connection,
+    run: Callable[[Sequence[Item]], Awaitable[list[Answer]]],
+    items: Sequence[Item],
+    on_refusal: Callable[[Item, RowRefused], None],
+) -> list[Answer]:
+    """The answers of `run` inside the transaction that is open, without the items that the database refuses."""
+
+    async def attempt(part: Sequence[Item]) -> list[Answer | None]:
+        async with refusals(), connection.transaction():
+            return [*await run(part)]
+
+    answers = await run_isolating(attempt, items, on_refusal)
     return [answer for answer in answers if answer is not None]
 
 

@@ -6,15 +6,15 @@ the next step goes on where the last one ended, on time by the database's clock.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from shared.adapters.database import Connection, Params, fetch_row, fetch_rows
+from shared.adapters.database import Connection, Params, fetch_row, fetch_rows, refusals
 from shared.adapters.queries import load_queries
 from shared.core.bulk import BulkKind, BulkStatus
-from shared.core.errors import Conflict, InvalidInput, NotFound
+from shared.core.errors import Conflict, InvalidInput, NotFound, RefusedRow, RowRefused
 from shared.core.models import NewBulkOperation, rfc3339
 from shared.core.trace import correlation_id_of
 
@@ -79,12 +79,29 @@ class BulkCount:
 
 @dataclass(frozen=True, slots=True)
 class BulkStep:
-    """What one step started: sagas, and the seconds until each is due. None left to step: operation_id is None."""
+    """What one step started: sagas, and the seconds until each is due. None left to step: operation_id is None.
+
+    refused: the operation itself, where the database does not take the saga that is next: nothing was started.
+    """
 
     operation_id: int | None = None
     status: str = BulkStatus.RUNNING
     saga_ids: list[int] = field(default_factory=list[int])
     delays: list[float] = field(default_factory=list[float])
+    refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
+
+
+@dataclass(frozen=True, slots=True)
+class _StepRow:
+    operation_id: int
+    status: str
+    saga_ids: list[int]
+    delays: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class _NextRow:
+    id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +218,24 @@ async def step_bulk_operation(
     params = {
         "passed_by": list(passed_by),
         "horizon_seconds": horizon_seconds,
-        "max_sagas": MAX_SAGAS,
         "max_lanes": MAX_LANES,
         "max_open": max_open,
     }
-    return await fetch_row(connection, _query("step_bulk_operation"), params, BulkStep) or BulkStep()
+    for most in (MAX_SAGAS, 1):  # what comes before a saga that is refused is started one by one
+        try:
+            async with refusals():
+                row = await fetch_row(
+                    connection, _query("step_bulk_operation"), {**params, "max_sagas": most}, _StepRow
+                )
+        except RowRefused as refused:
+            reason = str(refused)
+        else:
+            return BulkStep(**asdict(row)) if row else BulkStep()
+    next_one = await fetch_row(connection, _query("next_bulk_operation"), params, _NextRow)
+    if next_one is None:
+        return BulkStep()
+    told = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
+    return BulkStep(operation_id=next_one.id, refused=[told])
 
 
 @dataclass(frozen=True, slots=True)

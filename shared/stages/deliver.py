@@ -295,13 +295,12 @@ async def record_results(
 
 def _refused_row(job: ClaimedJob, error: RowRefused) -> RefusedRow:
     return RefusedRow(
-        str(error),
-        job.saga_id,
-        job.id,
-        job.subscription_id,
-        None,
-        event_id_text(job.webhook_id),
-        job.correlation_id,
+        reason=str(error),
+        saga_id=job.saga_id,
+        job_id=job.id,
+        subscription_id=job.subscription_id,
+        event_id=event_id_text(job.webhook_id),
+        correlation_id=job.correlation_id,
     )
 
 

@@ -7,9 +7,11 @@ from uuid import UUID
 
 from shared.adapters.database import Connection, fetch_rows, transaction
 from shared.adapters.queries import load_queries
+from shared.core.errors import RefusedRow, RowRefused
 from shared.core.event_ids import event_id_text
 from shared.core.operational_events import DeadDelivery, OperationalEvent, delivery_dead_lettered
 from shared.core.trace import Traced, correlation_id_of
+from shared.stages.batches import OnRefusal, refused_at_savepoints
 
 BATCH = 500
 
@@ -56,8 +58,12 @@ async def store_operational_events(
     return [Traced(row.id, correlation_id_of(row.webhook_id, None)) for row in rows]
 
 
-async def tell_of_dead_letters(connection: Connection, *, limit: int = BATCH) -> list[Traced]:
+async def tell_of_dead_letters(
+    connection: Connection, *, on_refusal: OnRefusal = lambda _row: None, limit: int = BATCH
+) -> list[Traced]:
     """Make a `hooksaga.delivery.dead_lettered` event of each waiting dead letter, once, and give these.
+
+    One that the database refuses is told to on_refusal and goes on waiting.
 
     The events and the end of the waiting are one transaction. Call again while a full batch comes back.
     """
@@ -66,12 +72,18 @@ async def tell_of_dead_letters(connection: Connection, *, limit: int = BATCH) ->
         rows = await fetch_rows(connection, queries["take_dead_letters"], {"limit": limit}, _DeadRow)
         if not rows:
             return []
-        stored = await store_operational_events(
-            connection, [delivery_dead_lettered(_dead(row)) for row in rows]
-        )
-        done = {"dead_letter_ids": [row.id for row in rows]}
-        await fetch_rows(connection, queries["forget_dead_letters"], done, _IdRow)
-    return stored
+
+        async def tell(part: Sequence[_DeadRow]) -> list[Traced]:
+            events = [delivery_dead_lettered(_dead(row)) for row in part]
+            stored = await store_operational_events(connection, events)
+            done = {"dead_letter_ids": [row.id for row in part]}
+            await fetch_rows(connection, queries["forget_dead_letters"], done, _IdRow)
+            return stored
+
+        def leave(row: _DeadRow, error: RowRefused) -> None:
+            on_refusal(RefusedRow(str(error), row.saga_id, None, row.subscription_id, row.id))
+
+        return await refused_at_savepoints(connection, tell, rows, leave)
 
 
 def _dead(row: _DeadRow) -> DeadDelivery:

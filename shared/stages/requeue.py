@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from shared.adapters.database import Connection, fetch_row, fetch_rows
+from shared.adapters.database import Connection, fetch_row, fetch_rows, refusals
 from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, NotFound
+from shared.core.errors import Conflict, NotFound, RefusedRow, RowRefused
 from shared.core.trace import Traced, correlation_id_of
+from shared.stages.batches import OnRefusal, run_isolating
 
 MAX_MATCHED = 1000
 
@@ -91,12 +92,26 @@ async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
 
 
 async def requeue_matching(
-    connection: Connection, wanted: DeadLetterFilter, *, limit: int = MAX_MATCHED, dry_run: bool = False
+    connection: Connection,
+    wanted: DeadLetterFilter,
+    *,
+    limit: int = MAX_MATCHED,
+    dry_run: bool = False,
+    on_refusal: OnRefusal = lambda _row: None,
 ) -> RequeuedMatches:
     """Requeue the oldest dead letters that match and were not requeued before, until limit new sagas are made.
 
-    A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued.
+    A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued, as is one
+    that the database refuses, which is told to on_refusal.
     """
+
+    async def requeue_some(ids: Sequence[int]) -> list[Requeued | None]:
+        async with refusals():
+            return [*await requeue_dead_letters(connection, ids)]
+
+    def refused(dead_letter_id: int, error: RowRefused) -> None:
+        on_refusal(RefusedRow(reason=str(error), dead_letter_id=dead_letter_id))
+
     matched, requeued, between = 0, list[Requeued](), await ids_of_time(connection, wanted)
     while len(requeued) < limit:
         ids = await _match(connection, wanted, between, limit - len(requeued))
@@ -105,8 +120,8 @@ async def requeue_matching(
         matched, between = matched + len(ids), replace(between, after_id=ids[-1])
         if dry_run:
             break
-        answers = await requeue_dead_letters(connection, ids)
-        requeued += [answer for answer in answers if answer.created]
+        answers = await run_isolating(requeue_some, ids, refused)
+        requeued += [answer for answer in answers if answer is not None and answer.created]
     return RequeuedMatches(matched, requeued, 0 if dry_run else matched - len(requeued), dry_run)
 
 

@@ -5,7 +5,7 @@ write here nor wait for it: everything is found afterwards in the finished jobs.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString, Protocol, TypeAlias, TypeVar, assert_never
 
 from shared.adapters.database import Connection, fetch_row, fetch_rows, transaction
@@ -22,7 +22,7 @@ from shared.core.endpoint_health import (
     disabled_at_if_it_goes_on,
     judge_run,
 )
-from shared.core.errors import DatabaseUnavailable
+from shared.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
 from shared.core.operational_events import (
     FailingEndpoint,
     OperationalEvent,
@@ -31,6 +31,7 @@ from shared.core.operational_events import (
 )
 from shared.core.outcomes import UNCOUNTED
 from shared.core.trace import Traced
+from shared.stages.batches import refused_at_savepoints
 from shared.stages.operational_events import BATCH, store_operational_events, tell_of_dead_letters
 
 Answer = TypeVar("Answer")
@@ -55,11 +56,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one step did: attempts counted, verdicts, the events that tell of them. more: call again."""
+    """What one step did: attempts counted, verdicts, the events that tell of them, and the
+    subscriptions or dead letters that the database refused to change. more: call again."""
 
     attempts: int = 0
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
     events: list[Traced] = field(default_factory=list[Traced])
+    refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
     more: bool = False
 
 
@@ -124,6 +127,7 @@ async def judge_failing(connection: Connection, policy: HealthPolicy, *, limit: 
 
 
 Decision: TypeAlias = DisabledReason | EarlyWarning | None
+_Decided: TypeAlias = tuple[FailingEndpoint, DisabledReason | EarlyWarning]
 
 
 async def _decide(
@@ -139,11 +143,19 @@ async def _decide(
         decided = [(one, what) for one in endpoints if (what := decide(one)) is not None]
         if not decided:
             return Watched()
-        await _note(connection, decided)
-        events = [_event(one, what, policy) for one, what in decided]
-        told = await store_operational_events(connection, events)
-    verdicts = [_verdict(one, what) for one, what in decided]
-    return Watched(verdicts=verdicts, events=told, more=len(decided) == wanted["limit"])
+        done = Watched()
+
+        async def carry_out(part: Sequence[_Decided]) -> list[Verdict]:
+            await _note(connection, part)
+            events = [_event(one, what, policy) for one, what in part]
+            done.events.extend(await store_operational_events(connection, events))
+            return [_verdict(one, what) for one, what in part]
+
+        def tell(refused: _Decided, error: RowRefused) -> None:
+            done.refused.append(RefusedRow(reason=str(error), subscription_id=refused[0].id))
+
+        done.verdicts.extend(await refused_at_savepoints(connection, carry_out, decided, tell))
+    return replace(done, more=len(done.verdicts) == wanted["limit"])
 
 
 async def _note(
@@ -182,8 +194,9 @@ async def _count(connection: Connection, policy: HealthPolicy) -> Watched:
 
 
 async def _tell(connection: Connection, policy: HealthPolicy) -> Watched:
-    told = await tell_of_dead_letters(connection)
-    return Watched(events=told, more=len(told) == BATCH)
+    refused: list[RefusedRow] = []
+    told = await tell_of_dead_letters(connection, on_refusal=refused.append)
+    return Watched(events=told, refused=refused, more=len(told) == BATCH)
 
 
 class Step(Protocol):

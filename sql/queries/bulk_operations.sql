@@ -20,6 +20,14 @@ SELECT operation_id, status::text, coalesce(saga_ids, '{}') AS saga_ids, coalesc
   FROM step_bulk_operation(%(passed_by)s::bigint[], %(horizon_seconds)s::float8, %(max_sagas)s::int,
                            %(max_lanes)s::int, %(max_open)s::int);
 
+-- name: next_bulk_operation
+-- Which one a step would take.
+SELECT o.id FROM bulk_operations o
+ WHERE o.status = 'Running' AND o.id <> ALL (%(passed_by)s::bigint[])
+   AND coalesce(o.last_slot_at + ceil(1e6 / o.rate_per_second) * interval '1 microsecond', now())
+       < now() + make_interval(secs => %(horizon_seconds)s)
+ ORDER BY o.last_step_at NULLS FIRST, o.id LIMIT 1;
+
 -- name: traces_of_sagas
 SELECT s.id, e.webhook_id, e.traceparent
   FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id

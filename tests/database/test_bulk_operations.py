@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role
 from shared.core.bulk import BULK_MOVES, BulkStatus
@@ -663,3 +664,35 @@ async def test_the_audit_sees_counts_that_are_not_its_sagas(operator: Connection
     found = {finding.promise for finding in await audit(seed.connection) if finding.rows}
     assert found == {"bulk_saga_beyond_its_operation"}
     await seed.rewrite("UPDATE bulk_operations SET until_id = 5")
+
+
+async def test_an_operation_whose_next_saga_is_refused_is_told_of_and_passed_by(
+    operator: Connection, seed: Seed
+) -> None:
+    """What comes before it is started all the same, and so are other operations."""
+    subscription = await seed.subscription()
+    await dead_letters(seed, subscription, 3)
+    ids = [row["id"] for row in await seed.rows("SELECT id FROM dead_letters ORDER BY id")]
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE webhook_delivery_sagas ADD CONSTRAINT broken CHECK (requeued_from <> {}) NOT VALID"
+        ).format(ids[1])
+    )
+    stuck = await started(operator, requeue_of(subscription_id=subscription))
+    other = await seed.subscription()
+    await dead_letters(seed, other, 2)
+    free = await started(operator, requeue_of(subscription_id=other))
+    first = await step_bulk_operation(operator, horizon_seconds=60)
+    assert (first.operation_id, len(first.saga_ids), first.refused) == (stuck.id, 1, [])
+    second = await step_bulk_operation(operator, horizon_seconds=60)
+    assert (second.operation_id, len(second.saga_ids)) == (free.id, 2)
+    third = await step_bulk_operation(operator, horizon_seconds=60, passed_by=frozenset({free.id}))
+    assert (third.operation_id, third.saga_ids) == (stuck.id, [])
+    (told,) = third.refused
+    assert (told.bulk_operation_id, told.reason) == (
+        stuck.id,
+        "CheckViolation [23514], table webhook_delivery_sagas, constraint broken, function step_bulk_operation",
+    )
+    await seed.connection.execute("ALTER TABLE webhook_delivery_sagas DROP CONSTRAINT broken")
+    assert await step_until_nothing_is_left(operator) == 2
+    assert await state(operator, stuck.id) == ("Completed", 3, 3, 0)

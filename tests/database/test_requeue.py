@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role
-from shared.core.errors import Conflict, NotFound
+from shared.core.errors import Conflict, NotFound, RefusedRow
 from shared.core.saga import SagaStatus
 from shared.stages import orchestrate
 from shared.stages.requeue import DeadLetterFilter, requeue_dead_letters, requeue_matching, requeue_one
@@ -206,3 +207,20 @@ async def test_what_was_canceled_is_requeued_only_by_a_filter_that_names_it(
 
 async def test_what_was_canceled_is_requeued_by_its_id(operator: Connection, seed: Seed) -> None:
     assert (await requeue_one(operator, await canceled(seed, await seed.subscription()))).created
+
+
+async def test_dead_letters_that_the_database_does_not_let_be_requeued_are_told_and_hold_up_nobody(
+    operator: Connection, seed: Seed
+) -> None:
+    letters = [await seed.dead_letter() for _ in range(5)]
+    sick = (letters[0], letters[3])
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE webhook_delivery_sagas ADD CONSTRAINT broken CHECK (requeued_from NOT IN ({}, {})) NOT VALID"
+        ).format(*sick)
+    )
+    told: list[RefusedRow] = []
+    done = await requeue_matching(operator, DeadLetterFilter(), on_refusal=told.append)
+    assert [one.dead_letter_id for one in done.requeued] == [one for one in letters if one not in sick]
+    assert (done.matched, done.skipped) == (5, 2)
+    assert [row.dead_letter_id for row in told] == list(sick)

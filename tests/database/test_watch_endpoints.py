@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from psycopg import sql
 
 from shared.adapters.database import Connection, Role, transaction
 from shared.core.address_policy import AddressPolicy
@@ -394,3 +395,22 @@ async def test_a_small_part_of_a_day_is_enough_for_a_test(monitor: Connection, s
     await pass_time(seed, seconds=1)
     (verdict,) = (await judge_failing(monitor, HealthPolicy(1))).verdicts
     assert verdict.what is DisabledReason.FAILING
+
+
+async def test_subscriptions_that_the_database_does_not_let_be_switched_off_are_told_and_hold_up_nobody(
+    monitor: Connection, seed: Seed
+) -> None:
+    gone = [await seed.subscription() for _ in range(4)]
+    for subscription_id in gone:
+        await fail(seed, subscription_id, error_code="http_410")
+    sick = (gone[0], gone[2])
+    await seed.connection.execute(
+        sql.SQL(
+            "ALTER TABLE subscriptions ADD CONSTRAINT broken CHECK (active OR id NOT IN ({}, {}))"
+        ).format(*sick)
+    )
+    done = await disable_gone(monitor, HealthPolicy())
+    assert [verdict.subscription_id for verdict in done.verdicts] == [gone[1], gone[3]]
+    assert [row.subscription_id for row in done.refused] == list(sick)
+    assert [await is_active(seed, subscription_id) for subscription_id in gone] == [True, False, True, False]
+    assert len(done.events) == 2

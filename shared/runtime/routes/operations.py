@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.core.errors import Conflict, InvalidInput, NotFound
+from shared.core.errors import Conflict, InvalidInput, NotFound, RefusedRow
 from shared.core.event_ids import event_id_text
 from shared.core.models import RequeueFilter, rfc3339
 from shared.core.outcomes import ErrorCode
@@ -29,7 +29,7 @@ from shared.runtime.http_api import (
     services_of,
 )
 from shared.runtime.services import Services
-from shared.runtime.telemetry import note_requeued
+from shared.runtime.telemetry import note_refused, note_requeued
 from shared.stages import inspect, requeue
 from shared.stages.inspect import DeadLetterView
 from shared.stages.requeue import DeadLetterFilter, Requeued
@@ -90,12 +90,14 @@ async def requeue_matching(request: Request) -> Response:
     asked = await read_model(request, RequeueFilter, empty=b"{}")
     checked_code_filter(caller, asked.error_code)
     wanted = DeadLetterFilter(tenant_id=caller.tenant_id, **asked.model_dump(exclude={"limit", "dry_run"}))
+    refused: list[RefusedRow] = []
     done = await services.admin.run(
         lambda connection: requeue.requeue_matching(
-            connection, wanted, limit=asked.limit, dry_run=asked.dry_run
+            connection, wanted, limit=asked.limit, dry_run=asked.dry_run, on_refusal=refused.append
         )
     )
     note_requeued(done.requeued)
+    note_refused(refused)
     await services.wakes.sagas_started([saga for one in done.requeued for saga in one.traced_sagas])
     return json_response({**asdict(done), "requeued": len(done.requeued)})
 
