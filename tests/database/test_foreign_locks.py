@@ -14,8 +14,10 @@ from psycopg import sql
 
 from infra.local.result_writer import ResultWriter
 from shared.adapters.database import Connection, Role
+from shared.core.event_input import EventDraft
 from shared.core.saga import SagaStatus
 from shared.stages import deliver, orchestrate, requeue
+from shared.stages.accept_events import AcceptedEvent, accept_events
 from shared.stages.bulk_operations import step_bulk_operation
 from shared.stages.clean_leases import clean_leases
 from shared.stages.deliver import AttemptResult
@@ -407,3 +409,15 @@ async def test_a_finished_saga_is_pruned_around_a_locked_job(
     async with locked(somebody, JOBS, job_id):
         assert await left() == [sagas[0]]
     assert await left() == []
+
+
+async def test_events_are_accepted_although_one_of_their_keys_is_locked(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    known, new = (EventDraft("a", "{}", external_id=key) for key in ("known", "new"))
+    (first,) = await seed.accept(known)
+    ingest = await stage_of(Role.INGEST)
+    async with locked(somebody, "events", first.id), locked(somebody, "routing_outbox", first.id, "event_id"):
+        answers = [one for one in await accept_events(ingest, [known, new]) if isinstance(one, AcceptedEvent)]
+        assert [one.duplicate for one in answers] == [True, False]
+        assert answers[0].id == first.id
