@@ -47,4 +47,4 @@ def test_the_api_does_what_its_description_says(
 def test_the_api_does_what_its_description_says_in_many_more_requests(
     api: Api, running: RunningSystem, ids: dict[str, int], tmp_path: Path
 ) -> None:
-    check_description(api, ids, tmp_path, "fuzzing,stateful", examples=300)
+    check_description(api, ids, tmp_path, "fuzzing,stateful", examples=100)
