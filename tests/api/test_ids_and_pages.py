@@ -101,7 +101,8 @@ BAD_PAGES = [
     ("limit=-1", "invalid_parameter", "limit"),
     ("limit=", "invalid_parameter", "limit"),
     ("limit=x", "invalid_parameter", "limit"),
-    ("limit=1.0", "invalid_parameter", "limit"),
+    ("limit=1.5", "invalid_parameter", "limit"),
+    ("limit=1.", "invalid_parameter", "limit"),
     ("limit=%EF%BC%95", "invalid_parameter", "limit"),
     ("limit=" + "9" * 5000, "invalid_parameter", "limit"),
     ("limit=%00", "invalid_parameter", "limit"),
@@ -131,6 +132,11 @@ def test_bad_page_is_refused(api: Api, path: str, query: str, code: str, field: 
 @pytest.mark.parametrize("path", ["/v1/subscriptions", "/v1/dead-letters"])
 def test_bad_event_type_filter_is_refused(api: Api, path: str, value: str) -> None:
     assert_problem(api.get(f"{path}?event_type={value}"), 422, "invalid_parameter", "event_type")
+
+
+def test_a_whole_number_may_have_a_fraction_of_zero(api: Api) -> None:
+    assert len(api.good("GET", "/v1/subscriptions?limit=1.0")["items"]) <= 1
+    assert api.good("GET", "/v1/dead-letters?subscription_id=664.00")["items"] == []
 
 
 def test_filter_that_no_type_can_match_finds_nothing(api: Api) -> None:
