@@ -15,7 +15,7 @@ PYTEST_WORKERS ?= 2
 # Where this is set, each of the many processes that a test run starts would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-sqs install-dev install-infra demo demo-sqs up localstack synth deploy-local test test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
+.PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth test test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,7 +54,7 @@ localstack: install-sqs ## the demo through LocalStack: in Docker, or at LOCALST
 	    echo "The endpoint at LOCALSTACK_HOST=$$LOCALSTACK_HOST is used."; \
 	elif docker info >/dev/null 2>&1; then \
 	    echo "LocalStack is started in Docker."; \
-	    docker compose -f infra/local/sqs/compose.yaml up --detach --wait || exit 1; \
+	    docker compose -f shared/hooksaga/local/sqs/compose.yaml up --detach --wait || exit 1; \
 	    export LOCALSTACK_HOST=127.0.0.1:4566; \
 	else \
 	    echo "No Docker here: ministack takes LocalStack's place."; \
@@ -67,8 +67,11 @@ demo-sqs: install-sqs ## the demo through real queues and the Lambda functions, 
 synth: install-infra ## the CloudFormation templates, checked, without an AWS account
 	$(BIN)/python -m infra.cdk_cli synth --quiet $(ARGS)
 
-deploy-local: install-dev ## deploy onto an emulator on this machine, deliver an event through it, take it down
-	$(BIN)/python -m infra.deploy_local $(ARGS)
+dist: install-dev ## build the wheel and the sdist in dist/, check them, install the wheel and run it
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	HOOKSAGA_DIST=dist $(BIN)/python -m pytest -n 0 tests/dist $(ARGS)
 
 # In the order of their folders: files of one slow test come in the middle, and the many quick ones of unit fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
@@ -130,31 +133,28 @@ $(VENV)/.created:
 	    || echo "uv is not available here; pip does its work, more slowly."
 	@touch $@
 
-# $(call install,EXTRAS). uv is quick; where it cannot reach the packages, pip may: it has settings of its own.
+# $(call install,[EXTRAS]). uv is quick; where it cannot reach the packages, pip may: it has settings of its own.
 define install
-	@{ [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(1)]'; } \
-	    || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+	@{ [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.$(1)'; } \
+	    || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(1)'
 	@touch $@
 endef
 
 $(VENV)/.installed-local: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local)
+	$(call install)
 
 $(VENV)/.installed-sqs: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)sqs)
+	$(call install,[sqs])
 	@touch $(VENV)/.installed-local
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)infra$(,)dev)
+	$(call install,[dev])
 	@touch $(VENV)/.installed-local $(VENV)/.installed-sqs $(VENV)/.installed-infra
 
 $(VENV)/.installed-infra: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)infra)
+	$(call install,[infra])
 	@touch $(VENV)/.installed-local
 
 $(VENV)/.installed-mutants: $(VENV)/.created pyproject.toml constraints.txt
-	$(call install,local$(,)infra$(,)dev$(,)mutants)
+	$(call install,[mutants])
 	@touch $(VENV)/.installed-local $(VENV)/.installed-sqs $(VENV)/.installed-infra $(VENV)/.installed-dev
-
-# A comma in an argument of $(call) has to hide in a variable.
-, := ,

@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from infra.commands.signals import interrupt_on_sigterm
+from hooksaga.cli.signals import interrupt_on_sigterm
 
 BEGIN, END = "<!-- figures: bench/all.py -->", "<!-- /figures -->"
 COLUMNS = ("what", "figure", "beside it, in the same run", "floor")
@@ -218,7 +218,7 @@ def _memory(results: list[Any]) -> list[Row]:
 
 
 def _bench(*arguments: str) -> tuple[str, ...]:
-    return ("infra.cli", "bench", "--json", *arguments)
+    return ("hooksaga.cli.app", "bench", "--json", *arguments)
 
 
 def _script(name: str, *arguments: str) -> tuple[str, ...]:

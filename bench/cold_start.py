@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 from bench.figures import shown
-from infra.local.postgres import EmbeddedPostgres
-from infra.settings import LOCAL
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.migrations import migrate
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
+from hooksaga.aws.deployment import LOCAL
+from hooksaga.local.postgres import EmbeddedPostgres
 
 START = """
 import resource, sys, time

@@ -26,8 +26,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from bench.peers.receiver import Nginx, running_nginx
 from bench.processor import cpu_of_tree
-from infra.local import postmaster
-from infra.local.postgres import EmbeddedPostgres
+from hooksaga.local import postmaster
+from hooksaga.local.postgres import EmbeddedPostgres
 
 PEERS = Path(__file__).with_name("peers")
 PAYLOAD_BYTES = 600

@@ -16,18 +16,18 @@ from typing import LiteralString
 import httpx
 import psycopg
 
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.adapters.http_sender import HttpSender
-from shared.adapters.migrations import migrate
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.address_policy import AddressPolicy
-from shared.core.trace import Traced
-from shared.runtime.asgi import build_app
-from shared.runtime.console.routes import ROUTES
-from shared.runtime.services import build_services
-from shared.runtime.settings import read_settings
-from shared.stages.api_keys import create_api_key, generate_api_key
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.adapters.http_sender import HttpSender
+from hooksaga.adapters.migrations import migrate
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.api.asgi import build_app
+from hooksaga.api.services import build_services
+from hooksaga.console.routes import ROUTES
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.trace import Traced
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.operations.api_keys import create_api_key, generate_api_key
+from hooksaga.runtime.settings import read_settings
 from tests.database import a_million_rows as rows
 
 RUNS = 20

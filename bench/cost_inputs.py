@@ -1,4 +1,4 @@
-"""Measures what `hooksaga cost` reckons with, and writes it to infra/cost/inputs.json.
+"""Measures what `hooksaga cost` reckons with, and writes it to shared/hooksaga/cost/inputs.json.
 
     .venv/bin/python -m bench.cost_inputs [--events 500]
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.figures import as_json
 from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
-from shared.adapters.queues import Queue
+from hooksaga.adapters.queues import Queue
 
 TARGET = Path(__file__).resolve().parents[1] / "infra" / "cost" / "inputs.json"
 STEPS = (

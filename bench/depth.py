@@ -32,10 +32,10 @@ from bench.place import (
     running_receiver,
     temporary_folder,
 )
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.database_login import role_conninfo
-from shared.adapters.queries import load_queries
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.adapters.queries import load_queries
+from hooksaga.local.postgres import EmbeddedPostgres
 
 EVENT_TYPE = "bench.depth"
 BATCH = 100

@@ -16,8 +16,8 @@ from typing import Any
 from bench.figures import ms, shown, times
 from bench.load import Loaded, MeasurementFailed, run_load, running_load
 from bench.place import Deliveries, Place, new_place, parser_of, report, run_command
-from infra.local.api_client import ApiClient
-from infra.local.bench_figures import Percentiles, percentiles
+from hooksaga.local.api_client import ApiClient
+from hooksaga.local.bench_figures import Percentiles, percentiles
 
 WIDE, OTHER = "bench.wide", "bench.other"
 OTHER_PATH = "/ok/other"

@@ -18,10 +18,10 @@ from pathlib import Path
 import aiohttp
 import httpx
 
-from infra.local.receiver import run_receiver
-from infra.local.tls import ensure_certificates
-from shared.adapters.http_sender import HttpSender, OutgoingRequest
-from shared.core.address_policy import AddressPolicy
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.local.receiver import run_receiver
+from hooksaga.local.tls import ensure_certificates
 
 BODY = b'{"payload":"' + b"x" * 586 + b'"}'
 IN_FLIGHT = 50

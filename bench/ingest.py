@@ -14,7 +14,7 @@ from typing import Any
 from bench.figures import ms, shown
 from bench.load import Loaded, run_load
 from bench.place import Place, new_place, parser_of, report, run_command
-from infra.local.bench_figures import Percentiles, percentiles
+from hooksaga.local.bench_figures import Percentiles, percentiles
 
 EVENT_TYPE = "bench.ingest"
 WARM_UP_EVENTS = 500

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench.figures import shown
 from bench.lambda_place import EVENT_TYPE, PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
-from infra.local.bench_figures import make_payload
-from shared.adapters.queues import Queue
+from hooksaga.adapters.queues import Queue
+from hooksaga.local.bench_figures import make_payload
 
 BATCHES = (10, 50, 100)
 WARM_UP_JOBS = 200

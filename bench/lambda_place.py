@@ -18,19 +18,19 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from infra.local.bench_figures import make_body, make_payload
-from infra.local.bench_processes import child, receive
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import ensure_certificates
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.adapters.migrations import migrate
-from shared.adapters.queues import Queue, Queues
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.models import NewSubscription
-from shared.core.signing import encode_secret
-from shared.stages.api_keys import create_api_key, generate_api_key
-from shared.stages.subscriptions import create_subscription
-from shared.stages.verify_subscription import mark_verified
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.adapters.migrations import migrate
+from hooksaga.adapters.queues import Queue, Queues
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.core.models import NewSubscription
+from hooksaga.core.signing import encode_secret
+from hooksaga.local.bench_figures import make_body, make_payload
+from hooksaga.local.bench_processes import child, receive
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.operations.api_keys import create_api_key, generate_api_key
+from hooksaga.operations.subscriptions import create_subscription
+from hooksaga.operations.verify_subscription import mark_verified
 
 EVENT_TYPE = "bench.event"
 PAYLOAD_BYTES = 600

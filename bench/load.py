@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from infra.local import event_loop
-from infra.local.bench_figures import make_body, make_payload
-from infra.local.bench_processes import child
+from hooksaga.local.bench_figures import make_body, make_payload
+from hooksaga.local.bench_processes import child
+from hooksaga.worker import event_loop
 
 EVENT_ID = re.compile(rb'"id": ?"(evt_[0-9a-f]{32})"')
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: ?(\d+)\r\n", re.IGNORECASE)

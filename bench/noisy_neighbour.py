@@ -15,7 +15,7 @@ from typing import Any
 from bench.figures import ms, shown, times
 from bench.load import run_load
 from bench.place import Place, new_place, parser_of, report, run_command
-from infra.local.bench_figures import Percentiles, percentiles
+from hooksaga.local.bench_figures import Percentiles, percentiles
 
 SUBSCRIPTIONS = 20
 NEIGHBOURS = "/ok/neighbour/"

@@ -25,16 +25,17 @@ import psycopg
 from bench.figures import as_json
 from bench.load import Load, MeasurementFailed
 from bench.processor import cpu_of_tree
-from infra.commands.signals import interrupt_on_sigterm
-from infra.local import event_loop, postmaster
-from infra.local.bench_processes import child
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.receiver import Receiver, serve
-from infra.local.receiver_journal import Journal, Signature
-from infra.local.tls import ensure_certificates
-from shared.adapters.secret_box import SecretBox
-from shared.core.secrets_keys import split_keys
-from shared.core.signing import encode_secret
+from hooksaga.adapters.secret_box import SecretBox
+from hooksaga.cli.signals import interrupt_on_sigterm
+from hooksaga.core.secrets_keys import split_keys
+from hooksaga.core.signing import encode_secret
+from hooksaga.local import postmaster
+from hooksaga.local.bench_processes import child
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.receiver import Receiver, serve
+from hooksaga.local.receiver_journal import Journal, Signature
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.worker import event_loop
 
 START_SECONDS = 60
 STOP_SECONDS = 60
@@ -227,7 +228,7 @@ def running_on(folder: Path, receiver: RunningReceiver) -> Generator[Place]:
         "HOOKSAGA_CA_FILE": str(receiver.ca_file),
     }
     output = folder / "output"
-    command = [sys.executable, "-m", "infra.cli", "up", "--port", "0"]
+    command = [sys.executable, "-m", "hooksaga.cli.app", "up", "--port", "0"]
     with output.open("wb") as stdout, (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=log

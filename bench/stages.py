@@ -16,20 +16,21 @@ from pathlib import Path
 
 import psutil
 
-from infra.local import event_loop
-from infra.local.bench import EVENT_TYPE, make_payload
-from infra.local.bench_place import own_folder
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.adapters.http_sender import SendOutcome
-from shared.adapters.migrations import migrate
-from shared.core.event_input import EventDraft
-from shared.core.saga import RetryPolicy
-from shared.runtime import telemetry
-from shared.runtime.settings import read_settings
-from shared.stages import deliver, orchestrate, route_events
-from shared.stages.accept_events import accept_events
-from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.adapters.http_sender import SendOutcome
+from hooksaga.adapters.migrations import migrate
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.local.bench import EVENT_TYPE, make_payload
+from hooksaga.local.bench_place import own_folder
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.runtime.settings import read_settings
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages import deliver, orchestrate, route_events
+from hooksaga.stages.accept_events import accept_events
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob, Lane
+from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
+from hooksaga.worker import event_loop
 
 WORKER = "bench"
 PAYLOAD_BYTES = 600
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=100, help="jobs that a claim or a result statement has")
     parser.add_argument("--without", choices=sorted(WITHOUT), help="what to switch off")
     options = parser.parse_args()
-    telemetry.logger.setLevel("CRITICAL")
+    logger.setLevel("CRITICAL")
     event_loop.run(_measure(options.deliveries, options.batch, options.without))
 
 
@@ -136,7 +137,7 @@ class _Chain:
     async def _route(self) -> int:
         routed = 0
         while (done := await self._sessions[Role.ROUTER].run(route_events.route_events)).events:
-            telemetry.note_routed(done)
+            note_routed(done)
             routed += len(done.events)
         return routed
 
@@ -145,7 +146,7 @@ class _Chain:
         while moves := await self._sessions[Role.ORCHESTRATOR].run(
             lambda connection: orchestrate.start_first_attempts(connection, policy)
         ):
-            telemetry.note_moves(moves)
+            note_moves(moves)
             started += len(moves)
         return started
 
@@ -172,7 +173,7 @@ class _Chain:
                     connection, results, worker_id=WORKER
                 )
             )
-            telemetry.note_attempts(results, written, WORKER)
+            note_attempts(results, written, WORKER)
         return len(self._jobs)
 
     async def _apply(self) -> int:
@@ -180,7 +181,7 @@ class _Chain:
         while moves := await self._sessions[Role.ORCHESTRATOR].run(
             lambda connection: orchestrate.apply_results(connection, policy, limit=self._batch)
         ):
-            telemetry.note_moves(moves)
+            note_moves(moves)
             applied += len(moves)
         return applied
 

@@ -1,7 +1,7 @@
 """The CDK app: `python -m infra.app`, or any `cdk` command, which cdk.json leads here.
 
     cdk deploy --all                   dev, on AWS
-    cdk deploy --all -c env=prod       another environment of infra/settings.py
+    cdk deploy --all -c env=prod       another environment of shared/hooksaga/aws/deployment.py
     cdk deploy --all -c target=local   an emulator; HOOKSAGA_DATABASE_URL names the database
 
 Nothing is looked up: a synth needs no account and no network.
@@ -17,8 +17,8 @@ use_current_node()  # before the CDK starts one
 from aws_cdk import App, Tags, Validations  # noqa: E402
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
+from hooksaga.aws.deployment import LOCAL, Environment, InvalidDeployment, environment_named  # noqa: E402
 from infra.components.database_access import GivenDatabase  # noqa: E402
-from infra.settings import LOCAL, Environment, InvalidDeployment, environment_named  # noqa: E402
 from infra.stacks.api import ApiStack  # noqa: E402
 from infra.stacks.database import DatabaseStack  # noqa: E402
 from infra.stacks.network import NetworkStack  # noqa: E402

@@ -11,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,7 @@ RUNTIME = lambda_.Runtime.PYTHON_3_13
 
 BUILT_BY = (Path(__file__), ROOT / "infra" / "elf.py")
 
-OWN_PACKAGES = ("functions", "shared")
+OWN_PACKAGES = ("functions", "hooksaga")
 OF_THE_RUNTIME = frozenset({"boto3", "botocore"})
 """Lambda brings them along, and they are bigger than all the rest together."""
 
@@ -41,11 +41,11 @@ REQUIREMENTS = {
 """Where a package is called other than its module."""
 
 DATA = {
-    "shared.adapters.migrations": "sql/migrations/*.sql",
-    "shared.adapters.queries": "sql/queries/*.sql",
-    "shared.runtime.console.assets": "shared/runtime/console/assets/*",
-    "shared.runtime.console.pages": "shared/runtime/console/templates/*.html",
-    "shared.runtime.reference": "shared/runtime/reference.html",
+    "hooksaga.adapters.migrations": "sql/migrations/*.sql",
+    "hooksaga.adapters.queries": "sql/queries/*.sql",
+    "hooksaga.console.assets": "shared/hooksaga/console/assets/*",
+    "hooksaga.console.pages": "shared/hooksaga/console/templates/*.html",
+    "hooksaga.api.reference": "shared/hooksaga/api/reference.html",
 }
 """Files that a module reads at run time."""
 
@@ -84,9 +84,9 @@ def this_machine(python: str | None = None) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What goes into one bundle: files by their path from ROOT, and requirements as for pip."""
+    """What goes into one bundle: files by their place in it, and requirements as for pip."""
 
-    files: tuple[Path, ...]
+    files: Mapping[str, Path]
     requirements: tuple[str, ...]
 
 
@@ -96,9 +96,17 @@ def contents_of(function: str) -> Contents:
     modules = _imported_from(f"functions.{function}.handler")
     own = {name: path for name, path in modules.items() if path is not None}
     packages = {name for name, path in modules.items() if path is None} - OF_THE_RUNTIME
-    data = [path for name, files in DATA.items() if name in own for path in sorted(ROOT.glob(files))]
-    files = sorted({*own.values(), *data})
-    return Contents(tuple(files), tuple(sorted(REQUIREMENTS.get(name, name) for name in packages)))
+    data = [path for name, files in DATA.items() if name in own for path in ROOT.glob(files)]
+    files = {_place_of(path): path for path in sorted({*own.values(), *data})}
+    return Contents(files, tuple(sorted(REQUIREMENTS.get(name, name) for name in packages)))
+
+
+def _place_of(path: Path) -> str:
+    """Where a wheel has the file too: modules on the import path, other files in the package."""
+    place = path.relative_to(ROOT)
+    if place.parts[0] == "sql":
+        place = Path("hooksaga", place)
+    return (place.relative_to("shared") if place.parts[0] == "shared" else place).as_posix()
 
 
 def _imported_from(start: str) -> dict[str, Path | None]:
@@ -164,7 +172,8 @@ def _file_of(module: str) -> Path:
 
 
 def _candidates(module: str) -> tuple[Path, Path]:
-    place = ROOT.joinpath(*module.split("."))
+    root = ROOT / "shared" if module.split(".")[0] == "hooksaga" else ROOT
+    place = root.joinpath(*module.split("."))
     return place.with_suffix(".py"), place / "__init__.py"
 
 
@@ -186,8 +195,8 @@ def build(function: str, machine: Machine, folder: Path) -> None:
     """Put one function's bundle into the folder and say how big it is. Raises CalledProcessError with uv's words."""
     contents = contents_of(function)
     _install(contents.requirements, machine, folder)
-    for path in contents.files:
-        target = folder / path.relative_to(ROOT)
+    for place, path in contents.files.items():
+        target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     shutil.copyfile(CERTIFICATES, folder / CERTIFICATES.name)
@@ -233,7 +242,7 @@ def digest_of(function: str, machine: Machine) -> str:
     """Changes when anything changes that the bundle is made from; names the asset."""
     contents = contents_of(function)
     digest = hashlib.sha256(f"{machine.python} {machine.wheels} {contents.requirements}".encode())
-    for path in (ROOT / "constraints.txt", *BUILT_BY, CERTIFICATES, *contents.files):
+    for path in (ROOT / "constraints.txt", *BUILT_BY, CERTIFICATES, *contents.files.values()):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -19,9 +19,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session, connect_as
-from shared.adapters.migrations import migrate
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, connect_as
+from hooksaga.adapters.migrations import migrate
+from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from tests.database.seed import Seed
 from tests.faults.promises import IN_FULL
 
@@ -47,6 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.database)
         if item.get_closest_marker("long") and not IN_FULL:
             item.add_marker(pytest.mark.skip(reason="long: make test-long"))
+        if item.get_closest_marker("dist") and "HOOKSAGA_DIST" not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="dist: make dist"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from shared.core.outcomes import ErrorClass
-from shared.runtime.emf import NAMESPACE
-from shared.runtime.metrics import Metric
+from hooksaga.aws.emf import NAMESPACE
+from hooksaga.core.outcomes import ErrorClass
+from hooksaga.runtime.metrics import Metric
 
 UNITS = {"Count", "Milliseconds", "Seconds"}
 MOST_VALUES = 100

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.local.tls import ensure_certificates
+from hooksaga.local.tls import ensure_certificates
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
 START_SECONDS = 10

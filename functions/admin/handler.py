@@ -1,14 +1,14 @@
-"""Admin: reading and requeueing, behind API Gateway and by direct invocation (spec §9); bulk operations by a tick."""
+"""Admin: reading and requeueing, behind API Gateway and by direct invocation; bulk operations by a tick."""
 
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.runtime.admin_actions import run_action
-from shared.runtime.api_function import ApiFunction
-from shared.runtime.bulk_ticks import step_bulk_operations
-from shared.runtime.function import Event
-from shared.runtime.routes import attempts, bulk_operations, events, operations
-from shared.runtime.triggers import Trigger, expect
+from hooksaga.adapters.database import Role
+from hooksaga.api.routes import attempts, bulk_operations, events, operations
+from hooksaga.aws.admin_actions import run_action
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.bulk_ticks import step_bulk_operations
+from hooksaga.aws.function import Event
+from hooksaga.aws.triggers import Trigger, expect
 
 ROUTES = [*events.ADMIN_ROUTES, *operations.ROUTES, *attempts.ROUTES, *bulk_operations.ROUTES]
 

@@ -5,13 +5,13 @@ events as `ingest`."""
 import functools
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.runtime.api_function import ApiFunction
-from shared.runtime.console.routes import ROUTES
-from shared.runtime.function import Event
-from shared.runtime.sending_function import SendingFunction
-from shared.runtime.services import Services
-from shared.runtime.triggers import Trigger, expect
+from hooksaga.adapters.database import Role
+from hooksaga.api.services import Services
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.function import Event
+from hooksaga.aws.sending_function import SendingFunction
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.console.routes import ROUTES
 
 
 class ConsoleFunction(SendingFunction, ApiFunction):

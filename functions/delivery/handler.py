@@ -1,4 +1,4 @@
-"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then let the messages go (spec §6)."""
+"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then let the messages go."""
 
 import asyncio
 import os
@@ -8,17 +8,18 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from shared.adapters.database import Role
-from shared.core.errors import DatabaseUnavailable, RefusedRow
-from shared.core.messages import DeliveryMessage
-from shared.runtime.dispatch import tell_orchestrator_of_results
-from shared.runtime.function import Event, Invocation, check_times
-from shared.runtime.sending_function import SendingFunction
-from shared.runtime.sqs_events import failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_attempts, note_claimed, note_refused
-from shared.runtime.triggers import Trigger, expect
-from shared.stages import deliver
-from shared.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.adapters.database import Role
+from hooksaga.aws.dispatch import tell_orchestrator_of_results
+from hooksaga.aws.function import Event, Invocation, check_times
+from hooksaga.aws.sending_function import SendingFunction
+from hooksaga.aws.sqs_events import failures, note_idle, read_messages
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
+from hooksaga.core.messages import DeliveryMessage
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages import deliver
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.telemetry import note_attempts, note_claimed, note_refused
 
 CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)
 LOCKED_PAUSE_SECONDS = 0.2

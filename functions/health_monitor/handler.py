@@ -1,14 +1,15 @@
-"""The health monitor: a tick every minute that counts attempts, warns, switches off, and tells of it (spec §5)."""
+"""The health monitor: a tick every minute that counts attempts, warns, switches off, and tells of it."""
 
 from functools import partial
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.runtime.dispatch import tell_router
-from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.telemetry import note_refused, note_watched
-from shared.runtime.triggers import Trigger, expect
-from shared.stages.watch_endpoints import Step, Watched, take_steps
+from hooksaga.adapters.database import Role
+from hooksaga.aws.dispatch import tell_router
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.operations.telemetry import note_watched
+from hooksaga.operations.watch_endpoints import Step, Watched, take_steps
+from hooksaga.stages.telemetry import note_refused
 
 function = Function(Role.HEALTH_MONITOR)
 

@@ -1,13 +1,13 @@
-"""Ingest: the routes of events behind API Gateway, and the description of the API (spec §5, §8)."""
+"""Ingest: the routes of events behind API Gateway, and the description of the API."""
 
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.runtime import openapi, reference
-from shared.runtime.api_function import ApiFunction
-from shared.runtime.function import Event
-from shared.runtime.routes import events
-from shared.runtime.triggers import Trigger, expect
+from hooksaga.adapters.database import Role
+from hooksaga.api import openapi, reference
+from hooksaga.api.routes import events
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.function import Event
+from hooksaga.aws.triggers import Trigger, expect
 
 function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES, *reference.ROUTES])
 

@@ -1,15 +1,15 @@
-"""Lease cleaning: a tick every minute (spec §5). The orchestrator's sweep sends what was reset on its way again."""
+"""Lease cleaning: a tick every minute. The orchestrator's sweep sends what was reset on its way again."""
 
 from functools import partial
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.core.errors import RefusedRow
-from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.telemetry import note_refused, note_resets
-from shared.runtime.triggers import Trigger, expect
-from shared.stages.clean_leases import BATCH, clean_leases
-from shared.stages.work_state import begin_work
+from hooksaga.adapters.database import Role
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.core.errors import RefusedRow
+from hooksaga.operations.work_state import begin_work
+from hooksaga.stages.clean_leases import BATCH, clean_leases
+from hooksaga.stages.telemetry import note_refused, note_resets
 
 function = Function(Role.LEASE_CLEANER)
 

@@ -1,12 +1,12 @@
-"""Migrate: runs before new code does, as the owner, whose secret no other function can read (spec §5)."""
+"""Migrate: runs before new code does, as the owner, whose secret no other function can read."""
 
 from typing import Any
 
-from shared.adapters.migrations import migrate
-from shared.runtime.function import Event, function_address
-from shared.runtime.settings import read_settings
-from shared.runtime.telemetry import note_migration_waits
-from shared.runtime.triggers import Trigger, expect
+from hooksaga.adapters.migrations import migrate
+from hooksaga.aws.function import Event, function_address
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.runtime.settings import read_settings
+from hooksaga.runtime.telemetry import note_migration_waits
 
 
 def handler(event: Event, context: Any) -> Any:

@@ -1,19 +1,20 @@
-"""Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due (spec §5, §6)."""
+"""Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due."""
 
 from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from typing import Any
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRefused
-from shared.core.messages import OrchestrationMessage
-from shared.runtime.dispatch import dispatch_jobs, tell_of_moves
-from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import Message, failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_moves, note_oldest_due, note_refused
-from shared.runtime.triggers import Trigger, expect
-from shared.stages import orchestrate, undispatched
-from shared.stages.orchestrate import SagaMoved
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.aws.dispatch import dispatch_jobs, tell_of_moves
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.sqs_events import Message, failures, note_idle, read_messages
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRefused
+from hooksaga.core.messages import OrchestrationMessage
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages import orchestrate, undispatched
+from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.telemetry import note_moves, note_oldest_due, note_refused
 
 Unit = Callable[[Connection], Awaitable[list[SagaMoved]]]
 

@@ -1,18 +1,19 @@
-"""Routing: SQS `routing`, and a tick every minute that finds what a lost message left in the outbox (spec §5)."""
+"""Routing: SQS `routing`, and a tick every minute that finds what a lost message left in the outbox."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.core.errors import DatabaseUnavailable, RefusedRow
-from shared.core.messages import RoutingMessage
-from shared.runtime.dispatch import tell_orchestrator_of_sagas
-from shared.runtime.function import Event, Function, Invocation
-from shared.runtime.sqs_events import failures, note_idle, read_messages
-from shared.runtime.telemetry import logger, note_outbox_age, note_refused, note_routed
-from shared.runtime.triggers import Trigger, expect
-from shared.stages.route_events import outbox_age_seconds, route_events
+from hooksaga.adapters.database import Role
+from hooksaga.aws.dispatch import tell_orchestrator_of_sagas
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.sqs_events import failures, note_idle, read_messages
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
+from hooksaga.core.messages import RoutingMessage
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages.route_events import outbox_age_seconds, route_events
+from hooksaga.stages.telemetry import note_outbox_age, note_refused, note_routed
 
 function = Function(Role.ROUTER)
 

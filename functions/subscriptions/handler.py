@@ -1,17 +1,17 @@
-"""Subscriptions: their routes behind API Gateway, the verification handshake (spec §5, §8), and by direct invocation
+"""Subscriptions: their routes behind API Gateway, the verification handshake, and by direct invocation
 the rotation of the key that seals signing secrets."""
 
 import functools
 from typing import Any
 
-from shared.adapters.database import Role
-from shared.runtime.api_function import ApiFunction
-from shared.runtime.function import Event
-from shared.runtime.routes import subscriptions
-from shared.runtime.secret_actions import run_secret_action
-from shared.runtime.sending_function import SendingFunction
-from shared.runtime.services import Services
-from shared.runtime.triggers import Trigger, expect
+from hooksaga.adapters.database import Role
+from hooksaga.api.routes import subscriptions
+from hooksaga.api.services import Services
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.function import Event
+from hooksaga.aws.secret_actions import run_secret_action
+from hooksaga.aws.sending_function import SendingFunction
+from hooksaga.aws.triggers import Trigger, expect
 
 
 class SubscriptionsFunction(SendingFunction, ApiFunction):

@@ -13,7 +13,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.settings import Environment
+from hooksaga.aws.deployment import Environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra.settings import Environment
+from hooksaga.aws.deployment import Environment
 
 IN_A_ROW = 2
 

@@ -9,12 +9,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from constructs import Construct
 
+from hooksaga.adapters.database import Role
+from hooksaga.aws.deployment import Environment
 from infra.components.access_rules import AccessRules
 from infra.components.database_access import RdsDatabase, login_arn
 from infra.components.exceptions import allow
 from infra.components.network import DATABASE
-from infra.settings import Environment
-from shared.adapters.database import Role
 
 NAME = "hooksaga"
 PORT = 5432

@@ -7,8 +7,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_rds as rds
 from constructs import IConstruct
 
+from hooksaga.adapters.database import Role
 from infra.bundling import CERTIFICATES
-from shared.adapters.database import Role
 
 
 class DatabaseAccess(Protocol):

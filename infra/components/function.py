@@ -10,11 +10,11 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment, FunctionLimits
 from infra.bundling import ARM, RUNTIME, code_of, this_machine
 from infra.components.exceptions import allow
 from infra.components.kept_logs import log_group
 from infra.components.place import Place
-from infra.settings import Environment, FunctionLimits
 
 _NETWORK_INTERFACES = (
     "ec2:CreateNetworkInterface",

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct, IDependable
 
+from hooksaga.adapters.queues import Queue
+from hooksaga.aws.deployment import Environment
 from infra.components.database_access import DatabaseAccess
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS, FunctionDesign
 from infra.components.place import Places
 from infra.components.queues import Queues
 from infra.components.secrets_key import SecretsKey
-from infra.settings import Environment
-from shared.adapters.queues import Queue
 
 
 class FunctionSet(Construct):

@@ -8,8 +8,8 @@ from starlette.routing import BaseRoute
 from functions.admin.handler import function as admin
 from functions.ingest.handler import function as ingest
 from functions.subscriptions.handler import function as subscriptions
-from shared.adapters.database import Role
-from shared.adapters.queues import Queue
+from hooksaga.adapters.database import Role
+from hooksaga.adapters.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.settings import Environment
+from hooksaga.aws.deployment import Environment
 
 _RETENTION = {
     7: logs.RetentionDays.ONE_WEEK,

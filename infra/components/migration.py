@@ -12,14 +12,14 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
+from hooksaga.adapters.database import Role
+from hooksaga.aws.deployment import Environment
 from infra.bundling import ARM, digest_of
 from infra.components.database_access import DatabaseAccess
 from infra.components.exceptions import allow
 from infra.components.function import LeastFunction
 from infra.components.kept_logs import log_group
 from infra.components.place import Place
-from infra.settings import Environment
-from shared.adapters.database import Role
 
 BASIC_EXECUTION = (
     "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]"

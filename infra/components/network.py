@@ -7,9 +7,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment, Nat
 from infra.components.exceptions import allow
 from infra.components.kept_logs import log_group
-from infra.settings import Environment, Nat
 
 OUTBOUND = ec2.SubnetSelection(subnet_group_name="outbound")
 INSIDE = ec2.SubnetSelection(subnet_group_name="inside")

@@ -7,10 +7,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from hooksaga.adapters.queues import Queue
+from hooksaga.aws.deployment import Environment
 from infra.components.exceptions import allow
 from infra.components.functions import reader_of
-from infra.settings import Environment
-from shared.adapters.queues import Queue
 
 REDRIVE_RETENTION = Duration.days(14)
 MESSAGE_RETENTION = Duration.days(4)

@@ -13,13 +13,13 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 from starlette.routing import Route
 
+from hooksaga.aws.deployment import Environment
+from hooksaga.aws.gateway import PUBLIC_URL_VARIABLE
+from hooksaga.aws.gateway_answers import CODES, headers_of, problem_text, status_of
 from infra.components.exceptions import allow
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
 from infra.components.kept_logs import log_group
-from infra.gateway_answers import CODES, headers_of, problem_text, status_of
-from infra.settings import Environment
-from shared.runtime.gateway import PUBLIC_URL_VARIABLE
 
 STAGE = "api"
 """In the URL before every path, unless there is a domain of your own."""

@@ -7,8 +7,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.exceptions import allow
-from infra.settings import Environment
 
 
 class SecretsKey(Construct):

@@ -8,9 +8,9 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
-from infra.settings import Environment
 
 EVERY = Duration.minutes(1)
 

@@ -2,9 +2,9 @@
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from hooksaga.aws.deployment import Environment
 from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
 from infra.components.database import Database
-from infra.settings import Environment
 
 BUSY_PERCENT = 85
 TAKEN_SHARE = 0.8

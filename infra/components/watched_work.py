@@ -1,4 +1,4 @@
-"""What is watched of the work itself: the metrics that the functions write (shared/runtime/emf.py).
+"""What is watched of the work itself: the metrics that the functions write (shared/hooksaga/aws/emf.py).
 
 Their dimension is the function's name, which begins with the deployment's, so two deployments in one account never
 raise each other's alarms.
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from hooksaga.aws.emf import NAMESPACE
+from hooksaga.core.outcomes import ErrorClass
+from hooksaga.runtime.metrics import Metric
 from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
 from infra.components.function import LeastFunction
-from shared.core.outcomes import ErrorClass
-from shared.runtime.emf import NAMESPACE
-from shared.runtime.metrics import Metric
 
 WATCHED = (
     ("leases-reset", "lease_cleaner", Metric.LEASES_RESET, cloudwatch.Stats.SUM, Limit(5)),

@@ -7,7 +7,7 @@ from aws_cdk import aws_apigateway as gateway
 from aws_cdk import aws_wafv2 as waf
 from constructs import Construct
 
-from infra.settings import Environment
+from hooksaga.aws.deployment import Environment
 
 
 class WebFirewall(Construct):

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.function import LeastFunction
 from infra.components.rest_api import RestApi
 from infra.components.web_firewall import WebFirewall
-from infra.settings import Environment
 
 
 class ApiStack(Stack):

@@ -3,9 +3,9 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.database import Database
 from infra.components.place import Places
-from infra.settings import Environment
 
 
 class DatabaseStack(Stack):

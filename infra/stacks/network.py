@@ -3,11 +3,11 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.access_rules import AccessRules
 from infra.components.endpoints import Endpoints
 from infra.components.network import Network
 from infra.components.place import Places
-from infra.settings import Environment
 
 
 class NetworkStack(Stack):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.alarms import Alarms
 from infra.components.dashboard import Dashboard
 from infra.components.database import Database
@@ -16,7 +17,6 @@ from infra.components.watched_database import watch_database
 from infra.components.watched_functions import watch_functions
 from infra.components.watched_queues import watch_queues
 from infra.components.watched_work import watch_work
-from infra.settings import Environment
 
 
 class ObservabilityStack(Stack):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from hooksaga.aws.deployment import Environment
 from infra.components.database_access import DatabaseAccess
 from infra.components.function_set import FunctionSet
 from infra.components.migration import Migration
@@ -12,7 +13,6 @@ from infra.components.place import Places
 from infra.components.queues import Queues
 from infra.components.secrets_key import SecretsKey
 from infra.components.ticks import Ticks
-from infra.settings import Environment
 
 
 class PipelineStack(Stack):

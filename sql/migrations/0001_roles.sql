@@ -1,4 +1,4 @@
--- Each function logs in as its own role (r02 §4, r04 §4). Roles belong to the whole cluster, so they
+-- Each function logs in as its own role. Roles belong to the whole cluster, so they
 -- may be there already, from another database or from a migration that runs beside this one.
 -- Timeouts are set on the roles, not on sessions: behind a connection proxy sessions are shared.
 DO $$
@@ -20,14 +20,18 @@ BEGIN
             END;
         END IF;
     END LOOP;
-    -- Owns the retention function and is the only one who may delete sagas and jobs. Nobody logs in as it.
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'retention_operator') THEN
-        BEGIN
-            CREATE ROLE retention_operator NOLOGIN;
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN
-            RAISE NOTICE 'role retention_operator was created beside this migration';
-        END;
-    END IF;
+    -- Nobody logs in as these. retention_operator owns the retention function and is the only one who may delete sagas
+    -- and jobs. event_producer is what an application's own role is made a member of to add events in its own
+    -- transactions (docs/sending.md).
+    FOREACH function_role IN ARRAY ARRAY['retention_operator', 'event_producer'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = function_role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', function_role);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                RAISE NOTICE 'role % was created beside this migration', function_role;
+            END;
+        END IF;
+    END LOOP;
 END
 $$;
 

@@ -1,4 +1,4 @@
--- The event store: append-only (r04 §1). payload is json, not jsonb: json keeps the text as it came,
+-- The event store: append-only. payload is json, not jsonb: json keeps the text as it came,
 -- and that text is what is signed and sent. created_at is for people and for ranges of time; accepted_by, the
 -- transaction that stored the event, is for comparisons of order, because a clock can be set back (decision 57).
 CREATE TABLE events (

@@ -1,4 +1,4 @@
--- Who gets which events, and where (r04 §2). Configuration only.
+-- Who gets which events, and where. Configuration only.
 CREATE TABLE subscriptions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id varchar(100) NOT NULL DEFAULT 'default',

@@ -1,4 +1,4 @@
--- One saga: the delivery of one event to one subscription, with all its attempts (r01 §2). That these exist is checked
+-- One saga: the delivery of one event to one subscription, with all its attempts. That these exist is checked
 -- without a lock, by a trigger in 0008 (decision 59).
 CREATE TYPE saga_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 

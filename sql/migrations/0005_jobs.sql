@@ -1,4 +1,4 @@
--- One job: one attempt to deliver one payload to one subscription (r02 §2). It is the attempt log too.
+-- One job: one attempt to deliver one payload to one subscription. It is the attempt log too.
 CREATE TYPE job_status AS ENUM ('Pending', 'Leased', 'Completed', 'Failed');
 
 CREATE TABLE webhook_delivery_jobs (
@@ -36,7 +36,7 @@ CREATE INDEX idx_job_saga ON webhook_delivery_jobs (saga_id);
 -- attempt_at is the saga's next_attempt_at that caused the job, so a second job for one attempt collides.
 CREATE UNIQUE INDEX uniq_job_saga_attempt ON webhook_delivery_jobs (saga_id, attempt_at);
 
--- At most one active job for a saga (r01 §7.1).
+-- At most one active job for a saga.
 CREATE UNIQUE INDEX uniq_job_saga_active ON webhook_delivery_jobs (saga_id)
     WHERE status IN ('Pending', 'Leased');
 

@@ -1,4 +1,4 @@
--- What could not be delivered, with the payload as it was (r02 §3). tenant_id and event_type are copied
+-- What could not be delivered, with the payload as it was. tenant_id and event_type are copied
 -- from the event, so that lists and filters stay on an index. final_error_code is the last attempt's; reason says why no
 -- other was made, where that is not because of the last one's failure. Event and subscription are those of the saga: a
 -- trigger in 0008 sees to it.
@@ -27,7 +27,7 @@ CREATE INDEX idx_dead_error_code ON dead_letters (final_error_code, id);
 CREATE INDEX idx_dead_failed_at ON dead_letters (failed_at);
 
 -- A requeued saga carries the event and the subscription of the dead letter that it names and starts from
--- nothing (r02 §3.3). SECURITY DEFINER: this is the only way in for an operator. One row for each id that
+-- nothing. SECURITY DEFINER: this is the only way in for an operator. One row for each id that
 -- exists; where saga_id is null, reason says why. The insert and the answer are two statements, so that the
 -- answer also sees a saga that another call has made meanwhile.
 CREATE FUNCTION requeue_dead_letter(dead_letter_ids bigint[])

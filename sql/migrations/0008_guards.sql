@@ -1,5 +1,5 @@
--- What the database refuses, whoever asks (r01 §5, r02 §3.2, r04 §1.3). The legal moves are those of
--- shared/core/saga.py; a test tries every pair against both. Row triggers carry their rule in WHEN, so a
+-- What the database refuses, whoever asks. The legal moves are those of
+-- shared/hooksaga/core/saga.py; a test tries every pair against both. Row triggers carry their rule in WHEN, so a
 -- legal move never enters PL/pgSQL. HS001 is the SQLSTATE of every refusal.
 
 CREATE FUNCTION refuse_change() RETURNS trigger
@@ -54,7 +54,7 @@ CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON webhook_delivery_sagas
     )
     EXECUTE FUNCTION refuse_row('saga', 'not a legal move');
 
--- attempt_count grows by one when a job's result is taken, and never otherwise (r01 §6.4).
+-- attempt_count grows by one when a job's result is taken, and never otherwise.
 CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
     FOR EACH ROW WHEN (
         NEW.attempt_count <> OLD.attempt_count
@@ -156,7 +156,7 @@ CREATE TRIGGER a_finished_job_has_its_time BEFORE UPDATE ON webhook_delivery_job
     FOR EACH ROW WHEN (OLD.status = 'Leased' AND NEW.status IN ('Completed', 'Failed') AND NEW.finished_at IS NULL)
     EXECUTE FUNCTION stamp_finished_at();
 
--- No job for a saga that has ended, and none for another subscription than the saga's (r02 §3.2). FOR SHARE
+-- No job for a saga that has ended, and none for another subscription than the saga's. FOR SHARE
 -- makes a saga that is ending at this moment end first.
 CREATE FUNCTION refuse_jobs_of_ended_sagas() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$

@@ -1,5 +1,5 @@
--- Objects x roles. What is not named here is denied (r02 §4, r04 §4); the matrix is in sql/README.md.
-GRANT USAGE ON SCHEMA public TO event_ingest_writer, router_worker, saga_orchestrator, job_worker,
+-- Objects x roles. What is not named here is denied; the matrix is in sql/README.md.
+GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_worker, saga_orchestrator, job_worker,
     lease_cleaner, subscription_admin, dead_letter_operator, retention_operator;
 
 -- event_ingest_writer: adds events, reads events and subscriptions (never their headers).
@@ -7,6 +7,10 @@ GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload) O
 GRANT SELECT ON events TO event_ingest_writer;
 GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_since, deleted_at)
     ON subscriptions TO event_ingest_writer;
+
+-- event_producer: adds events, for any tenant, and reads nothing: not even the events that it has added. An event has
+-- the time of its own transaction.
+GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload) ON events TO event_producer;
 
 -- router_worker: sees everything of an event but its payload, and may only start sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by) ON events TO router_worker;

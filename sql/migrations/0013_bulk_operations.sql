@@ -85,7 +85,7 @@ CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON bulk_operation_lanes
     REFERENCING NEW TABLE AS new_lanes
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_lanes_of_nothing();
 
--- Guards. The moves are those of shared/core/bulk.py; a test tries every pair against both.
+-- Guards. The moves are those of shared/hooksaga/core/bulk.py; a test tries every pair against both.
 CREATE TRIGGER saga_keeps_its_operation BEFORE UPDATE ON webhook_delivery_sagas
     FOR EACH ROW WHEN (NEW.bulk_operation_id IS DISTINCT FROM OLD.bulk_operation_id)
     EXECUTE FUNCTION refuse_row('saga', 'its bulk operation never changes');
@@ -238,7 +238,7 @@ $$;
 -- to step. Who comes at the same time passes the locked operation by, so the rate holds for any number of steppers;
 -- who dies leaves nothing, or all of it. A lane that somebody has locked is passed by too, and served later.
 --
--- A lane whose subscription takes nothing any more is finished, and what is left of it counts as skipped (spec D13).
+-- A lane whose subscription takes nothing any more is finished, and what is left of it counts as skipped.
 -- One with max_open sagas of bulk operations under way, or waiting for a retry, has to wait; the others share the
 -- slots evenly. The sagas are inserted in the order of what they come from, as every other stage does.
 CREATE FUNCTION step_bulk_operation(

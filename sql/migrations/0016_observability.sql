@@ -7,7 +7,7 @@ ALTER TABLE events ADD CONSTRAINT traceparent_is_valid
     CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$') NOT VALID;
 
 -- The other roles that read events read the whole row.
-GRANT INSERT (traceparent) ON events TO event_ingest_writer;
+GRANT INSERT (traceparent) ON events TO event_ingest_writer, event_producer;
 GRANT SELECT (traceparent) ON events TO router_worker;
 
 -- Who draws dashboards: reads the views below and nothing else, and cannot take the database's time or connections.

@@ -1,6 +1,6 @@
 -- name: reset_expired_leases
 -- A lease that is over is lost: the job goes back to Pending, the same row and the same attempt. The lease number
--- max_lost_leases makes it Failed instead (r02 §2.4, spec D7). Claims that were handed back are not counted, because no
+-- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no
 -- worker died of them (decision 60). A Failed one keeps when its lease ended.
 -- Those whose result the caller has in hand are left to it, so that it is written. Repeating it changes nothing more.
 WITH expired AS MATERIALIZED (

@@ -59,7 +59,7 @@ SELECT room.subscription_id, oldest.ids
 
 -- name: claim_jobs
 -- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody
--- else's (r02 §2.3). The status is compared as text wherever rows are named by id: a planner with statistics
+-- else's. The status is compared as text wherever rows are named by id: a planner with statistics
 -- from before a backlog takes the index of all waiting rows for the shortest way, and reads them all each
 -- time; as text only the primary key can serve. Configuration is read here, so a change of address, secret or timeout counts from the
 -- next attempt on. Of jobs that lost lease after lease at most one is taken: what kills its
@@ -97,7 +97,7 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
 
 -- name: record_results
 -- Writes results, only where the lease is still the reporter's own: worker and claim must match. A result
--- that matches no row came too late and is dropped (spec D8). The transaction takes its number before any
+-- that matches no row came too late and is dropped. The transaction takes its number before any
 -- finished_at is read from the clock: whoever follows the attempt log counts on that (attempt_log.sql). A row that
 -- somebody has locked is passed by and given back as not written, so that it delays no other (decision 59).
 WITH result AS MATERIALIZED (

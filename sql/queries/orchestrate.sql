@@ -55,7 +55,7 @@ SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s
  ORDER BY s.next_attempt_at;
 
 -- name: lock_due_retries
--- Sagas whose wait is over (r01 §10.1: by (status, next_attempt_at)).
+-- Sagas whose wait is over, by (status, next_attempt_at).
 WITH waiting AS MATERIALIZED (
     SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
       FROM webhook_delivery_sagas
@@ -108,7 +108,7 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Takes each result once: only where applied_at was still null does the saga move (r01 §6.4, §8). A job that somebody has
+-- Takes each result once: only where applied_at was still null does the saga move. A job that somebody has
 -- locked is passed by, with its saga. What a step
 -- needs of the one before it is returned by it: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
@@ -145,7 +145,7 @@ SELECT saga_id, id FROM dead;
 
 -- name: start_attempts
 -- Moves waiting sagas on: InProgress ones get their job, DeadLettered ones their dead letter. attempt_at is
--- the next_attempt_at that caused the job, so a second job for one attempt collides (spec D9).
+-- the next_attempt_at that caused the job, so a second job for one attempt collides.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[],
                          %(max_attempts)s::int[], %(reasons)s::text[])

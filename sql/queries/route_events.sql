@@ -1,6 +1,6 @@
 -- name: route_outbox
 -- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or
--- nothing (r04 §3). Repeating it makes no second saga. It deletes them, so FOR UPDATE is the lock. Of an event that more than wide_from subscriptions take it
+-- nothing. Repeating it makes no second saga. It deletes them, so FOR UPDATE is the lock. Of an event that more than wide_from subscriptions take it
 -- starts part_size, by their ids, and keeps the row for the next time that it may go on. The batch ends where its
 -- fan-out would pass max_sagas: the oldest event is always in it, then those with the fewest subscriptions, so that
 -- one with very many holds up nobody. What the statement saw is written down per part, for `explain`; an event that

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from infra.openapi_file import openapi_text
+from docs.generators.openapi_file import openapi_text
 from tests.api.http_client import Api
 from tests.hostile_cases import note_answer
 

@@ -10,8 +10,8 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-from shared.core.cloud_events import STRUCTURED_TYPE
-from shared.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT
+from hooksaga.core.cloud_events import STRUCTURED_TYPE
+from hooksaga.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT
 
 _HOSTS = st.sampled_from(["127.0.0.1:9", "LOCALHOST:9", "localhost.:9"])
 """Where nobody listens: a verification ends at once."""

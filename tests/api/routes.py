@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from starlette.routing import Route as StarletteRoute
 
-from shared.runtime.app import ALL_ROUTES
+from hooksaga.api.app import ALL_ROUTES
 
 EVENTS, SUBSCRIPTIONS, ADMIN = "events:write", "subscriptions:write", "admin"
 

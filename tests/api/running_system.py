@@ -15,9 +15,9 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from infra.local.system import LocalSystem
-from shared.runtime.settings import Settings, read_settings
-from shared.stages.api_keys import ALL_SCOPES
+from hooksaga.local.system import LocalSystem
+from hooksaga.operations.api_keys import ALL_SCOPES
+from hooksaga.runtime.settings import Settings, read_settings
 from tests.api.http_client import Api
 
 STORED = (

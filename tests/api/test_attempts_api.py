@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.stages import attempt_log, inspect
+from hooksaga.operations import attempt_log, inspect
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from infra.local import connection_table, http_protocol
+from hooksaga.worker import connection_table, http_protocol
 from tests.api.http_client import Answer, Api, assert_problem, event_body, read_answer, request_bytes
 from tests.api.running_system import RunningSystem, wait_until
 from tests.hostile_cases import note

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from infra.local.postgres import EmbeddedPostgres
-from shared.runtime.telemetry import logger
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.runtime.telemetry import logger
 from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.routes import BY_NAME, Route
 from tests.api.running_system import RunningSystem, new_name, wait_until

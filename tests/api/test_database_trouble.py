@@ -6,8 +6,8 @@ from typing import Any, LiteralString
 
 import pytest
 
-from shared.runtime import http_api
-from shared.runtime.telemetry import logger
+from hooksaga.api import http_api
+from hooksaga.runtime.telemetry import logger
 from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.faults.promises import Promise

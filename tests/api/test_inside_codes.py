@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.core.outcomes import INSIDE_CODES, NO_PUBLIC_ADDRESS
+from hooksaga.core.outcomes import INSIDE_CODES, NO_PUBLIC_ADDRESS
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name
 from tests.api.seeding import dead_letters, post, subscribe

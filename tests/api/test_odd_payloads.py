@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from infra.local.raw_json import raw_members
+from hooksaga.local.raw_json import raw_members
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.cli.conftest import Run, runner_with
 from tests.console.pages import Pages

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.runtime.reference import page
+from hooksaga.api.reference import page
 from tests.api.explained import Get, assert_explained
 from tests.api.http_client import Answer, Api
 from tests.api.running_system import RunningSystem

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from infra.local.http_protocol import MAX_HEAD_BYTES
+from hooksaga.worker.http_protocol import MAX_HEAD_BYTES
 from tests.api.http_client import Api, request_bytes
 from tests.hostile_cases import note
 

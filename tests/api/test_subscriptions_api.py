@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.stages.own_headers import has_clear_values, open_headers
+from hooksaga.stages.own_headers import has_clear_values, open_headers
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem
 

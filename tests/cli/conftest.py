@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-import shared.runtime.telemetry as _telemetry  # noqa: F401 - first here: it keeps the stderr of its import
-from infra.cli import app
-from infra.local.postgres import EmbeddedPostgres
+import hooksaga.runtime.telemetry as _telemetry  # noqa: F401 - first here: it keeps the stderr of its import
+from hooksaga.cli.app import app
+from hooksaga.local.postgres import EmbeddedPostgres
 from tests.cli.processes import CommandProcess
 
 Run = Callable[..., Result]

@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 DEADLINE_SECONDS = 30.0
-COMMAND = (sys.executable, "-m", "infra.cli")
+COMMAND = (sys.executable, "-m", "hooksaga.cli.app")
 
 
 def wait_until(condition: Callable[[], T | None], what: str, seconds: float = DEADLINE_SECONDS) -> T:

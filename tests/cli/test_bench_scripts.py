@@ -12,9 +12,9 @@ from bench import all as everything
 from bench import depth, fan_out, history, ingest, memory, noisy_neighbour
 from bench.load import MeasurementFailed, run_load
 from bench.place import Place, new_place, run_command
-from infra.local.bench_figures import Percentiles
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.stages.audit import Finding, audit
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.local.bench_figures import Percentiles
+from hooksaga.operations.audit import Finding, audit
 
 ROOT = Path(__file__).resolve().parents[2]
 

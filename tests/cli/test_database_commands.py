@@ -9,12 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from infra.commands import database
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters import migrations
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.secret_box import generate_key
-from shared.core.saga import SagaStatus
+from hooksaga.adapters import migrations
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.cli import database
+from hooksaga.core.saga import SagaStatus
+from hooksaga.local.postgres import EmbeddedPostgres
 from tests.cli.conftest import Run, RunJson, RunningSystem, runner_with
 from tests.database.seed import Seed
 

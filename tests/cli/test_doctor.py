@@ -16,17 +16,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.doctor import local, machine, network
-from infra.doctor.check import Check, Health
-from infra.doctor.database import LIMITS
-from infra.doctor.queues import NAME as QUEUES
-from infra.doctor.queues import wrong_attributes
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates, ensure_certificates
-from infra.settings import LOCAL
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.secret_box import generate_key
-from shared.runtime.settings import read_settings
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.aws.deployment import LOCAL
+from hooksaga.doctor import local, machine, network, sealed
+from hooksaga.doctor.check import Check, Health
+from hooksaga.doctor.database import LIMITS
+from hooksaga.doctor.queues import NAME as QUEUES
+from hooksaga.doctor.queues import wrong_attributes
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates, ensure_certificates
+from hooksaga.runtime.settings import read_settings
 from tests.cli.conftest import Run, RunningSystem, runner_with
 from tests.database.seed import Seed
 
@@ -164,8 +164,8 @@ async def test_headers_in_clear_and_headers_that_no_key_opens(run_on: Run, seed:
         return run_on(*arguments, HOOKSAGA_SECRETS_KEY=seed.secrets_key)
 
     found = ill(await asyncio.to_thread(checks_of, run, "--port", str(free_port())))
-    assert list(found) == [local.HEADERS]
-    unreadable, in_clear = found[local.HEADERS]
+    assert list(found) == [sealed.HEADERS]
+    unreadable, in_clear = found[sealed.HEADERS]
     assert f"subscriptions update {lost} --header" in unreadable
     assert "1 subscriptions have header values in clear" in in_clear
 

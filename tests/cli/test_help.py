@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli import app
+from hooksaga.cli.app import app
 
 SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "shared")
 GROUPS = {
@@ -35,7 +35,7 @@ COMMANDS = [
 
 
 def test_nothing_slow_is_imported_before_a_command_runs() -> None:
-    program = "import sys, infra.cli; print(*sys.modules)"
+    program = "import sys, hooksaga.cli.app; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert sorted(set(SLOW_TO_IMPORT) & set(done.stdout.split())) == []
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.commands.bench import figures
-from infra.local.bench_figures import BenchResult, Percentiles, make_body, make_payload, percentiles
+from hooksaga.cli.bench import figures
+from hooksaga.local.bench_figures import BenchResult, Percentiles, make_body, make_payload, percentiles
 from tests.cli.conftest import runner_with
 from tests.cli.processes import CommandProcess, wait_until
 

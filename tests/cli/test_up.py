@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.local.database_account import account_of, is_root
+from hooksaga.local.database_account import account_of, is_root
 from tests.cli.conftest import Run, runner_with
 from tests.cli.processes import CommandProcess, wait_until
 

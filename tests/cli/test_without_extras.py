@@ -1,4 +1,4 @@
-"""What `make install` installs is enough for one machine. The tests have everything, so some of it is hidden here."""
+"""`make install` installs all that one machine needs. The tests have everything, so they hide the rest."""
 
 import subprocess
 import sys
@@ -12,14 +12,14 @@ for name in (
     *("boto3", "botocore", "aws_cdk", "constructs", "cdk_nag", "awslambdaric", "ministack", "playwright", "dnslib"),
 ):
     sys.modules[name] = None
-from infra.cli import main
+from hooksaga.cli.app import main
 sys.argv = ["hooksaga", *sys.argv[1:]]
 main()
 """
 
 
 def hooksaga(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command, as it is without the extras `infra`, `sqs` and `dev`."""
+    """The command, as it is without any extra."""
     return subprocess.run(
         [sys.executable, "-c", HIDDEN, *arguments],
         env={"HOOKSAGA_DATA_DIR": str(folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())},
@@ -42,5 +42,5 @@ def test_the_doctor_looks_at_one_machine(tmp_path: Path) -> None:
 def test_a_command_for_aws_says_what_it_needs(tmp_path: Path, command: str) -> None:
     done = hooksaga(tmp_path, *command.split(), "--stack", "hooksaga-dev")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "run `make install-infra`" in done.stderr
+    assert "pip install 'hooksaga[aws]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -5,7 +5,7 @@ import json
 import threading
 from typing import Any
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 
 HURTING = "</pre><script>document.title='hurt'</script><img src=x onerror=\"document.title='hurt'\">"
 

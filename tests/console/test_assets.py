@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from shared.runtime.console.assets import FOLDER, TYPES, served
+from hooksaga.console.assets import FOLDER, TYPES, served
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages
 

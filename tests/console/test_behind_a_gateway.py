@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from shared.runtime.asgi import build_app
-from shared.runtime.console.routes import ROUTES
-from shared.runtime.gateway import answer_gateway
+from hooksaga.api.asgi import build_app
+from hooksaga.aws.gateway import answer_gateway
+from hooksaga.console.routes import ROUTES
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages, tags
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.local.tls import ensure_certificates
+from hooksaga.local.tls import ensure_certificates
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import post, subscribe
 from tests.console.browser import launched, needs_a_browser

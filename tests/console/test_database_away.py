@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.postgres import EmbeddedPostgres
-from shared.core.errors import RowRefused, SchemaMismatch, ValueRefused
-from shared.runtime.console import subscriptions
-from shared.runtime.telemetry import logger
+from hooksaga.console import subscriptions
+from hooksaga.core.errors import RowRefused, SchemaMismatch, ValueRefused
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.runtime.telemetry import logger
 from tests.api.running_system import RunningSystem, wait_until
 from tests.console.pages import Pages
 

@@ -3,7 +3,7 @@
 import pytest
 from starlette.routing import Route
 
-from shared.runtime.console.routes import ROUTES
+from hooksaga.console.routes import ROUTES
 from tests.api.running_system import RunningSystem, new_name
 from tests.console.pages import Pages, Shown, portal, tags
 

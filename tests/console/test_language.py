@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from shared.core.attempts import AttemptTrigger, Outcome, StatusClass
-from shared.core.bulk import BulkKind, BulkStatus
-from shared.core.endpoint_health import DisabledReason
-from shared.core.routing import Reason
-from shared.core.saga import JobStatus, SagaStatus
-from shared.runtime.console.pages import TEMPLATES
-from shared.runtime.console.words_zh_hant import WORDS
+from hooksaga.console.pages import TEMPLATES
+from hooksaga.console.words_zh_hant import WORDS
+from hooksaga.core.attempts import AttemptTrigger, Outcome, StatusClass
+from hooksaga.core.bulk import BulkKind, BulkStatus
+from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.routing import Reason
+from hooksaga.core.saga import JobStatus, SagaStatus
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.runtime.console import deliveries, events, now, subscriptions
-from shared.stages import overview, subscription_stats
+from hooksaga.console import deliveries, events, now, subscriptions
+from hooksaga.operations import overview, subscription_stats
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
 from tests.console.pages import Pages, portal

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from starlette.routing import Route
 
-from shared.runtime.console.pages import TEMPLATES, environment
-from shared.runtime.console.routes import ROUTES
+from hooksaga.console.pages import TEMPLATES, environment
+from hooksaga.console.routes import ROUTES
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
 from tests.console.pages import Pages, Shown, portal, tags

@@ -4,7 +4,8 @@ import hashlib
 
 import pytest
 
-from shared.runtime.console.session import CONSOLE_SECONDS, Session, opened
+from hooksaga.api.sealed_sessions import Session, opened
+from hooksaga.console.session import CONSOLE_SECONDS
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages, portal
 

@@ -3,9 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
-from shared.adapters.database import Connection
-from shared.core.models import NewBulkOperation
-from shared.stages.bulk_operations import BulkCaller, BulkOperation, start_bulk_operation, step_bulk_operation
+from hooksaga.adapters.database import Connection
+from hooksaga.core.models import NewBulkOperation
+from hooksaga.operations.bulk_operations import (
+    BulkCaller,
+    BulkOperation,
+    start_bulk_operation,
+    step_bulk_operation,
+)
 from tests.database.seed import Seed
 
 ANYBODY = BulkCaller(None, "the tests")

@@ -6,11 +6,11 @@ from typing import Any, LiteralString, TypeVar
 
 from psycopg.rows import dict_row
 
-from shared.adapters.database import Connection, DatabaseAddress, Role
-from shared.core.errors import Conflict, HooksagaError, NotFound
-from shared.core.saga import RetryPolicy
-from shared.stages.audit import audit
-from shared.stages.deliver import ClaimedJob
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role
+from hooksaga.core.errors import Conflict, HooksagaError, NotFound
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.operations.audit import audit
+from hooksaga.stages.deliver import ClaimedJob
 from tests.database.interleaving import Actor, Pace, settle_waiting
 from tests.database.ledger import Ledger
 from tests.database.seed import Seed

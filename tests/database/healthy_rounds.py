@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from shared.adapters.database import Role
-from shared.core.event_input import EventDraft
-from shared.stages import clean_leases, deliver, orchestrate
-from shared.stages.accept_events import accept_events
-from shared.stages.deliver import AttemptResult, ClaimedJob
-from shared.stages.route_events import route_events
+from hooksaga.adapters.database import Role
+from hooksaga.core.event_input import EventDraft
+from hooksaga.stages import clean_leases, deliver, orchestrate
+from hooksaga.stages.accept_events import accept_events
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.route_events import route_events
 from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.interleaving import Actor, Pace
 from tests.database.seed import outcome

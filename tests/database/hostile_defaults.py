@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import psycopg
 from psycopg import sql
 
-from shared.adapters.database import Role
-from shared.adapters.session_settings import OWNER, as_options
+from hooksaga.adapters.database import Role
+from hooksaga.adapters.session_settings import OWNER, as_options
 
 HOSTILE = {
     "search_path": "app, public",

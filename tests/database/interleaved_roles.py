@@ -12,15 +12,16 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shared.adapters.database import Connection, Role
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.address_policy import AddressPolicy
-from shared.core.event_input import EventDraft
-from shared.core.models import NewBulkOperation, SubscriptionChange
-from shared.stages import bulk_operations, clean_leases, deliver, orchestrate, requeue, subscriptions
-from shared.stages.accept_events import accept_events
-from shared.stages.route_events import route_events
-from shared.stages.verify_subscription import mark_verified
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.models import NewBulkOperation, SubscriptionChange
+from hooksaga.operations import bulk_operations, requeue, subscriptions
+from hooksaga.operations.verify_subscription import mark_verified
+from hooksaga.stages import clean_leases, deliver, orchestrate
+from hooksaga.stages.accept_events import accept_events
+from hooksaga.stages.route_events import route_events
 from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.healthy_rounds import HealthyRounds, result_of
 from tests.database.interleaving import Actor, Pace

@@ -15,9 +15,9 @@ from typing import Any, LiteralString, TypeVar, cast
 import psycopg
 from psycopg import AsyncCursor
 
-from shared.adapters.database import Connection, DatabaseAddress, Role
-from shared.adapters.database_login import role_conninfo
-from shared.core.errors import HooksagaError
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.core.errors import HooksagaError
 
 T = TypeVar("T")
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.core.errors import Conflict, HooksagaError, NotFound
-from shared.core.event_input import EventDraft
-from shared.core.saga import JobStatus, SagaStatus
-from shared.stages.accept_events import AcceptedEvent, Answer
-from shared.stages.bulk_operations import BulkStep
-from shared.stages.clean_leases import LeaseReset
-from shared.stages.deliver import AttemptResult, ClaimedJob
-from shared.stages.orchestrate import SagaMoved
-from shared.stages.requeue import Requeued
+from hooksaga.core.errors import Conflict, HooksagaError, NotFound
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import JobStatus, SagaStatus
+from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.requeue import Requeued
+from hooksaga.stages.accept_events import AcceptedEvent, Answer
+from hooksaga.stages.clean_leases import LeaseReset
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.orchestrate import SagaMoved
 
 
 def content(draft: EventDraft) -> tuple[str, str, str]:

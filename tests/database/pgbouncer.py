@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from infra.local.database_account import account_of
-from shared.adapters.database import Role
+from hooksaga.adapters.database import Role
+from hooksaga.local.database_account import account_of
 
 PORT = 6432
 SECONDS = 20

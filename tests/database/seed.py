@@ -13,18 +13,19 @@ from typing import Any, LiteralString
 
 from psycopg.rows import dict_row
 
-from shared.adapters.database import Connection
-from shared.adapters.http_sender import SendOutcome
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.event_input import EventDraft
-from shared.core.models import NewSubscription
-from shared.core.saga import RetryPolicy, SagaStatus
-from shared.core.signing import encode_secret
-from shared.stages import deliver, orchestrate, subscriptions
-from shared.stages.accept_events import AcceptedEvent, accept_events
-from shared.stages.deliver import AttemptResult, ClaimedJob
-from shared.stages.route_events import route_events
-from shared.stages.verify_subscription import mark_verified
+from hooksaga.adapters.database import Connection
+from hooksaga.adapters.http_sender import SendOutcome
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.models import NewSubscription
+from hooksaga.core.saga import RetryPolicy, SagaStatus
+from hooksaga.core.signing import encode_secret
+from hooksaga.operations import subscriptions
+from hooksaga.operations.verify_subscription import mark_verified
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.route_events import route_events
 
 Params = Sequence[Any] | Mapping[str, Any]
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import Conflict, HooksagaError, InvalidInput
-from shared.core.event_input import EventDraft, read_event
-from shared.stages.accept_events import AcceptedEvent, Answer, accept_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput
+from hooksaga.core.event_input import EventDraft, read_event
+from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
 

@@ -8,17 +8,18 @@ from typing import Any, LiteralString
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
-from shared.core.address_policy import AddressPolicy
-from shared.core.attempts import Outcome, StatusClass
-from shared.core.errors import NotFound
-from shared.core.saga import RetryPolicy, SagaStatus
-from shared.stages import attempt_log, deliver, follow_attempts, orchestrate
-from shared.stages.attempt_log import AttemptFilter, AttemptPage, LoggedAttempt
-from shared.stages.deliver import AttemptResult
-from shared.stages.follow_attempts import FollowCursor
-from shared.stages.subscription_stats import Backlog, LastError, Latency, subscription_stats
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.attempts import Outcome, StatusClass
+from hooksaga.core.errors import NotFound
+from hooksaga.core.saga import RetryPolicy, SagaStatus
+from hooksaga.operations import attempt_log, follow_attempts
+from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, LoggedAttempt
+from hooksaga.operations.follow_attempts import FollowCursor
+from hooksaga.operations.subscription_stats import Backlog, LastError, Latency, subscription_stats
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.deliver import AttemptResult
 from tests.conftest import Connect
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 
@@ -376,7 +377,7 @@ async def test_a_window_leaves_out_what_is_older(seed: Seed) -> None:
 async def test_the_stats_of_a_busy_subscription_look_at_the_newest_attempts(
     seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.stages.subscription_stats.SAMPLE", 2)
+    monkeypatch.setattr("hooksaga.operations.subscription_stats.SAMPLE", 2)
     subscription_id = await seed.subscription()
     await finish_all(seed, subscription_id, ["http_500", None, None])
     stats = await subscription_stats(seed.connection, subscription_id, window_hours=1, tenant_id=None)

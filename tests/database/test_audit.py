@@ -9,15 +9,16 @@ from typing import LiteralString
 
 import pytest
 
-from shared.adapters.database import Connection, Role, fetch_dicts
-from shared.adapters.queries import load_queries
-from shared.core.event_input import EventDraft
-from shared.core.saga import SagaStatus
-from shared.stages import orchestrate, requeue
-from shared.stages.api_keys import create_api_key, generate_api_key
-from shared.stages.audit import audit
-from shared.stages.route_events import route_events
-from shared.stages.work_state import begin_work, end_work, is_at_rest
+from hooksaga.adapters.database import Connection, Role, fetch_dicts
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import requeue
+from hooksaga.operations.api_keys import create_api_key, generate_api_key
+from hooksaga.operations.audit import audit
+from hooksaga.operations.work_state import begin_work, end_work, is_at_rest
+from hooksaga.stages import orchestrate
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.bulk_rows import backfill_of, requeue_of, started
 from tests.database.seed import POLICY, Seed

@@ -10,14 +10,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.bulk import BULK_MOVES, BulkStatus
-from shared.core.errors import Conflict, InvalidInput, NotFound
-from shared.core.models import NewBulkOperation
-from shared.core.saga import SagaStatus
-from shared.stages import bulk_operations, orchestrate, requeue
-from shared.stages.audit import audit
-from shared.stages.bulk_operations import (
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.bulk import BULK_MOVES, BulkStatus
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.models import NewBulkOperation
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import bulk_operations, requeue
+from hooksaga.operations.audit import audit
+from hooksaga.operations.bulk_operations import (
     BulkCaller,
     count_bulk_operation,
     move_bulk_operation,
@@ -26,7 +26,8 @@ from shared.stages.bulk_operations import (
     start_bulk_operation,
     step_bulk_operation,
 )
-from shared.stages.requeue import DeadLetterFilter
+from hooksaga.operations.requeue import DeadLetterFilter
+from hooksaga.stages import orchestrate
 from tests.conftest import Connect, SessionOf
 from tests.database.bulk_rows import (
     ANYBODY,
@@ -574,7 +575,7 @@ async def test_events_of_one_moment_are_all_taken(operator: Connection, seed: Se
 
 
 async def test_events_in_the_outbox_are_routed_and_backfilled_once(operator: Connection, seed: Seed) -> None:
-    from shared.stages.route_events import route_events
+    from hooksaga.stages.route_events import route_events
 
     subscription = await seed.subscription()
     events = [await seed.event_for(subscription) for _ in range(6)]

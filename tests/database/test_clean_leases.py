@@ -6,11 +6,11 @@ from typing import Any, LiteralString
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import RefusedRow
-from shared.core.saga import JobStatus, SagaStatus
-from shared.stages import deliver, orchestrate
-from shared.stages.clean_leases import clean_leases, give_back_leases, lease_holders
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import RefusedRow
+from hooksaga.core.saga import JobStatus, SagaStatus
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.clean_leases import clean_leases, give_back_leases, lease_holders
 from tests.conftest import Connect
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 from tests.faults.promises import Promise

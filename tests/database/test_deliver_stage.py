@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import RefusedRow
-from shared.core.saga import SagaStatus
-from shared.stages import deliver, orchestrate
-from shared.stages.clean_leases import clean_leases
-from shared.stages.deliver import AttemptResult, ClaimedJob, Lane
-from shared.stages.own_headers import open_headers
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import RefusedRow
+from hooksaga.core.saga import SagaStatus
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.clean_leases import clean_leases
+from hooksaga.stages.deliver import AttemptResult, ClaimedJob, Lane
+from hooksaga.stages.own_headers import open_headers
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed, outcome
 from tests.faults.promises import Promise

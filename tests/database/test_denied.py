@@ -1,27 +1,28 @@
 """Each role logs in and tries what it may not do; only a missing privilege counts as the refusal.
 
-The statements of the seeds' Deny lists (r02 §4, r04 §4, r01 §9) come first for each role. The positive
+The statements that each role must not run come first. The positive
 control at the end runs the real stages as the real roles: a role that could do nothing would pass all the rest.
 """
 
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.core.address_policy import AddressPolicy
-from shared.core.endpoint_health import HealthPolicy
-from shared.core.event_input import EventDraft
-from shared.core.models import NewSubscription, SubscriptionChange
-from shared.core.saga import SagaStatus
-from shared.stages import api_keys, deliver, inspect, orchestrate, requeue, subscriptions, verify_subscription
-from shared.stages.accept_events import AcceptedEvent, accept_events
-from shared.stages.audit import audit
-from shared.stages.clean_leases import clean_leases
-from shared.stages.deliver import AttemptResult, Lane
-from shared.stages.explain import explain_event
-from shared.stages.requeue import DeadLetterFilter
-from shared.stages.route_events import route_events
-from shared.stages.watch_endpoints import STEPS
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.endpoint_health import HealthPolicy
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.models import NewSubscription, SubscriptionChange
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import api_keys, inspect, requeue, subscriptions, verify_subscription
+from hooksaga.operations.audit import audit
+from hooksaga.operations.explain import explain_event
+from hooksaga.operations.requeue import DeadLetterFilter
+from hooksaga.operations.watch_endpoints import STEPS
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.stages.clean_leases import clean_leases
+from hooksaga.stages.deliver import AttemptResult, Lane
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, outcome

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from infra.doctor import database as judged
-from infra.doctor.check import Health
-from infra.doctor.database import judge, judge_server
-from shared.adapters.database import Connection, Role
-from shared.core.errors import RowRefused
-from shared.stages.doctor import read_facts, read_server, try_to_store
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import RowRefused
+from hooksaga.doctor import database as judged
+from hooksaga.doctor.check import Health
+from hooksaga.doctor.database import judge, judge_server
+from hooksaga.operations.doctor import read_facts, read_server, try_to_store
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
 
@@ -55,6 +55,8 @@ async def test_a_migrated_database_is_sound_for_every_eye(admin: Connection, see
         ),
         ("GRANT retention_operator TO job_worker", "REVOKE retention_operator FROM job_worker", "can act as"),
         ("ALTER ROLE retention_operator LOGIN", "ALTER ROLE retention_operator NOLOGIN", "can log in"),
+        ("ALTER ROLE event_producer LOGIN", "ALTER ROLE event_producer NOLOGIN", "can log in"),
+        ("GRANT event_producer TO job_worker", "REVOKE event_producer FROM job_worker", "is a member of"),
         ("ALTER ROLE lease_cleaner NOLOGIN", "ALTER ROLE lease_cleaner LOGIN", "lease_cleaner cannot log in"),
         (
             "ALTER ROLE job_worker RESET lock_timeout",
@@ -81,6 +83,15 @@ async def test_a_role_with_other_powers(
     assert list(found) == [judged.ROLES]
     assert any(fault in line for line in found[judged.ROLES]), found
     assert await ill(admin) == {}
+
+
+async def test_an_application_may_be_a_producer(admin: Connection, seed: Seed) -> None:
+    await seed.connection.execute("CREATE ROLE some_application LOGIN")
+    try:
+        await seed.connection.execute("GRANT event_producer TO some_application")
+        assert await ill(admin) == {}
+    finally:
+        await seed.connection.execute("DROP ROLE some_application")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 import pytest
 from psycopg import IsolationLevel
 
-from shared.adapters.database import Connection, Role
-from shared.core.routing import Reason
-from shared.stages.audit import audit
-from shared.stages.explain import explain_event
-from shared.stages.route_events import route_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.routing import Reason
+from hooksaga.operations.audit import audit
+from hooksaga.operations.explain import explain_event
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
 from tests.faults.sabotage import from_environment

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import NotFound
-from shared.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
-from shared.core.saga import SagaStatus
-from shared.stages import explain, requeue
-from shared.stages.explain import Decision, Place, Routing, explain_event
-from shared.stages.route_events import route_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import NotFound
+from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import explain, requeue
+from hooksaga.operations.explain import Decision, Place, Routing, explain_event
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
 

@@ -12,19 +12,20 @@ from datetime import timedelta
 import pytest
 from psycopg import sql
 
-from infra.local.result_writer import ResultWriter
-from shared.adapters.database import Connection, Role
-from shared.core.event_input import EventDraft
-from shared.core.saga import SagaStatus
-from shared.stages import deliver, orchestrate, requeue
-from shared.stages.accept_events import AcceptedEvent, accept_events
-from shared.stages.bulk_operations import step_bulk_operation
-from shared.stages.clean_leases import clean_leases
-from shared.stages.deliver import AttemptResult
-from shared.stages.operational_events import tell_of_dead_letters
-from shared.stages.prune import Pruning, prune_batch
-from shared.stages.route_events import route_events
-from shared.stages.watch_endpoints import count_attempts
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import requeue
+from hooksaga.operations.bulk_operations import step_bulk_operation
+from hooksaga.operations.operational_events import tell_of_dead_letters
+from hooksaga.operations.prune import Pruning, prune_batch
+from hooksaga.operations.watch_endpoints import count_attempts
+from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.stages.clean_leases import clean_leases
+from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.route_events import route_events
+from hooksaga.worker.result_writer import ResultWriter
 from tests.conftest import Connect, SessionOf
 from tests.database.bulk_rows import backfill_of, dead_letters, old_events, requeue_of, started
 from tests.database.seed import LAST_ATTEMPT, POLICY, WORKER, Seed, outcome

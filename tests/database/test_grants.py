@@ -5,7 +5,7 @@ from typing import LiteralString
 
 import pytest
 
-from infra.doctor.documented import LETTERS, Rights, documented, table_under
+from hooksaga.doctor.documented import LETTERS, Rights, documented, table_under
 from tests.database.seed import Seed
 
 TABLE_RIGHTS: LiteralString = """

@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 import pytest
 from psycopg import errors, sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.saga import JOB_MOVES, SAGA_MOVES, JobStatus, SagaStatus
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.saga import JOB_MOVES, SAGA_MOVES, JobStatus, SagaStatus
 from tests.conftest import Connect
 from tests.database.bulk_rows import requeue_of, started
 from tests.database.seed import Seed

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from functions.delivery import handler
-from infra.local import delivery_lane
-from infra.local.delivery_lane import DeliveryLane, LaneParts
-from infra.local.held_jobs import Claim
-from infra.local.places import Pool
-from infra.local.result_writer import ResultWriter
-from infra.local.wide_fan_outs import WideFanOuts
-from shared.adapters.database import Role, Session
-from shared.adapters.http_sender import HttpSender
-from shared.core.address_policy import AddressPolicy
-from shared.runtime.function import Invocation
-from shared.runtime.settings import Settings
-from shared.stages.deliver import Lane
+from hooksaga.adapters.database import Role, Session
+from hooksaga.adapters.http_sender import HttpSender
+from hooksaga.aws.function import Invocation
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages.deliver import Lane
+from hooksaga.worker import delivery_lane
+from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from hooksaga.worker.held_jobs import Claim
+from hooksaga.worker.places import Pool
+from hooksaga.worker.result_writer import ResultWriter
+from hooksaga.worker.wide_fan_outs import WideFanOuts
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
 from tests.delivery.hostile_receiver import Authority, Receiver, receiver, well

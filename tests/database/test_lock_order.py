@@ -10,11 +10,12 @@ from typing import LiteralString
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.core.event_input import EventDraft
-from shared.core.saga import SagaStatus
-from shared.stages import orchestrate, requeue
-from shared.stages.accept_events import accept_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import requeue
+from hooksaga.stages import orchestrate
+from hooksaga.stages.accept_events import accept_events
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed, until_blocked
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from shared.adapters import database
-from shared.adapters.database import (
+from hooksaga.adapters import database
+from hooksaga.adapters.database import (
     Connection,
     DatabaseAddress,
     Role,
@@ -26,9 +26,9 @@ from shared.adapters.database import (
     fetch_dicts,
     transaction,
 )
-from shared.core.errors import DatabaseUnavailable
-from shared.core.event_input import EventDraft
-from shared.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.core.event_input import EventDraft
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from tests.conftest import SessionOf
 from tests.database.seed import Seed
 from tests.faults.promises import Promise

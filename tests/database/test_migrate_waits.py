@@ -11,12 +11,12 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from shared.adapters import migration_lock
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.database_login import role_conninfo
-from shared.adapters.migration_lock import LOCK_SECONDS
-from shared.adapters.migrations import migrate
-from shared.core.errors import MigrationFailed
+from hooksaga.adapters import migration_lock
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.adapters.migration_lock import LOCK_SECONDS
+from hooksaga.adapters.migrations import migrate
+from hooksaga.core.errors import MigrationFailed
 from tests.faults.promises import Promise
 
 INSERT = "INSERT INTO events (event_type, payload) VALUES ('a', '{}')"

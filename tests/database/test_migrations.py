@@ -15,19 +15,19 @@ import pytest
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress, Role, Session, fetch_dicts
-from shared.adapters.database_login import role_password
-from shared.adapters.migrations import MIGRATIONS_DIR, migrate
-from shared.core.errors import DatabaseUnavailable, MigrationFailed
+from hooksaga.adapters.database import DatabaseAddress, Role, Session, fetch_dicts
+from hooksaga.adapters.database_login import role_password
+from hooksaga.adapters.migrations import MIGRATIONS_DIR, migrate
+from hooksaga.core.errors import DatabaseUnavailable, MigrationFailed
+from hooksaga.local.postgres import EmbeddedPostgres
 from tests.database.seed import Seed
 
 ALL_FILES = sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql"))
 
 MIGRATE = """
 import sys
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.migrations import migrate
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
 from pathlib import Path
 print(len(migrate(DatabaseAddress(sys.argv[1]), Path(sys.argv[2]))), flush=True)
 """

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from shared.adapters.database import DatabaseAddress
+from hooksaga.adapters.database import DatabaseAddress
 from tests.database.crew import Crew
 from tests.database.interleaved_roles import Interleaving
 from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried

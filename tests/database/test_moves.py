@@ -1,6 +1,6 @@
 """Every state with every trigger, as the state machine decides and as the database sees it.
 
-What shared/core/saga.py allows, the guards have to let through as it is, and what it refuses they have to refuse too,
+What core/saga.py allows, the guards have to let through as it is, and what it refuses they have to refuse too,
 whoever asks: here the owner asks.
 """
 
@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from psycopg import errors
 
-from shared.core.saga import (
+from hooksaga.core.saga import (
     SAGA_MOVES,
     Cancel,
     Due,

@@ -6,12 +6,12 @@ import pytest
 from psycopg import errors
 from psycopg.rows import dict_row
 
-from shared.adapters.database import Connection, Role
-from shared.adapters.queries import load_queries
-from shared.core.saga import SagaStatus
-from shared.stages.observe import Gauges, read_gauges
-from shared.stages.orchestrate import oldest_due_seconds
-from shared.stages.route_events import route_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.observe import Gauges, read_gauges
+from hooksaga.stages.orchestrate import oldest_due_seconds
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
 

@@ -6,14 +6,15 @@ from typing import LiteralString
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.core.endpoint_health import HealthPolicy
-from shared.core.event_input import EventDraft
-from shared.stages import orchestrate, requeue
-from shared.stages.operational_events import tell_of_dead_letters
-from shared.stages.route_events import route_events
-from shared.stages.subscription_health import Missed, read_missed, show_health
-from shared.stages.watch_endpoints import disable_gone
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.endpoint_health import HealthPolicy
+from hooksaga.core.event_input import EventDraft
+from hooksaga.operations import requeue
+from hooksaga.operations.operational_events import tell_of_dead_letters
+from hooksaga.operations.subscription_health import Missed, read_missed, show_health
+from hooksaga.operations.watch_endpoints import disable_gone
+from hooksaga.stages import orchestrate
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time
 from tests.database.seed import POLICY, Seed

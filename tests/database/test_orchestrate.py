@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role, fetch_dicts
-from shared.adapters.queries import load_queries
-from shared.core.errors import Conflict, NotFound, RowRefused
-from shared.core.saga import RetryPolicy, SagaStatus
-from shared.stages import orchestrate
-from shared.stages.orchestrate import SagaMoved
+from hooksaga.adapters.database import Connection, Role, fetch_dicts
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import Conflict, NotFound, RowRefused
+from hooksaga.core.saga import RetryPolicy, SagaStatus
+from hooksaga.stages import orchestrate
+from hooksaga.stages.orchestrate import SagaMoved
 from tests.conftest import Connect
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 

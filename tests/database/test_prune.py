@@ -10,14 +10,15 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from shared.adapters.database import Connection, Role
-from shared.core.ages import parse_age
-from shared.core.errors import Conflict, InvalidInput
-from shared.core.saga import SagaStatus
-from shared.stages import inspect, orchestrate, requeue
-from shared.stages.audit import audit
-from shared.stages.prune import Place, Pruned, Pruning, prune, prune_batch
-from shared.stages.route_events import route_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.ages import parse_age
+from hooksaga.core.errors import Conflict, InvalidInput
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import inspect, requeue
+from hooksaga.operations.audit import audit
+from hooksaga.operations.prune import Place, Pruned, Pruning, prune, prune_batch
+from hooksaga.stages import orchestrate
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.bulk_rows import backfill_of, old_events, started, step_until_nothing_is_left
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, until_blocked

@@ -15,9 +15,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.database_login import role_conninfo
-from shared.adapters.queries import load_queries
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.adapters.queries import load_queries
 from tests.database import a_million_rows as rows
 
 pytestmark = [

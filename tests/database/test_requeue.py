@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import Conflict, NotFound, RefusedRow
-from shared.core.saga import SagaStatus
-from shared.stages import orchestrate
-from shared.stages.requeue import DeadLetterFilter, requeue_dead_letters, requeue_matching, requeue_one
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import Conflict, NotFound, RefusedRow
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.requeue import DeadLetterFilter, requeue_dead_letters, requeue_matching, requeue_one
+from hooksaga.stages import orchestrate
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import POLICY, Seed
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.address_policy import AddressPolicy
-from shared.core.models import SubscriptionChange
-from shared.stages import reseal_headers
-from shared.stages.own_headers import open_headers
-from shared.stages.reseal_headers import reseal_headers_batch
-from shared.stages.reseal_secrets import Resealed, reseal_all
-from shared.stages.subscriptions import change_subscription
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.models import SubscriptionChange
+from hooksaga.operations import reseal_headers
+from hooksaga.operations.reseal_headers import reseal_headers_batch
+from hooksaga.operations.reseal_secrets import Resealed, reseal_all
+from hooksaga.operations.subscriptions import change_subscription
+from hooksaga.stages.own_headers import open_headers
 from tests.conftest import Connect
 from tests.database.seed import Seed
 

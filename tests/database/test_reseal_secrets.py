@@ -5,12 +5,12 @@ import secrets as randomness
 
 import pytest
 
-from shared.adapters.database import Connection, Role
-from shared.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
-from shared.core.secrets_keys import split_keys
-from shared.stages import reseal_secrets
-from shared.stages.reseal_secrets import Resealed, reseal_batch, together
-from shared.stages.subscriptions import rotate_secret
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
+from hooksaga.core.secrets_keys import split_keys
+from hooksaga.operations import reseal_secrets
+from hooksaga.operations.reseal_secrets import Resealed, reseal_batch, together
+from hooksaga.operations.subscriptions import rotate_secret
 from tests.conftest import Connect
 from tests.database.seed import Seed
 

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from psycopg import errors, sql
 
-from shared.adapters.database import Connection, Role
-from shared.core.errors import RefusedRow
-from shared.core.event_ids import event_id_text
-from shared.core.event_input import EventDraft
-from shared.stages.route_events import Routed, outbox_age_seconds, route_events
+from hooksaga.adapters.database import Connection, Role
+from hooksaga.core.errors import RefusedRow
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.event_input import EventDraft
+from hooksaga.stages.route_events import Routed, outbox_age_seconds, route_events
 from tests.conftest import Connect
 from tests.database.seed import Seed
 from tests.faults.promises import Promise

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from shared.adapters.database import Connection, fetch_dicts, fetch_row, fetch_rows, refusals
-from shared.core.errors import RowRefused
+from hooksaga.adapters.database import Connection, fetch_dicts, fetch_row, fetch_rows, refusals
+from hooksaga.core.errors import RowRefused
 from tests.database.seed import Seed
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared.adapters import database
-from shared.adapters.database import (
+from hooksaga.adapters import database
+from hooksaga.adapters.database import (
     Connection,
     DatabaseAddress,
     Role,
@@ -17,7 +17,7 @@ from shared.adapters.database import (
     fetch_dicts,
     transaction,
 )
-from shared.core.errors import DatabaseUnavailable, NotFound, RowRefused, SchemaMismatch
+from hooksaga.core.errors import DatabaseUnavailable, NotFound, RowRefused, SchemaMismatch
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed, until_blocked
 from tests.faults.promises import Promise

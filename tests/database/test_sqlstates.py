@@ -3,10 +3,10 @@
 import psycopg.errors
 import pytest
 
-from shared.adapters import sqlstates
-from shared.adapters.database import Connection, Role, Session, fetch_dicts
-from shared.adapters.sqlstates import FAULTS, Fault, fault_of
-from shared.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch, ValueRefused
+from hooksaga.adapters import sqlstates
+from hooksaga.adapters.database import Connection, Role, Session, fetch_dicts
+from hooksaga.adapters.sqlstates import FAULTS, Fault, fault_of
+from hooksaga.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch, ValueRefused
 from tests.conftest import SessionOf
 
 NO_ERRORS = ("00", "01", "02")

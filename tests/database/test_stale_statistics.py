@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.database_login import role_conninfo
-from shared.adapters.queries import load_queries
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.adapters.queries import load_queries
 
 BACKLOG = 20_000
 EVERYWHERE = 10_000

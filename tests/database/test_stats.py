@@ -1,6 +1,6 @@
 """The age of the oldest due saga: what an alarm looks at, so nothing waiting is null and never zero."""
 
-from shared.stages.inspect import read_stats
+from hooksaga.operations.inspect import read_stats
 from tests.database.seed import Seed
 
 

@@ -10,16 +10,16 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from infra.local.system import database_address
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
-from shared.adapters.database_login import role_conninfo, role_password
-from shared.adapters.libpq import complete, conninfo
-from shared.adapters.migrations import migrate
-from shared.adapters.session_settings import FUNCTIONS, GUARDED
-from shared.core.errors import DatabaseUnavailable
-from shared.core.event_input import EventDraft
-from shared.runtime.settings import read_settings
-from shared.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
+from hooksaga.adapters.database_login import role_conninfo, role_password
+from hooksaga.adapters.libpq import complete, conninfo
+from hooksaga.adapters.migrations import migrate
+from hooksaga.adapters.session_settings import FUNCTIONS, GUARDED
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.core.event_input import EventDraft
+from hooksaga.local.system import database_address
+from hooksaga.runtime.settings import read_settings
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 
 OTHERS = ("PGDATESTYLE", "PGTZ", "PGGEQO", "PGREQUIRESSL", "PGSERVICEFILE", "PGSYSCONFDIR", "PGLOCALEDIR")
 """Variables of libpq that go with no parameter of a connection string."""
@@ -125,7 +125,7 @@ def test_the_embedded_server_is_asked_in_no_other_way(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setattr(
-        "infra.local.system.EmbeddedPostgres.start", lambda _: "postgresql://postgres@/hooksaga?host=/s"
+        "hooksaga.local.system.EmbeddedPostgres.start", lambda _: "postgresql://postgres@/hooksaga?host=/s"
     )
     address, _ = database_address(read_settings(data_dir=tmp_path_factory.mktemp("data")))
     said = conninfo_to_dict(address.url)

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from shared.adapters.database import Connection, Role, transaction
-from shared.core.address_policy import AddressPolicy
-from shared.core.endpoint_health import MIN_FAILURES, DisabledReason, EarlyWarning, HealthPolicy
-from shared.core.models import SubscriptionChange
-from shared.core.outcomes import UNCOUNTED
-from shared.stages import deliver
-from shared.stages.deliver import AttemptResult
-from shared.stages.route_events import route_events
-from shared.stages.subscriptions import change_subscription
-from shared.stages.verify_subscription import mark_verified
-from shared.stages.watch_endpoints import STEPS, count_attempts, disable_gone, judge_failing
+from hooksaga.adapters.database import Connection, Role, transaction
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.endpoint_health import MIN_FAILURES, DisabledReason, EarlyWarning, HealthPolicy
+from hooksaga.core.models import SubscriptionChange
+from hooksaga.core.outcomes import UNCOUNTED
+from hooksaga.operations.subscriptions import change_subscription
+from hooksaga.operations.verify_subscription import mark_verified
+from hooksaga.operations.watch_endpoints import STEPS, count_attempts, disable_gone, judge_failing
+from hooksaga.stages import deliver
+from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time
 from tests.database.seed import WORKER, Seed, outcome

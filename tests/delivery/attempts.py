@@ -1,6 +1,6 @@
 """The shortest way to one attempt."""
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 
 
 async def post(sender: HttpSender, url: str, body: bytes = b"{}", seconds: float = 3) -> SendOutcome:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
-from shared.core.address_policy import AddressPolicy
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.core.address_policy import AddressPolicy
 from tests.delivery.hostile_receiver import Authority
 from tests.hostile_cases import note
 

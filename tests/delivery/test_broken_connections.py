@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender
+from hooksaga.adapters.http_sender import HttpSender
 from tests.delivery.attempts import post
 from tests.delivery.breaking_listener import (
     Stage,

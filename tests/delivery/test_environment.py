@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender
+from hooksaga.adapters.http_sender import HttpSender
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import Authority, receiver, well
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender
+from hooksaga.adapters.http_sender import HttpSender
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import (
     Authority,

@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
-from shared.core.address_policy import AddressPolicy
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.core.address_policy import AddressPolicy
 from tests.delivery.hostile_receiver import Authority, Exchange, Receiver, raw, receiver, well
 
 pytestmark = pytest.mark.timeout(10)

@@ -9,7 +9,7 @@ from typing import Any
 import aiohappyeyeballs
 import pytest
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import (
     Authority,

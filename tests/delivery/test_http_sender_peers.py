@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from shared.adapters import resolver
-from shared.adapters.http_sender import HttpSender, SendOutcome
-from shared.adapters.resolver import Lookup
-from shared.core.address_policy import AddressPolicy
+from hooksaga.adapters import resolver
+from hooksaga.adapters.http_sender import HttpSender, SendOutcome
+from hooksaga.adapters.resolver import Lookup
+from hooksaga.core.address_policy import AddressPolicy
 from tests.delivery.attempts import post
 from tests.delivery.breaking_listener import handshake_only
 from tests.delivery.hostile_receiver import Authority, raw, receiver, well

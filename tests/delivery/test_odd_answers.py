@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.adapters.http_connections import MAX_HEAD_BYTES
-from shared.adapters.http_sender import HttpSender
+from hooksaga.adapters.http_connections import MAX_HEAD_BYTES
+from hooksaga.adapters.http_sender import HttpSender
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import Authority, Behaviour, Exchange, receiver
 from tests.hostile_cases import note

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shared.adapters import resolver as resolver_module
-from shared.adapters.resolver import (
+from hooksaga.adapters import resolver as resolver_module
+from hooksaga.adapters.resolver import (
     KEPT_SECONDS,
     LOOKUP_THREADS,
     AddressBlocked,
@@ -20,7 +20,7 @@ from shared.adapters.resolver import (
     VettedResolver,
     system_lookup,
 )
-from shared.core.address_policy import AddressPolicy
+from hooksaga.core.address_policy import AddressPolicy
 
 pytestmark = pytest.mark.timeout(10)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.connection_pool import ConnectionPool
-from shared.adapters.http_connections import HttpConnection
-from shared.adapters.http_sender import HttpSender, SendOutcome
+from hooksaga.adapters.connection_pool import ConnectionPool
+from hooksaga.adapters.http_connections import HttpConnection
+from hooksaga.adapters.http_sender import HttpSender, SendOutcome
 from tests.delivery.attempts import post
 from tests.delivery.hostile_receiver import Authority, Exchange, receiver, well
 

@@ -7,13 +7,20 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
-from infra.gateway_answers import CODES, status_of
-from infra.local import http_answers
-from shared.core.problems import BY_CODE
-from shared.runtime import http_api
+from hooksaga.api import http_api
+from hooksaga.aws.gateway_answers import CODES, status_of
+from hooksaga.core.problems import BY_CODE
+from hooksaga.worker import http_answers
 
 ROOT = Path(__file__).resolve().parents[2]
-FLOORS = ("shared", "functions")
+PACKAGE = "shared/hooksaga"
+FLOORS = (
+    "functions",
+    *(
+        f"{PACKAGE}/{layer}"
+        for layer in ("core", "adapters", "runtime", "stages", "operations", "api", "aws", "console")
+    ),
+)
 DEFAULT_STATUSES = {"InvalidInput": 400, "NotFound": 404, "Conflict": 409}
 
 Raised = tuple[str, int]

@@ -1,10 +1,10 @@
-"""docs/cost.md shows what its commands print; `python -m infra.cost.page` writes them anew."""
+"""docs/cost.md shows what its commands print; `python -m docs.generators.cost_page` writes them anew."""
 
 from typer.testing import CliRunner
 
-from infra.cli import app
-from infra.cost import work
-from infra.cost.page import BLOCK, PAGE, filled
+from docs.generators.cost_page import BLOCK, PAGE, filled
+from hooksaga.cli.app import app
+from hooksaga.cost import work
 
 TEXT = PAGE.read_text(encoding="utf-8")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from starlette.routing import Route
 
-from infra.openapi_file import OPENAPI_FILE, openapi_text
-from infra.state_diagram import STATES_PAGE, states_page
-from shared.core.outcomes import ErrorCode
-from shared.core.product import VERSION
-from shared.runtime.app import ALL_ROUTES
-from shared.runtime.openapi import openapi_document
-from shared.runtime.settings import PREFIX, Settings
+from docs.generators.openapi_file import OPENAPI_FILE, openapi_text
+from docs.generators.state_diagram import STATES_PAGE, states_page
+from hooksaga.api.app import ALL_ROUTES
+from hooksaga.api.openapi import openapi_document
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.product import VERSION
+from hooksaga.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

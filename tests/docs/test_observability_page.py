@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from infra.local.open_metrics import COUNTERS
-from shared.core.outcomes import ErrorClass
-from shared.runtime import log_lines
-from shared.runtime.metrics import Metric
+from hooksaga.core.outcomes import ErrorClass
+from hooksaga.runtime import log_lines
+from hooksaga.runtime.metrics import Metric
+from hooksaga.worker.open_metrics import COUNTERS
 from tests.database.seed import Seed
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations" / "observability.md").read_text(

@@ -11,10 +11,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from typer.main import get_command
 
-from infra.cli import app
+from hooksaga.aws import admin_actions
+from hooksaga.aws.secret_actions import ResealSecrets
+from hooksaga.cli.app import app
 from infra.components.functions import DESIGNS
-from shared.runtime import admin_actions
-from shared.runtime.secret_actions import ResealSecrets
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))

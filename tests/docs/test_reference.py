@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from infra.reference_page import API_PAGE, api_page, reference_page
-from shared.core.problems import BY_CODE, PROBLEMS
-from shared.runtime.openapi import openapi_document
-from shared.runtime.openapi_examples import EXAMPLES
-from shared.runtime.openapi_words import ANSWERS, FIELDS, GROUPS, OPERATIONS
-from shared.runtime.problem_types import problem_type
-from shared.runtime.reference import PAGE_FILE, page, page_headers
+from docs.generators.reference_page import API_PAGE, api_page, reference_page
+from hooksaga.api.openapi import openapi_document
+from hooksaga.api.openapi_examples import EXAMPLES
+from hooksaga.api.openapi_words import ANSWERS, FIELDS, GROUPS, OPERATIONS
+from hooksaga.api.problem_types import problem_type
+from hooksaga.api.reference import PAGE_FILE, page, page_headers
+from hooksaga.core.problems import BY_CODE, PROBLEMS
 from tests.docs.raised_codes import constructed_in, raised
 
 SCHEMAS = openapi_document()["components"]["schemas"]
@@ -72,12 +72,14 @@ def test_every_explanation_is_sentences_that_fit_into_a_table() -> None:
 
 
 def test_the_committed_page_is_the_one_that_is_made() -> None:
-    assert PAGE_FILE.read_text(encoding="utf-8") == reference_page(), "python -m infra.reference_page"
+    assert PAGE_FILE.read_text(encoding="utf-8") == reference_page(), (
+        "python -m docs.generators.reference_page"
+    )
 
 
 def test_the_table_of_errors_in_the_docs_is_the_one_that_is_made() -> None:
     text = API_PAGE.read_text(encoding="utf-8")
-    assert text == api_page(text), "python -m infra.reference_page"
+    assert text == api_page(text), "python -m docs.generators.reference_page"
 
 
 def test_docs_without_a_place_for_the_table_are_refused() -> None:

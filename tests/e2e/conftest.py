@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.tls import Certificates, ensure_certificates
+from hooksaga.local.tls import Certificates, ensure_certificates
 from tests.api.conftest import own_database
 from tests.api.running_system import RunningSystem
 from tests.e2e.recorder import Recorder

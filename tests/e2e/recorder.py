@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 
-from infra.local.receiver import Receiver, RunningReceiver, serve
-from infra.local.tls import Certificates
+from hooksaga.local.receiver import Receiver, RunningReceiver, serve
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import wait_until
 
 T = TypeVar("T")

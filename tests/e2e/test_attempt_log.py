@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from shared.core.attempts import MASK
+from hooksaga.core.attempts import MASK
 from tests.api.running_system import wait_until
 from tests.e2e.world import Subscriber, World
 

@@ -40,7 +40,7 @@ def run(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
         "HOOKSAGA_API_KEY": world.api.key or "",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "infra.cli", *arguments],
+        [sys.executable, "-m", "hooksaga.cli.app", *arguments],
         env={**variables, **access, "COLUMNS": "200"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

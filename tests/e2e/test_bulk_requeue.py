@@ -10,8 +10,8 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from infra.local.polling import BULK_HORIZON_SECONDS
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
+from hooksaga.worker.polling import BULK_HORIZON_SECONDS
 from tests.api.running_system import wait_until
 from tests.database.bulk_rows import DEAD_LETTERS
 from tests.e2e.recorder import Recorder

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from shared.core.signing import encode_secret
+from hooksaga.core.signing import encode_secret
 from tests.api.http_client import assert_problem
 from tests.api.running_system import wait_until
 from tests.e2e.world import Subscriber, World

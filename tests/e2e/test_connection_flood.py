@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.http_client import Answer, event_body, read_answer, request_bytes
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from infra.local import part_pace, wide_fan_outs
-from shared.stages import route_events
+from hooksaga.stages import route_events
+from hooksaga.worker import part_pace, wide_fan_outs
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import ENDED, World

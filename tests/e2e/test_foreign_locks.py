@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from aiohttp import web
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import new_name, wait_until
 from tests.api.seeding import post
 from tests.e2e.recorder import Recorder

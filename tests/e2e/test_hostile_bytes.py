@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.commands.attempts import result_of
-from infra.commands.events import attempt_line
-from infra.local.tls import Certificates, ensure_certificates
+from hooksaga.cli.attempts import result_of
+from hooksaga.cli.events import attempt_line
+from hooksaga.local.tls import Certificates, ensure_certificates
 from tests.delivery.breaking_listener import (
     Stage,
     handshake_only,

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from infra.doctor.local import examine_database
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.migrations import migrate
-from shared.runtime.settings import read_settings
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
+from hooksaga.doctor.local import examine_database
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates
+from hooksaga.runtime.settings import read_settings
 from tests.api.running_system import RunningSystem
 from tests.database.hostile_defaults import DECOYS, HOSTILE, UNMOVED, make_hostile
 from tests.e2e.recorder import Recorder

@@ -7,7 +7,7 @@ import time
 import pytest
 from aiohttp import web
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.http_client import Answer, assert_problem
 from tests.delivery.hostile_receiver import dribbling, receiver
 from tests.delivery.test_http_sender_faults import never

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local import delivery_lane
+from hooksaga.worker import delivery_lane
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import World

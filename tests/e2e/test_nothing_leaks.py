@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates
 from tests.api.http_client import Answer, event_body
 from tests.api.running_system import wait_until
 from tests.api.seeding import post

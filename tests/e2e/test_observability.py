@@ -11,9 +11,9 @@ import pytest
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates
-from shared.core.trace import span_id_of
+from hooksaga.core.trace import span_id_of
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates
 from tests.api.http_client import event_body
 from tests.api.running_system import new_name, wait_until
 from tests.api.seeding import post

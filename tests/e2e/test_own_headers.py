@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import sql
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import RunningSystem
 from tests.cli.conftest import runner_with
 from tests.console.pages import Pages, portal

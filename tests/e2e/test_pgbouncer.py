@@ -15,16 +15,16 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from infra.doctor.local import examine_database
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
-from shared.adapters.migrations import MIGRATIONS_DIR, migrate
-from shared.adapters.session_settings import FUNCTIONS
-from shared.core.errors import DatabaseUnavailable
-from shared.core.event_input import EventDraft
-from shared.runtime.settings import read_settings
-from shared.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
+from hooksaga.adapters.migrations import MIGRATIONS_DIR, migrate
+from hooksaga.adapters.session_settings import FUNCTIONS
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.core.event_input import EventDraft
+from hooksaga.doctor.local import examine_database
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates
+from hooksaga.runtime.settings import read_settings
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from tests.api.running_system import RunningSystem, wait_until
 from tests.database.pgbouncer import PgBouncer, needs_pgbouncer
 from tests.e2e.recorder import Recorder
@@ -40,8 +40,8 @@ FILES = sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql"))
 MIGRATE = """
 import sys
 from pathlib import Path
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.migrations import migrate
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
 print(len(migrate(DatabaseAddress(sys.argv[1]), Path(sys.argv[2]))), flush=True)
 """
 

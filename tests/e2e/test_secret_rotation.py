@@ -3,7 +3,7 @@
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from shared.stages.subscriptions import MOST_SECRETS
+from hooksaga.operations.subscriptions import MOST_SECRETS
 from tests.api.http_client import assert_problem
 from tests.e2e.world import World, assert_signed
 

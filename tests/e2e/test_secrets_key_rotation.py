@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.local.tls import Certificates
-from shared.adapters.secret_box import generate_key
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import RunningSystem
 from tests.cli.conftest import runner_with
 from tests.e2e.recorder import Recorder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local import payload_memory
+from hooksaga.worker import payload_memory
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import World

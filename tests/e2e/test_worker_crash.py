@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import wait_until
 from tests.api.seeding import post
 from tests.e2e.recorder import Recorder

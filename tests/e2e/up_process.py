@@ -14,8 +14,8 @@ import psutil
 import psycopg
 from psycopg.rows import dict_row
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import Certificates
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import Certificates
 from tests.api.http_client import Api
 from tests.api.running_system import wait_until
 
@@ -53,7 +53,7 @@ class UpProcess:
 
     def spawn(self) -> None:
         """Start, without waiting for anything."""
-        command = [*self._prefix, sys.executable, "-m", "infra.cli", "up", "--port", str(self.port)]
+        command = [*self._prefix, sys.executable, "-m", "hooksaga.cli.app", "up", "--port", str(self.port)]
         with self.log.open("ab") as log, self.said.open("ab") as said:
             self._process = subprocess.Popen(
                 command,

@@ -5,9 +5,9 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from infra.commands.database import AUDIT_SECONDS
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.stages.audit import audit
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.cli.database import AUDIT_SECONDS
+from hooksaga.operations.audit import audit
 from tests.api.http_client import Api
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import post

@@ -12,8 +12,8 @@ from typing import Any
 
 from dnslib import RR, DNSLabel, DNSRecord
 
-from shared.core.address_policy import AddressPolicy
-from shared.core.callback_url import parse_callback_url
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.callback_url import parse_callback_url
 from tests.egress.name_server import (
     Answers,
     addresses,

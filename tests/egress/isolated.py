@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest
-from shared.core.address_policy import AddressPolicy
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest
+from hooksaga.core.address_policy import AddressPolicy
 from tests.delivery.hostile_receiver import Authority, Exchange, receiver
 from tests.egress.cases import Case, case_of, every_address, table_case, table_rows
 from tests.egress.name_server import NameServer

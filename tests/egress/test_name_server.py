@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from shared.core.address_policy import AddressPolicy
-from shared.core.callback_url import parse_callback_url
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.callback_url import parse_callback_url
 from tests.egress.cases import CASES, NO_REFUSAL, REAL_BUT_REFUSED, Case, case_of, table_case, table_rows
 from tests.egress.network import IsolatedNetwork
 

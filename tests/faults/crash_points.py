@@ -164,7 +164,7 @@ def _point_writes(folder: Path) -> None:
 
 def write_queries() -> dict[str, str]:
     """The product's named statements that write, by their text."""
-    from shared.adapters.queries import QUERIES_DIR, load_queries
+    from hooksaga.adapters.queries import QUERIES_DIR, load_queries
 
     return {
         text: f"{path.stem}.{name}"
@@ -193,8 +193,8 @@ def _point_commits(folder: Path) -> None:
 
 
 def _point_sends(folder: Path) -> None:
-    from shared.adapters.http_sender import HttpSender
-    from shared.adapters.queues import Queues
+    from hooksaga.adapters.http_sender import HttpSender
+    from hooksaga.adapters.queues import Queues
 
     Queues.send = _around(folder, Queues.send, lambda _, queue, *__: f"send to {queue.value}")
     HttpSender.send = _around(folder, HttpSender.send, lambda _, request: _post(folder, request))

@@ -12,7 +12,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
-from shared.adapters.database import Role
+from hooksaga.adapters.database import Role
 from tests.api.running_system import wait_until
 from tests.e2e.up_process import pause_until
 from tests.faults.database_server import DatabaseServer, fill, move_folder, small_disk

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import psycopg
 
-from infra.local import postgres_build
-from infra.local.database_account import account_of
+from hooksaga.local import postgres_build
+from hooksaga.local.database_account import account_of
 from tests.faults.wire import SOCKET
 
 SECONDS = 60

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
-from infra.local.receiver_journal import Signature
+from hooksaga.local.receiver_journal import Signature
 from tests.api.http_client import Answer, event_body
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder

@@ -6,8 +6,8 @@ import subprocess
 
 import psutil
 
-from infra.local import postgres_build
-from shared.core.product import VERSION
+from hooksaga.core.product import VERSION
+from hooksaga.local import postgres_build
 
 
 def made_of() -> str:

@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from infra.local.tls import ensure_certificates
+from hooksaga.local.tls import ensure_certificates
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.faults.crash_points import FaultFolder

@@ -16,9 +16,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from infra.local.postgres import EmbeddedPostgres
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.migrations import migrate
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
+from hooksaga.local.postgres import EmbeddedPostgres
 
 _SYSTEM_LIBRARIES = "**/faketime/libfaketime.so.1"
 

@@ -86,7 +86,7 @@ def _unfenced() -> None:
 
 
 def _outbox_first() -> None:
-    from shared.stages import route_events
+    from hooksaga.stages import route_events
 
     route = route_events.route_events
     start: LiteralString = """
@@ -158,13 +158,13 @@ def _false_commit() -> None:
 def _new_id() -> None:
     from uuid import uuid4
 
-    from shared.stages import deliver
+    from hooksaga.stages import deliver
 
     deliver.event_id_text = lambda _webhook_id: f"evt_{uuid4().hex}"
 
 
 def _sticky() -> None:
-    from shared.adapters import database, sqlstates
+    from hooksaga.adapters import database, sqlstates
 
     database.__dict__["_can_only_be_read"] = lambda _connection: False
     sqlstates.FAULTS["25006"] = sqlstates.Fault.DATABASE
@@ -202,7 +202,7 @@ def _together() -> None:
 def _silence() -> None:
     from dataclasses import replace
 
-    from shared.adapters.http_sender import HttpSender
+    from hooksaga.adapters.http_sender import HttpSender
 
     send = HttpSender.send
 
@@ -237,7 +237,7 @@ _MISTAKES: dict[Sabotage, Callable[[], None]] = {
 
 def _rewrite(stage: str, name: str, old: str, new: str) -> None:
     """Change one named statement in the cache that every stage reads."""
-    from shared.adapters.queries import load_queries
+    from hooksaga.adapters.queries import load_queries
 
     blocks = load_queries(stage)
     assert old in blocks[name], f"{stage}.{name} has changed: {old!r}"

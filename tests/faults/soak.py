@@ -27,8 +27,8 @@ from psycopg.rows import dict_row
 from rich.console import Console
 from rich.table import Table
 
-from infra.local.bench_processes import Arrivals, child, receive
-from infra.local.tls import ensure_certificates
+from hooksaga.local.bench_processes import Arrivals, child, receive
+from hooksaga.local.tls import ensure_certificates
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.machine import made_of
@@ -163,7 +163,7 @@ class Soak:
 
 def measured_rate() -> float:
     """Half of what this machine delivers, as events a second."""
-    command = [sys.executable, "-m", "infra.cli", "bench", "--events", "5000", "--json"]
+    command = [sys.executable, "-m", "hooksaga.cli.app", "bench", "--events", "5000", "--json"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["deliveries_per_second"] / 2 / FAN_OUT
 

@@ -14,32 +14,25 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from infra.local.tls import ensure_certificates
-from shared.adapters.database import Connection, DatabaseAddress, Role, connect_as
-from shared.core.endpoint_health import MIN_FAILURES, HealthPolicy
-from shared.core.errors import Conflict
-from shared.core.event_input import EventDraft
-from shared.core.saga import SagaStatus
-from shared.stages import (
-    bulk_operations,
-    clean_leases,
-    deliver,
-    orchestrate,
-    subscriptions,
-    undispatched,
-    work_state,
-)
-from shared.stages.api_keys import create_api_key, generate_api_key, hash_api_key
-from shared.stages.attempt_log import AttemptFilter
-from shared.stages.audit import audit
-from shared.stages.console_sign_ins import create_sign_in, end_sessions, session_has_ended, use_sign_in
-from shared.stages.deliver import AttemptResult
-from shared.stages.explain import explain_event
-from shared.stages.follow_attempts import FollowCursor, follow_attempts
-from shared.stages.prune import Pruning, prune_batch
-from shared.stages.route_events import route_events
-from shared.stages.subscription_health import read_missed
-from shared.stages.watch_endpoints import count_attempts, disable_gone, judge_failing
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, connect_as
+from hooksaga.core.endpoint_health import MIN_FAILURES, HealthPolicy
+from hooksaga.core.errors import Conflict
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.saga import SagaStatus
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.operations import bulk_operations, subscriptions, work_state
+from hooksaga.operations.api_keys import create_api_key, generate_api_key, hash_api_key
+from hooksaga.operations.attempt_log import AttemptFilter
+from hooksaga.operations.audit import audit
+from hooksaga.operations.console_sign_ins import create_sign_in, end_sessions, session_has_ended, use_sign_in
+from hooksaga.operations.explain import explain_event
+from hooksaga.operations.follow_attempts import FollowCursor, follow_attempts
+from hooksaga.operations.prune import Pruning, prune_batch
+from hooksaga.operations.subscription_health import read_missed
+from hooksaga.operations.watch_endpoints import count_attempts, disable_gone, judge_failing
+from hooksaga.stages import clean_leases, deliver, orchestrate, undispatched
+from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.route_events import route_events
 from tests.api.running_system import wait_until
 from tests.database.bulk_rows import backfill_of, started, step_until_nothing_is_left
 from tests.database.seed import POLICY, WORKER, Seed, outcome

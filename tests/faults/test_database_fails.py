@@ -17,10 +17,10 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import ensure_certificates
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.stages.clean_leases import clean_leases
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.stages.clean_leases import clean_leases
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.tls import ensure_certificates
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.tls import ensure_certificates
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.tls import ensure_certificates
+from hooksaga.local.tls import ensure_certificates
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess

@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from infra.local.bench_figures import Percentiles, percentiles
-from infra.local.bench_processes import Arrivals, child, receive
-from infra.local.tls import ensure_certificates
-from shared.adapters.queries import load_queries
+from hooksaga.adapters.queries import load_queries
+from hooksaga.local.bench_figures import Percentiles, percentiles
+from hooksaga.local.bench_processes import Arrivals, child, receive
+from hooksaga.local.tls import ensure_certificates
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import trustme
 
-from infra.local.tls import Certificates
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import new_name, wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess

@@ -12,12 +12,12 @@ pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra
 from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
-from infra import settings
+from hooksaga.api.app import ALL_ROUTES
+from hooksaga.api.openapi import openapi_document
+from hooksaga.aws.deployment import ENVIRONMENTS
+from hooksaga.aws.gateway_answers import CODES
+from hooksaga.console.routes import ROUTES as CONSOLE_ROUTES
 from infra.components.rest_api import STAGE
-from infra.gateway_answers import CODES
-from shared.runtime.app import ALL_ROUTES
-from shared.runtime.console.routes import ROUTES as CONSOLE_ROUTES
-from shared.runtime.openapi import openapi_document
 from tests.infra.conftest import synthesise
 from tests.infra.deployment import Deployment
 
@@ -90,10 +90,10 @@ def gateway_problems(deployment: Deployment) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    dev = settings.ENVIRONMENTS["dev"]
+    dev = ENVIRONMENTS["dev"]
     certificate = "arn:aws:acm:eu-central-1:123456789012:certificate/1"
     api = replace(dev.api, domain_name="hooks.example.com", certificate_arn=certificate)
-    monkeypatch.setitem(settings.ENVIRONMENTS, "dev", replace(dev, api=api))
+    monkeypatch.setitem(ENVIRONMENTS, "dev", replace(dev, api=api))
     return synthesise(tmp_path)
 
 

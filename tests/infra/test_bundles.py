@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
+from hooksaga.api.reference import PAGE_FILE
+from hooksaga.aws.deployment import LOCAL
+from hooksaga.console.assets import served
+from hooksaga.console.pages import TEMPLATES
 from infra.bundling import ARM, ROOT, build, contents_of, digest_of, this_machine
-from infra.settings import LOCAL
-from shared.runtime.console.assets import served
-from shared.runtime.console.pages import TEMPLATES
-from shared.runtime.reference import PAGE_FILE
 
 LARGEST_BYTES = 24e6
 LARGEST_THAT_CALLS_RECEIVERS_BYTES = 36.5e6
@@ -35,14 +35,16 @@ assert callable(started.handler)
 
 @pytest.mark.parametrize("function", LOCAL.functions)
 def test_a_bundle_has_no_other_functions_code(function: str) -> None:
-    handlers = {path.parent.name for path in contents_of(function).files if path.name == "handler.py"}
+    handlers = {
+        path.parent.name for path in contents_of(function).files.values() if path.name == "handler.py"
+    }
     assert handlers == {function}
 
 
 @pytest.mark.parametrize("function", LOCAL.functions)
 def test_only_migrate_carries_migrations(function: str) -> None:
     contents = contents_of(function)
-    carried = {path for path in contents.files if path.parent == ROOT / "sql" / "migrations"}
+    carried = {path for path in contents.files.values() if path.parent == ROOT / "sql" / "migrations"}
     wanted = set((ROOT / "sql" / "migrations").glob("*.sql")) if function == "migrate" else set()
     assert carried == wanted
 
@@ -50,19 +52,21 @@ def test_only_migrate_carries_migrations(function: str) -> None:
 @pytest.mark.parametrize("function", LOCAL.functions)
 def test_who_answers_with_the_reference_carries_it_and_nobody_what_it_is_made_with(function: str) -> None:
     contents = contents_of(function)
-    assert (PAGE_FILE in contents.files) == (function == "ingest")
+    assert (PAGE_FILE in contents.files.values()) == (function == "ingest")
     pages_need = {"jinja2", "markupsafe"} if function == "console" else set[str]()
     assert {"jinja2", "markupsafe"} & set(contents.requirements) == pages_need
 
 
 @pytest.mark.parametrize("function", LOCAL.functions)
 def test_only_the_console_carries_its_templates_and_assets(function: str) -> None:
-    carried = {path for path in contents_of(function).files if path.suffix in (".css", ".js", ".svg")}
-    templates = {path for path in contents_of(function).files if path.parent == TEMPLATES}
+    carried = {
+        path for path in contents_of(function).files.values() if path.suffix in (".css", ".js", ".svg")
+    }
+    templates = {path for path in contents_of(function).files.values() if path.parent == TEMPLATES}
     assert bool(carried) == bool(templates) == (function == "console")
     if function == "console":
         assert templates == set(TEMPLATES.iterdir())
-        assert set(served().values()) <= set(contents_of(function).files)
+        assert set(served().values()) <= set(contents_of(function).files.values())
 
 
 def test_a_worker_carries_no_web_framework() -> None:
@@ -87,7 +91,7 @@ def test_a_bundle_starts_with_nothing_else(function: str, tmp_path: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert list(tmp_path.glob("sql/*/*.sql"))
+    assert list(tmp_path.glob("hooksaga/sql/*/*.sql"))
     assert (tmp_path / "amazon-rds.pem").exists()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.cost import bill, work
+from hooksaga.cost import bill, work
 from tests.infra.deployment import Deployment
 
 

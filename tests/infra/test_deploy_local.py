@@ -18,20 +18,21 @@ import boto3
 import httpx
 from typer.testing import CliRunner
 
-from infra.cli import app
-from infra.deploy_local import deliver_one, local_stack
-from infra.deploy_local_emulator import NoEmulator, interpreter
-from infra.deploy_local_stack import REGION, DeployFailed, LocalStack
-from infra.deployed_stack import DeployedStack
-from infra.doctor.database import GUARDS, MIGRATIONS, RIGHTS, ROLES
-from infra.doctor.local import SECRETS
-from infra.local.api_client import ApiClient, ApiError
-from infra.local.receiver import Receiver, serve
-from infra.local.tls import Certificates, ensure_certificates
-from infra.settings import LOCAL
-from shared.stages.audit import promises
+from hooksaga.aws.deployed_stack import DeployedStack
+from hooksaga.aws.deployment import LOCAL
+from hooksaga.cli.app import app
+from hooksaga.doctor.database import GUARDS, MIGRATIONS, RIGHTS, ROLES
+from hooksaga.doctor.sealed import SECRETS
+from hooksaga.doctor.stack import StackDoctor
+from hooksaga.local.api_client import ApiClient, ApiError
+from hooksaga.local.receiver import Receiver, serve
+from hooksaga.local.tls import Certificates, ensure_certificates
+from hooksaga.operations.audit import promises
 from tests.api.explained import assert_explained
 from tests.infra.conftest import ROOT
+from tests.infra.local_deployment.deployment import deliver_one, local_stack
+from tests.infra.local_deployment.emulator import NoEmulator, interpreter
+from tests.infra.local_deployment.stack import REGION, DeployFailed, LocalStack
 
 pytestmark = [
     pytest.mark.slow,
@@ -135,7 +136,11 @@ ALARMS = "no alarm"
 
 def ill(stack: DeployedStack) -> dict[str, list[str]]:
     """The checks that found something, but for the alarms."""
-    return {check.name: check.faults for check in stack.check() if check.faults and check.name != ALARMS}
+    return {
+        check.name: check.faults
+        for check in StackDoctor(stack).check()
+        if check.faults and check.name != ALARMS
+    }
 
 
 def test_the_doctor_finds_a_sound_deployment_sound(deployed: DeployedStack) -> None:
@@ -181,7 +186,7 @@ def run_on(stack: DeployedStack, *arguments: str) -> Any:
 
 
 def test_the_doctor_judges_the_database_of_a_deployment(deployed: DeployedStack) -> None:
-    names = {check.name for check in deployed.check()}
+    names = {check.name for check in StackDoctor(deployed).check()}
     assert {MIGRATIONS, ROLES, RIGHTS, GUARDS, SECRETS} <= names
 
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.deployed_stack import FUNCTIONS, TICKED
+from hooksaga.doctor.stack import FUNCTIONS, TICKED
 from tests.infra.deployment import Deployment
 
 

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra import settings
-from infra.settings import Environment, Nat
+from hooksaga.aws.deployment import ENVIRONMENTS, Environment, Nat
 from tests.infra.conftest import synthesise
 from tests.infra.deployment import Deployment
 
@@ -22,14 +21,14 @@ def deployed_as(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synthesise:
     """Dev, with these settings."""
 
     def synthesised(env: Environment) -> Deployment:
-        monkeypatch.setitem(settings.ENVIRONMENTS, "dev", env)
+        monkeypatch.setitem(ENVIRONMENTS, "dev", env)
         return synthesise(tmp_path / "changed")
 
     return synthesised
 
 
 def with_proxy(wanted: Synthesise) -> Deployment:
-    dev = settings.ENVIRONMENTS["dev"]
+    dev = ENVIRONMENTS["dev"]
     return wanted(replace(dev, database=replace(dev.database, proxy=True)))
 
 
@@ -53,7 +52,7 @@ def test_a_proxy_is_taken_away_once_the_functions_do_not_use_it(
 
 def test_each_way_out_has_an_address_of_its_own(dev: Deployment, deployed_as: Synthesise) -> None:
     """A gateway cannot be made with the address that an instance still has."""
-    changed = deployed_as(replace(settings.ENVIRONMENTS["dev"], nat=Nat.GATEWAY))
+    changed = deployed_as(replace(ENVIRONMENTS["dev"], nat=Nat.GATEWAY))
     assert len(changed.of_type("AWS::EC2::NatGateway")) == 1
     assert not set(dev.of_type("AWS::EC2::EIP")) & set(changed.of_type("AWS::EC2::EIP"))
     assert imports(dev) <= exports(changed)

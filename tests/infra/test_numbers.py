@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.local.sqs.function_table import function_kinds
-from infra.settings import (
+from hooksaga.aws.deployment import (
     ENVIRONMENTS,
     LOCAL,
     SETTINGS,
@@ -20,7 +19,8 @@ from infra.settings import (
     InvalidDeployment,
     local_environment,
 )
-from shared.runtime.settings import InvalidSettings, Settings
+from hooksaga.local.sqs.function_table import function_kinds
+from hooksaga.runtime.settings import InvalidSettings, Settings
 from tests.infra.deployment import Deployment
 
 DEV = ENVIRONMENTS["dev"]

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.deployment_diagram import PAGE, diagram, page_with
-from shared.runtime.emf import NAMESPACE
-from shared.runtime.metrics import Metric
+from docs.generators.deployment_diagram import PAGE, diagram, page_with
+from hooksaga.aws.emf import NAMESPACE
+from hooksaga.runtime.metrics import Metric
 from tests.infra.conftest import ROOT
 from tests.infra.deployment import Deployment
 
@@ -104,4 +104,4 @@ def test_an_operator_is_told_the_next_command(anywhere: Deployment) -> None:
 
 def test_the_drawing_is_of_the_templates(dev: Deployment) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == page_with(diagram(dev.resources)), "python -m infra.deployment_diagram"
+    assert page == page_with(diagram(dev.resources)), "python -m docs.generators.deployment_diagram"

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.settings import ENVIRONMENTS
-from shared.adapters.database import Role
+from hooksaga.adapters.database import Role
+from hooksaga.aws.deployment import ENVIRONMENTS
 from tests.infra.deployment import Deployment
 
 READERS = {

@@ -12,8 +12,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from typer.testing import Result
 
-from infra.local.postgres import EmbeddedPostgres
-from infra.local.postgres_build import binaries
+from hooksaga.local.postgres import EmbeddedPostgres
+from hooksaga.local.postgres_build import binaries
 from tests.cli.conftest import runner_with
 
 DUMP = ("--format=custom",)

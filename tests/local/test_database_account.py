@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from infra.local import database_account, postmaster
-from infra.local.database_account import NoDatabaseAccount, account_of
-from infra.local.postgres import EmbeddedPostgres
+from hooksaga.local import database_account, postmaster
+from hooksaga.local.database_account import NoDatabaseAccount, account_of
+from hooksaga.local.postgres import EmbeddedPostgres
 
 pytestmark = [
     pytest.mark.database,

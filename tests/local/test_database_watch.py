@@ -11,9 +11,9 @@ import psutil
 import psycopg
 import pytest
 
-from infra.local import database_watch, postmaster
-from infra.local.database_watch import DatabaseWatch
-from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from hooksaga.local import database_watch, postmaster
+from hooksaga.local.database_watch import DatabaseWatch
+from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 
 pytestmark = [pytest.mark.database, pytest.mark.faults]
 

@@ -12,10 +12,10 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from shared.adapters.database import DatabaseAddress, Role
-from shared.adapters.session_settings import FUNCTIONS
-from shared.core.saga import SagaStatus
-from shared.stages.audit import audit
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.session_settings import FUNCTIONS
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.audit import audit
 from tests.database.seed import Seed
 from tests.local.restored import DUMP, RESTORE, command, dump_of, new_server, restore
 

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from infra.local.tls import Certificates, ensure_certificates
+from hooksaga.local.tls import Certificates, ensure_certificates
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess

@@ -15,15 +15,15 @@ import psutil
 import psycopg
 import pytest
 
-from infra.local import postmaster
-from infra.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from hooksaga.local import postmaster
+from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 
 pytestmark = [pytest.mark.database, pytest.mark.faults]
 
 START = """
 import sys, time
 from pathlib import Path
-from infra.local.postgres import EmbeddedPostgres
+from hooksaga.local.postgres import EmbeddedPostgres
 print(EmbeddedPostgres(Path(sys.argv[1])).start(), flush=True)
 time.sleep(600)
 """

@@ -6,15 +6,15 @@ from typing import NoReturn
 
 import pytest
 
-from infra.local import system as local_system
-from infra.local.polling import PollingWorker
-from infra.local.system import LocalSystem, is_in_use
-from shared.adapters.database import DatabaseAddress
-from shared.adapters.secret_box import generate_key
-from shared.runtime import telemetry
-from shared.runtime.metrics import NotMeasured
-from shared.runtime.settings import InvalidSettings, read_settings
-from shared.stages.work_state import is_at_rest
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.local import system as local_system
+from hooksaga.local.system import LocalSystem, is_in_use
+from hooksaga.operations.work_state import is_at_rest
+from hooksaga.runtime import telemetry
+from hooksaga.runtime.metrics import NotMeasured
+from hooksaga.runtime.settings import InvalidSettings, read_settings
+from hooksaga.worker.polling import PollingWorker
 from tests.database.seed import Seed
 
 
@@ -27,7 +27,7 @@ async def test_a_fault_that_ends_the_loops_is_told_and_everything_else_is_closed
     told: list[tuple[str, object]] = []
     monkeypatch.setattr(PollingWorker, "run", broken)
     monkeypatch.setattr(
-        local_system.telemetry.logger, "error", lambda text, **more: told.append((text, more["exc_info"]))
+        local_system.logger, "error", lambda text, **more: told.append((text, more["exc_info"]))
     )
     system = LocalSystem(read_settings(database_url=database_address.url, data_dir=tmp_path), port=0)
     await system.start()

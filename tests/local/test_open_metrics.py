@@ -3,10 +3,10 @@
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from infra.local.open_metrics import COUNTERS, DELIVERY_SECONDS, OpenMetrics
-from shared.core.outcomes import ErrorClass
-from shared.runtime.metrics import AGES, LATENCIES, Metric
-from shared.stages.observe import Gauges
+from hooksaga.core.outcomes import ErrorClass
+from hooksaga.operations.observe import Gauges
+from hooksaga.runtime.metrics import AGES, LATENCIES, Metric
+from hooksaga.worker.open_metrics import COUNTERS, DELIVERY_SECONDS, OpenMetrics
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 

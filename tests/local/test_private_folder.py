@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.private_folder import make_private
-from infra.local.system import kept_text
-from infra.local.tls import ensure_certificates
+from hooksaga.local.private_folder import make_private
+from hooksaga.local.system import kept_text
+from hooksaga.local.tls import ensure_certificates
 
 
 @pytest.fixture

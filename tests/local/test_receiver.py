@@ -16,10 +16,10 @@ import aiohttp
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from infra.local.receiver import Receiver, RunningReceiver, run_receiver, serve
-from infra.local.receiver_checks import BoundedCounts
-from infra.local.receiver_journal import Journal, Signature
-from infra.local.tls import Certificates, ensure_certificates
+from hooksaga.local.receiver import Receiver, RunningReceiver, run_receiver, serve
+from hooksaga.local.receiver_checks import BoundedCounts
+from hooksaga.local.receiver_journal import Journal, Signature
+from hooksaga.local.tls import Certificates, ensure_certificates
 
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 OTHER_SECRET = "whsec_" + base64.b64encode(b"o" * 32).decode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local import tls
+from hooksaga.local import tls
 
 
 def contents(certificates: tls.Certificates) -> tuple[bytes, bytes]:

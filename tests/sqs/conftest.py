@@ -18,15 +18,15 @@ import pytest_asyncio
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from infra.local.sqs.front import Front
-from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, function_spec
-from infra.local.sqs.functions import LambdaFunction
-from infra.local.sqs.ministack import Ministack, given_endpoint, is_installed
-from infra.local.sqs.runtime_api import FunctionSpec
-from infra.local.sqs.sqs_api import SqsApi
-from infra.local.sqs.system import _routes_of
-from shared.adapters.secret_box import generate_key
-from shared.stages.api_keys import create_api_key
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.local.sqs.front import Front
+from hooksaga.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, function_spec
+from hooksaga.local.sqs.functions import LambdaFunction
+from hooksaga.local.sqs.ministack import Ministack, given_endpoint, is_installed
+from hooksaga.local.sqs.runtime_api import FunctionSpec
+from hooksaga.local.sqs.sqs_api import SqsApi
+from hooksaga.local.sqs.system import _routes_of
+from hooksaga.operations.api_keys import create_api_key
 
 T = TypeVar("T")
 NewFunction = Callable[..., LambdaFunction]

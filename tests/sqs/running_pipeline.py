@@ -12,17 +12,17 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from infra.local import receiver as receivers
-from infra.local.api_client import ApiClient
-from infra.local.receiver import Receiver, RunningReceiver
-from infra.local.receiver_journal import Received
-from infra.local.sqs.event_source import Batch
-from infra.local.sqs.queue_set import WORK_QUEUES
-from infra.local.sqs.system import SqsOptions, SqsSystem
-from infra.local.tls import ensure_certificates
-from shared.adapters.database import Role
-from shared.runtime.settings import read_settings
-from shared.stages.audit import audit
+from hooksaga.adapters.database import Role
+from hooksaga.local import receiver as receivers
+from hooksaga.local.api_client import ApiClient
+from hooksaga.local.receiver import Receiver, RunningReceiver
+from hooksaga.local.receiver_journal import Received
+from hooksaga.local.sqs.event_source import Batch
+from hooksaga.local.sqs.queue_set import WORK_QUEUES
+from hooksaga.local.sqs.system import SqsOptions, SqsSystem
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.operations.audit import audit
+from hooksaga.runtime.settings import read_settings
 from tests.sqs.conftest import new_name, until
 
 TICK_SECONDS = 1.0

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
-from shared.core.bulk import BulkStatus
-from shared.core.saga import SagaStatus
-from shared.stages.api_keys import create_api_key
-from shared.stages.bulk_operations import move_bulk_operation
+from hooksaga.core.bulk import BulkStatus
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.api_keys import create_api_key
+from hooksaga.operations.bulk_operations import move_bulk_operation
 from tests.database.bulk_rows import requeue_of, started
 from tests.database.passing_time import pass_time
 from tests.database.seed import Seed

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.sqs.batch_answers import messages_to_keep
-from infra.local.sqs.runtime_api import Outcome
+from hooksaga.local.sqs.batch_answers import messages_to_keep
+from hooksaga.local.sqs.runtime_api import Outcome
 
 IDS = ["a", "b", "c"]
 

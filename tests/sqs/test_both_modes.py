@@ -12,12 +12,12 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import dict_row
 
-from infra.local import receiver as receivers
-from infra.local.api_client import ApiClient
-from infra.local.sqs.system import SqsOptions, SqsSystem
-from infra.local.system import LocalSystem
-from infra.local.tls import ensure_certificates
-from shared.runtime.settings import Settings, read_settings
+from hooksaga.local import receiver as receivers
+from hooksaga.local.api_client import ApiClient
+from hooksaga.local.sqs.system import SqsOptions, SqsSystem
+from hooksaga.local.system import LocalSystem
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.runtime.settings import Settings, read_settings
 from tests.sqs.conftest import new_name, until
 
 pytestmark = [pytest.mark.sqs, pytest.mark.slow]

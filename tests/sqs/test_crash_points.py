@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from infra.local.api_client import ApiError
+from hooksaga.local.api_client import ApiError
 from tests.faults.crash_points import FaultFolder
 from tests.faults.promises import IN_FULL, Promise, RecordProperty, arrivals, tried
 from tests.sqs.conftest import new_name, until

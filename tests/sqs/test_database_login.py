@@ -12,13 +12,13 @@ import pytest
 import trustme
 from psycopg.conninfo import conninfo_to_dict
 
-from shared.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
-from shared.adapters.database import Connection, DatabaseAddress, Role, Session
-from shared.adapters.database_login import role_conninfo
-from shared.core.errors import DatabaseUnavailable
-from shared.runtime.function import function_address
-from shared.runtime.sending_function import function_secret_box
-from shared.runtime.settings import InvalidSettings, read_settings
+from hooksaga.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session
+from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.aws.function import function_address
+from hooksaga.aws.sending_function import function_secret_box
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.runtime.settings import InvalidSettings, read_settings
 from tests.sqs.conftest import new_name
 from tests.sqs.postgres_login import LoginServer
 
@@ -159,7 +159,7 @@ def test_the_owner_logs_in_by_the_secret_that_rds_wrote(aws_environment: str) ->
 
 @pytest.mark.sqs
 def test_the_keys_of_signing_secrets_come_from_a_secret(aws_environment: str) -> None:
-    from shared.adapters.secret_box import SecretBox, generate_key
+    from hooksaga.adapters.secret_box import SecretBox, generate_key
 
     client: Any = boto3.client("secretsmanager")
     new, old = generate_key(), generate_key()

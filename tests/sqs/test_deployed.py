@@ -13,13 +13,13 @@ import httpx
 import psycopg
 import pytest
 
-from infra.local import receiver as receivers
-from infra.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS
-from infra.local.sqs.ministack import given_endpoint
-from infra.local.sqs.queue_set import create_queues
-from infra.local.sqs.sqs_api import SqsApi
-from infra.local.tls import ensure_certificates
-from shared.stages.api_keys import create_api_key, generate_api_key
+from hooksaga.local import receiver as receivers
+from hooksaga.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS
+from hooksaga.local.sqs.ministack import given_endpoint
+from hooksaga.local.sqs.queue_set import create_queues
+from hooksaga.local.sqs.sqs_api import SqsApi
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name, until
 

@@ -7,16 +7,16 @@ from uuid import UUID
 
 import pytest
 
-from shared.adapters.database import DatabaseAddress, Role, Session
-from shared.adapters.queues import Outgoing, Queue, Queues, Sent
-from shared.core.errors import DatabaseUnavailable
-from shared.core.messages import DeadTaskEvent, SagaMessage
-from shared.core.saga import SagaStatus
-from shared.core.trace import Traced
-from shared.runtime import dispatch
-from shared.stages.bulk_operations import BulkStep
-from shared.stages.orchestrate import SagaMoved
-from shared.stages.undispatched import WaitingJob
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.adapters.queues import Outgoing, Queue, Queues, Sent
+from hooksaga.aws import dispatch
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.core.messages import DeadTaskEvent, SagaMessage
+from hooksaga.core.saga import SagaStatus
+from hooksaga.core.trace import Traced
+from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.undispatched import WaitingJob
 from tests.conftest import SessionOf
 from tests.database.seed import Seed
 

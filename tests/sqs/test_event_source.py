@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from infra.local.sqs.event_source import (
+from hooksaga.local.sqs.event_source import (
     InvalidMapping,
     QueueMapping,
     QueueSource,
     Schedule,
     check_mapping,
 )
-from infra.local.sqs.sqs_api import SqsApi, SqsError
+from hooksaga.local.sqs.sqs_api import SqsApi, SqsError
 from tests.sqs.conftest import NewFunction, new_name, until
 
 pytestmark = pytest.mark.sqs

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.database import Role
-from shared.runtime.api_function import ApiFunction
-from shared.runtime.function import Function, Invocation, check_times
-from shared.runtime.settings import InvalidSettings, read_settings
+from hooksaga.adapters.database import Role
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.function import Function, Invocation, check_times
+from hooksaga.runtime.settings import InvalidSettings, read_settings
 
 
 class Context:

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from shared.core.errors import InvalidInput
-from shared.core.event_input import check_idempotency_key
-from shared.runtime.gateway import answer_gateway
-from shared.runtime.http_api import EXCEPTION_HANDLERS, NOT_UTF8
-from shared.runtime.triggers import UnexpectedEvent
+from hooksaga.api.http_api import EXCEPTION_HANDLERS, NOT_UTF8
+from hooksaga.aws.gateway import answer_gateway
+from hooksaga.aws.triggers import UnexpectedEvent
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import check_idempotency_key
 
 
 def event(**changes: Any) -> dict[str, Any]:

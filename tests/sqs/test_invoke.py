@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from infra.commands.failures import CommandGroup
-from infra.local.sqs.command import invoke
+from hooksaga.cli.failures import CommandGroup
+from hooksaga.cli.function import invoke
 
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 

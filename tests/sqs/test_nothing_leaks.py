@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from infra.local.sqs.event_source import Batch
+from hooksaga.local.sqs.event_source import Batch
 from tests.e2e.test_nothing_leaks import HEADER, IDEMPOTENCY, PATH, PAYLOAD, QUERY, WRONG_KEY, spellings
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 

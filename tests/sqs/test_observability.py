@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from infra.local.sqs.event_source import Batch
-from shared.core.trace import span_id_of
+from hooksaga.core.trace import span_id_of
+from hooksaga.local.sqs.event_source import Batch
 from tests.emf_lines import check_emf
 from tests.log_lines import canonical_lines, json_lines, kinds, moves_of
 from tests.sqs.conftest import until

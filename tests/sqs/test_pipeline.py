@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from infra.local.receiver_journal import Signature
-from infra.local.sqs.event_source import Handled
-from infra.local.sqs.queue_set import WORK_QUEUES
-from shared.adapters.database import Role
+from hooksaga.adapters.database import Role
+from hooksaga.local.receiver_journal import Signature
+from hooksaga.local.sqs.event_source import Handled
+from hooksaga.local.sqs.queue_set import WORK_QUEUES
 from tests.faults.promises import Promise
 from tests.sqs.conftest import until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline

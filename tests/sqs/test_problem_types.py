@@ -10,8 +10,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from infra.local.sqs.front import MAX_BODY_BYTES
-from infra.local.sqs.functions import LambdaFunction
+from hooksaga.local.sqs.front import MAX_BODY_BYTES
+from hooksaga.local.sqs.functions import LambdaFunction
 from tests.api.explained import assert_explained
 from tests.sqs.conftest import API_KEY
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from infra.local.sqs.queue_set import WORK_QUEUES
+from hooksaga.local.sqs.queue_set import WORK_QUEUES
 from tests.faults.crash_points import FaultFolder
 from tests.faults.promises import IN_FULL, Promise, RecordProperty, tried
 from tests.faults.sabotage import VARIABLE, passed_on

@@ -8,10 +8,10 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from infra.local.sqs.sqs_api import SqsApi
-from shared.adapters import queues as adapter
-from shared.adapters.queues import Outgoing, Queue, Queues, sqs_client
-from shared.core.messages import DeliveryMessage, SagaMessage
+from hooksaga.adapters import queues as adapter
+from hooksaga.adapters.queues import Outgoing, Queue, Queues, sqs_client
+from hooksaga.core.messages import DeliveryMessage, SagaMessage
+from hooksaga.local.sqs.sqs_api import SqsApi
 from tests.sqs.conftest import new_name, until
 
 pytestmark = pytest.mark.sqs

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from infra.local import receiver as receivers
-from infra.local.sqs.function_table import FUNCTIONS, function_spec
-from infra.local.sqs.functions import LambdaFunction
-from infra.local.sqs.queue_set import create_queues
-from infra.local.sqs.sqs_api import SqsApi
-from infra.local.tls import Certificates, ensure_certificates
-from shared.core.saga import SagaStatus
+from hooksaga.core.saga import SagaStatus
+from hooksaga.local import receiver as receivers
+from hooksaga.local.sqs.function_table import FUNCTIONS, function_spec
+from hooksaga.local.sqs.functions import LambdaFunction
+from hooksaga.local.sqs.queue_set import create_queues
+from hooksaga.local.sqs.sqs_api import SqsApi
+from hooksaga.local.tls import Certificates, ensure_certificates
 from tests.database.seed import Seed
 from tests.sqs.conftest import new_name
 from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, WEBHOOK_ID, content_of, holds

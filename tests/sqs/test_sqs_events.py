@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.core.messages import DeliveryMessage, OrchestrationMessage, RoutingMessage
-from shared.runtime.sqs_events import failures, read_messages
+from hooksaga.aws.sqs_events import failures, read_messages
+from hooksaga.core.messages import DeliveryMessage, OrchestrationMessage, RoutingMessage
 
 
 def batch(*bodies: str | None) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.sqs.function_table import FUNCTIONS
-from shared.runtime.triggers import Trigger, UnexpectedEvent, expect
+from hooksaga.aws.triggers import Trigger, UnexpectedEvent, expect
+from hooksaga.local.sqs.function_table import FUNCTIONS
 
 SAMPLES = Path(__file__).parents[2] / "events-samples"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.address_policy import REFUSED_IPV4, REFUSED_IPV6, AddressPolicy
+from hooksaga.core.address_policy import REFUSED_IPV4, REFUSED_IPV6, AddressPolicy
 
 STRICT = AddressPolicy()
 

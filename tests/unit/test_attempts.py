@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from shared.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
-from shared.adapters.secret_box import SecretBox, generate_key
-from shared.core.address_policy import AddressPolicy
-from shared.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
-from shared.core.event_ids import event_id_text
-from shared.core.signing import encode_secret, sign
-from shared.stages.deliver import REMEMBERED_HEADERS, ClaimedJob, attempt, build_request
-from shared.stages.own_headers import seal_headers
-from shared.stages.subscriptions import Subscription
-from shared.stages.verify_subscription import SealedSecret, challenge
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.adapters.secret_box import SecretBox, generate_key
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.signing import encode_secret, sign
+from hooksaga.operations.subscriptions import Subscription
+from hooksaga.operations.verify_subscription import SealedSecret, challenge
+from hooksaga.stages.deliver import REMEMBERED_HEADERS, ClaimedJob, attempt, build_request
+from hooksaga.stages.own_headers import seal_headers
 
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 

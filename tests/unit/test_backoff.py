@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.backoff import RETRY_AFTER_CAP_SECONDS, retry_delay_seconds
+from hooksaga.core.backoff import RETRY_AFTER_CAP_SECONDS, retry_delay_seconds
 
 
 def wait(

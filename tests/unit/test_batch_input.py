@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from shared.core.errors import InvalidInput
-from shared.core.event_input import MAX_BATCH_ITEMS, EventDraft, read_batch
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import MAX_BATCH_ITEMS, EventDraft, read_batch
 
 GOOD = '{"event_type": "a.b", "payload": {"n": 1.10}, "idempotency_key": "k1"}'
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.address_policy import AddressPolicy
-from shared.core.callback_url import CallbackUrl, InvalidCallbackUrl, UrlRule, parse_callback_url
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.callback_url import CallbackUrl, InvalidCallbackUrl, UrlRule, parse_callback_url
 
 STRICT = AddressPolicy()
 DEMO = AddressPolicy.parse("127.0.0.0/8")

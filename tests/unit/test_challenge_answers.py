@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra.local.receiver_checks import challenge_in, json_object
-from shared.adapters.http_sender import SendOutcome
-from shared.stages.verify_subscription import answers_challenge
+from hooksaga.adapters.http_sender import SendOutcome
+from hooksaga.local.receiver_checks import challenge_in, json_object
+from hooksaga.operations.verify_subscription import answers_challenge
 
 TOKEN = "Ab-c_1"
 LONG = "9" * 5000

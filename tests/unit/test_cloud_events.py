@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
-from shared.core.cloud_events import is_binary_mode, read_binary, read_structured
-from shared.core.errors import InvalidInput
-from shared.core.event_input import EventDraft
+from hooksaga.core.cloud_events import is_binary_mode, read_binary, read_structured
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import EventDraft
 
 MAX = 10_000
 GOOD = {"specversion": "1.0", "id": "A-1", "source": "/shop", "type": "order.created"}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from shared.runtime.coalescing import Coalescer
+from hooksaga.api.coalescing import Coalescer
 
 
 class Doubler:

@@ -4,10 +4,10 @@ import datetime
 
 import pytest
 
-from infra.cost.bill import TITLES, Bill, bill_of
-from infra.cost.sources import read_inputs, read_prices
-from infra.cost.work import STEPS, TICKING, Load, work_of
-from infra.settings import ENVIRONMENTS, Environment
+from hooksaga.aws.deployment import ENVIRONMENTS, Environment
+from hooksaga.cost.bill import TITLES, Bill, bill_of
+from hooksaga.cost.sources import read_inputs, read_prices
+from hooksaga.cost.work import STEPS, TICKING, Load, work_of
 
 DEV = ENVIRONMENTS["dev"]
 

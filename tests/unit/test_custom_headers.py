@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from shared.core.custom_headers import MAX_HEADERS, RESERVED, check_custom_headers, check_header_changes
+from hooksaga.core.custom_headers import MAX_HEADERS, RESERVED, check_custom_headers, check_header_changes
 
 TOKEN_SIGNS = "!#$%&'*+.^_`|~-"
 

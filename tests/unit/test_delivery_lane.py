@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from infra.local.delivery_lane import MOST_SUBSCRIPTIONS, DeliveryLane, Ended, has_backlog, left_some
-from infra.local.places import Places, Pool, may_begin
-from shared.runtime.settings import Settings
-from shared.stages import deliver
-from shared.stages.deliver import Lane, WaitingJobs
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages import deliver
+from hooksaga.stages.deliver import Lane, WaitingJobs
+from hooksaga.worker.delivery_lane import MOST_SUBSCRIPTIONS, DeliveryLane, Ended, has_backlog, left_some
+from hooksaga.worker.places import Places, Pool, may_begin
 
 BUSY, OTHER = 1, 2
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shared.core.outcomes import ErrorClass
-from shared.runtime.emf import EmfMetrics
-from shared.runtime.metrics import Metric
+from hooksaga.aws.emf import EmfMetrics
+from hooksaga.core.outcomes import ErrorClass
+from hooksaga.runtime.metrics import Metric
 from tests.emf_lines import check_emf
 
 SERVICE = "hooksaga-dev-delivery"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.core.endpoint_health import (
+from hooksaga.core.endpoint_health import (
     MIN_FAILURES,
     DisabledReason,
     EarlyWarning,
@@ -14,7 +14,7 @@ from shared.core.endpoint_health import (
     disabled_at_if_it_goes_on,
     judge_run,
 )
-from shared.core.outcomes import UNCOUNTED, ErrorCode
+from hooksaga.core.outcomes import UNCOUNTED, ErrorCode
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 POLICY = HealthPolicy(10 * 86_400)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.errors import InvalidInput
-from shared.core.event_input import (
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import (
     MAX_DEPTH,
     MOST_SAID,
     EventDraft,

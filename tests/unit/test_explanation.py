@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.commands.explanation import explanation
+from hooksaga.cli.explanation import explanation
 
 EVENT_ID = "evt_" + "0" * 32
 ELIGIBLE = {

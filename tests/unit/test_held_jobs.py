@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from infra.local.held_jobs import Claim, HeldJobs
-from shared.stages.deliver import ClaimedJob
+from hooksaga.stages.deliver import ClaimedJob
+from hooksaga.worker.held_jobs import Claim, HeldJobs
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

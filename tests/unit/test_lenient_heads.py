@@ -7,7 +7,7 @@ from httptools import HttpResponseParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.lenient_heads import LenientHead, MalformedHead
+from hooksaga.core.lenient_heads import LenientHead, MalformedHead
 
 OK = b"HTTP/1.1 200 OK\r\n"
 

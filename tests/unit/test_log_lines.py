@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aws_lambda_powertools import Logger
 
-from shared.runtime.log_lines import Entry, LineFormatter, MoveLine, RoutedLine, write_lines
+from hooksaga.runtime.log_lines import Entry, LineFormatter, MoveLine, RoutedLine, write_lines
 
 LINE = MoveLine(7, "evt_1", 3, "a" * 32, "Completed", 1, previous_status="InProgress", worker_id="w\n\x00é")
 ENTRY = Entry(logging.INFO, "saga moved", LINE)

@@ -3,14 +3,14 @@
 import pytest
 from pydantic import ValidationError
 
-from shared.core.messages import (
+from hooksaga.core.messages import (
     CancelMessage,
     DeliveryMessage,
     OrchestrationMessage,
     ResultMessage,
     SagaMessage,
 )
-from shared.core.outcomes import http_error, is_success
+from hooksaga.core.outcomes import http_error, is_success
 
 LAST_ID = 2**63 - 1
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
-from shared.core.models import (
+from hooksaga.core.models import (
     NewSubscription,
     RequeueFilter,
     SecretRotation,
@@ -14,7 +14,7 @@ from shared.core.models import (
     read_moment,
     rfc3339,
 )
-from shared.core.portal_links import NewPortalLink
+from hooksaga.core.portal_links import NewPortalLink
 
 GOOD = {"event_type": "a", "callback_url": "https://receiver.example.com/"}
 RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"

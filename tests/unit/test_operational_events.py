@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.core.endpoint_health import DisabledReason
-from shared.core.operational_events import (
+from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.operational_events import (
     DeadDelivery,
     FailingEndpoint,
     OperationalEvent,
@@ -14,7 +14,7 @@ from shared.core.operational_events import (
     subscription_disabled,
     subscription_failing,
 )
-from shared.core.outcomes import INSIDE_CODES, NO_PUBLIC_ADDRESS
+from hooksaga.core.outcomes import INSIDE_CODES, NO_PUBLIC_ADDRESS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 URL = "https://hooks.example.com/secret-path?token=1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.core.outcomes import ErrorClass, ErrorCode, error_class_of, http_error
+from hooksaga.core.outcomes import ErrorClass, ErrorCode, error_class_of, http_error
 
 
 @pytest.mark.parametrize(

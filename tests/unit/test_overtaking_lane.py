@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from infra.local.delivery_lane import LaneParts
-from infra.local.overtaking_lane import OvertakingLane
-from infra.local.places import Pool
-from infra.local.wide_fan_outs import WideFanOuts
-from shared.core.saga import SagaStatus
-from shared.runtime.settings import Settings
-from shared.stages.orchestrate import SagaMoved
+from hooksaga.core.saga import SagaStatus
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.worker.delivery_lane import LaneParts
+from hooksaga.worker.overtaking_lane import OvertakingLane
+from hooksaga.worker.places import Pool
+from hooksaga.worker.wide_fan_outs import WideFanOuts
 
 NOT_REACHED = cast(Any, None)
 

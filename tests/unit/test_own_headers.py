@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shared.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
-from shared.core.errors import InvalidInput
-from shared.stages.own_headers import (
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
+from hooksaga.core.errors import InvalidInput
+from hooksaga.stages.own_headers import (
     change_headers,
     has_clear_values,
     open_headers,

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from infra.local import part_pace
-from infra.local.part_pace import ALONE_SECONDS, PAUSE_SECONDS, PartPace
-from shared.stages.route_events import PART_SIZE, RoutedEvent
+from hooksaga.stages.route_events import PART_SIZE, RoutedEvent
+from hooksaga.worker import part_pace
+from hooksaga.worker.part_pace import ALONE_SECONDS, PAUSE_SECONDS, PartPace
 
 Tick = Callable[[float], None]
 

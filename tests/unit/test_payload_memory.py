@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra.local import payload_memory
-from infra.local.payload_memory import MOST_CHARACTERS, PayloadMemory
-from shared.runtime.settings import Settings
+from hooksaga.runtime.settings import Settings
+from hooksaga.worker import payload_memory
+from hooksaga.worker.payload_memory import MOST_CHARACTERS, PayloadMemory
 
 LARGEST = 1000
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.polling import POLL_SECONDS, PollingWorker, rest_after
-from shared.adapters.database import DatabaseAddress
-from shared.runtime.settings import Settings
-from shared.stages import orchestrate
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages import orchestrate
+from hooksaga.worker.polling import POLL_SECONDS, PollingWorker, rest_after
 
 
 def test_a_loop_rests_longer_after_each_failure_and_never_for_long() -> None:

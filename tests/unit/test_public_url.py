@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra.settings import ApiSettings, Environment, InvalidDeployment
-from shared.core.public_url import checked_public_url, is_loopback, origin_of
-from shared.runtime.settings import InvalidSettings, read_settings
+from hooksaga.aws.deployment import ApiSettings, Environment, InvalidDeployment
+from hooksaga.core.public_url import checked_public_url, is_loopback, origin_of
+from hooksaga.runtime.settings import InvalidSettings, read_settings
 
 
 @pytest.mark.parametrize(

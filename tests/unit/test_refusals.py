@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from shared.core.cloud_events import read_binary, read_structured
-from shared.core.custom_headers import check_custom_headers
-from shared.core.errors import Conflict, InvalidInput, NotFound
-from shared.core.event_input import (
+from hooksaga.core.cloud_events import read_binary, read_structured
+from hooksaga.core.custom_headers import check_custom_headers
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.event_input import (
     EVENT_TYPE_RULE,
     OWN_SOURCE,
     RESERVED_PREFIX,

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from infra.local.refused_rows import AGAIN_SECONDS, RefusedRows
-from shared.core.errors import RefusedRow
+from hooksaga.core.errors import RefusedRow
+from hooksaga.worker.refused_rows import AGAIN_SECONDS, RefusedRows
 
 
 def test_each_row_is_told_of_once_and_again_after_an_hour() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
+from hooksaga.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
 
 # Sun, 06 Nov 1994 08:49:37 GMT is 784111777.
 NOW = 784111777 - 120.0

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.outcomes import ErrorCode
-from shared.core.saga import (
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.saga import (
     JOB_MOVES,
     SAGA_MOVES,
     Cancel,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.adapters.secret_box import generate_key
-from shared.core.saga import RetryPolicy
-from shared.runtime.settings import LEAST_LEASE_SECONDS, InvalidSettings, Settings, read_settings
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.runtime.settings import LEAST_LEASE_SECONDS, InvalidSettings, Settings, read_settings
 
 
 @pytest.fixture(autouse=True)

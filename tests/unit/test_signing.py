@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from shared.core.signing import InvalidSecret, decode_secret, encode_secret, sign
+from hooksaga.core.signing import InvalidSecret, decode_secret, encode_secret, sign
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(range(100, 132))

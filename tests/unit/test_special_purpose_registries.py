@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.address_policy import REFUSED_IPV4, REFUSED_IPV6, AddressPolicy
+from hooksaga.core.address_policy import REFUSED_IPV4, REFUSED_IPV6, AddressPolicy
 
 STRICT = AddressPolicy()
 TABLE = Path(__file__).with_name("special_purpose_addresses.csv").read_text("utf-8")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.trace import (
+from hooksaga.core.trace import (
     correlation_id_of,
     delivery_traceparent,
     is_correlation_id,

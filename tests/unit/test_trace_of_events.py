@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from shared.core.cloud_events import read_binary, read_structured
-from shared.core.event_input import EventDraft, read_batch, read_event
+from hooksaga.core.cloud_events import read_binary, read_structured
+from hooksaga.core.event_input import EventDraft, read_batch, read_event
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OTHER = "00-11111111111111111111111111111111-2222222222222222-01"

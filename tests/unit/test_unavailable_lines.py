@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from shared.core.errors import DatabaseUnavailable
-from shared.runtime.unavailable_lines import Keys, UnavailableLine, UnavailableLines
+from hooksaga.api.unavailable_lines import Keys, UnavailableLine, UnavailableLines
+from hooksaga.core.errors import DatabaseUnavailable
 
 SECONDS = 0.1
 ERROR = DatabaseUnavailable("away")

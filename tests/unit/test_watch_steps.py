@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.core.errors import DatabaseUnavailable
-from shared.stages import watch_endpoints
-from shared.stages.watch_endpoints import Step, take_steps
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.operations import watch_endpoints
+from hooksaga.operations.watch_endpoints import Step, take_steps
 
 
 async def test_a_step_that_fails_keeps_none_behind_it_from_being_taken() -> None:

@@ -4,9 +4,9 @@ from uuid import UUID
 
 import pytest
 
-from infra.local import wide_fan_outs
-from infra.local.wide_fan_outs import BEHIND, FORGOTTEN_SECONDS, MOST_OVERTAKING, NARROW, WideFanOuts
-from shared.stages.route_events import RoutedEvent
+from hooksaga.stages.route_events import RoutedEvent
+from hooksaga.worker import wide_fan_outs
+from hooksaga.worker.wide_fan_outs import BEHIND, FORGOTTEN_SECONDS, MOST_OVERTAKING, NARROW, WideFanOuts
 
 FIRST_WIDE, SECOND_WIDE, OTHER = UUID(int=1), UUID(int=2), UUID(int=3)
 PART = 500

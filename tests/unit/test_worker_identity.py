@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.local import worker_identity
-from infra.local.worker_identity import is_gone, new_worker_id, this_place
+from hooksaga.worker import worker_identity
+from hooksaga.worker.worker_identity import is_gone, new_worker_id, this_place
 from tests.api.running_system import wait_until
 
 NAMING = (
-    "from infra.local.worker_identity import new_worker_id\n"
+    "from hooksaga.worker.worker_identity import new_worker_id\n"
     "import time\n"
     "print(new_worker_id(), flush=True)\n"
     "time.sleep(600)"
@@ -172,12 +172,12 @@ def can_have_namespaces() -> bool:
 def test_a_process_of_another_container_is_never_taken_for_gone(worker: Worker) -> None:
     """One kernel and one host name, the same process ids, another namespace: in neither direction."""
     _, worker_id = worker
-    name = "from infra.local.worker_identity import new_worker_id; print(new_worker_id())"
+    name = "from hooksaga.worker.worker_identity import new_worker_id; print(new_worker_id())"
     inside = in_a_namespace(*NAMESPACE)(name).stdout.strip()
     assert len(inside.split(":")) == 5
     assert inside.split(":")[PLACE] != worker_id.split(":")[PLACE]
     assert not is_gone(inside)  # although it has ended
-    asked = f"from infra.local.worker_identity import is_gone; print(is_gone({worker_id!r}))"
+    asked = f"from hooksaga.worker.worker_identity import is_gone; print(is_gone({worker_id!r}))"
     assert in_a_namespace(*NAMESPACE)(asked).stdout.strip() == "False"
 
 
@@ -185,5 +185,5 @@ def test_a_process_of_another_container_is_never_taken_for_gone(worker: Worker) 
 def test_a_process_that_sees_the_process_ids_of_others_has_no_place() -> None:
     """A new namespace with the old /proc."""
     options = [option for option in NAMESPACE if option != "--mount-proc"]
-    name = "from infra.local.worker_identity import new_worker_id; print(new_worker_id())"
+    name = "from hooksaga.worker.worker_identity import new_worker_id; print(new_worker_id())"
     assert len(in_a_namespace(*options)(name).stdout.strip().split(":")) == 3

@@ -1,8 +1,0 @@
-"""How an event is named outside the database (spec §8)."""
-
-from uuid import UUID
-
-
-def event_id_text(webhook_id: UUID) -> str:
-    """`evt_` and 32 hex digits: the only form of an event's id outside the database."""
-    return f"evt_{webhook_id.hex}"

@@ -1,0 +1,107 @@
+"""Who logs in to the database, where it is, and the connection that comes of it."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+
+from hooksaga.adapters import libpq, session_settings
+from hooksaga.adapters.row_mapping import ADAPTERS
+
+
+class Role(StrEnum):
+    """The database roles: one for each function, and the dashboards' own. OWNER is the user in the database URL."""
+
+    INGEST = "event_ingest_writer"
+    ROUTER = "router_worker"
+    ORCHESTRATOR = "saga_orchestrator"
+    DELIVERY = "job_worker"
+    LEASE_CLEANER = "lease_cleaner"
+    HEALTH_MONITOR = "endpoint_health_monitor"
+    SUBSCRIPTIONS = "subscription_admin"
+    ADMIN = "dead_letter_operator"
+    OBSERVER = "observer"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where the database is. prepare: use server-side prepared statements; off behind a transaction pooler.
+
+    mint_password, when given, makes the password of a role at each new connection: tokens expire.
+    """
+
+    url: str
+    prepare: bool = False
+    connect_timeout_seconds: int = 5
+    unit_timeout_seconds: float = 40
+    mint_password: Callable[[str], str] | None = None
+
+
+def role_password(owner_password: str, role: Role) -> str:
+    """A password for the role that tells nothing of the owner's: HMAC-SHA256 of the role's name under it."""
+    digest = hmac.new(owner_password.encode(), f"hooksaga:{role}".encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+def role_conninfo(address: DatabaseAddress, role: Role) -> str:
+    """libpq connection string that logs in as the role, with dead peers noticed within about 15 s."""
+    login: dict[str, Any] = {}
+    if role is not Role.OWNER and libpq.user_of(address.url) != role:
+        login["user"] = role.value
+        if address.mint_password:
+            login["password"] = address.mint_password(role.value)
+        elif owners := libpq.owner_password(address.url):
+            login["password"] = role_password(owners, role)
+    return libpq.conninfo(
+        address.url,
+        options="" if role is Role.OWNER else session_settings.as_options(session_settings.FUNCTIONS),
+        application_name=f"hooksaga {role}",
+        connect_timeout=address.connect_timeout_seconds,
+        **login,
+    )
+
+
+class WatchedConnection(AsyncConnection[Any]):
+    """Knows what the unit that uses it has had of the server: how many answers, and whether it may have committed."""
+
+    answers = 0
+    may_have_committed = False
+    begins = False
+
+    def start_unit(self) -> None:
+        """Forget the unit before."""
+        self.answers, self.may_have_committed, self.begins = 0, False, False
+
+    async def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        """As psycopg's. What is sent while no transaction is open commits by itself, but for a BEGIN."""
+        if self.info.transaction_status == psycopg.pq.TransactionStatus.IDLE and not self.begins:
+            self.may_have_committed = True
+        answer = await super().wait(gen, *args, **kwargs)
+        self.answers += 1
+        return answer
+
+    def has_ended(self) -> bool:
+        """Whether the peer has closed it, or said that it would: known from what has arrived, without asking."""
+        try:
+            self.pgconn.consume_input()  # its last words
+            self.pgconn.consume_input()  # and the end behind them
+        except psycopg.Error:
+            return True
+        return self.closed
+
+
+async def connect_as(address: DatabaseAddress, role: Role) -> WatchedConnection:
+    """A connection that commits each statement by itself. Raises psycopg.OperationalError."""
+    return await WatchedConnection.connect(
+        role_conninfo(address, role),
+        autocommit=True,
+        prepare_threshold=2 if address.prepare else None,
+        context=ADAPTERS,
+    )

@@ -1,0 +1,270 @@
+"""The exchange of one POST for one answer on a kept TLS connection: HTTP/1.1, as much of it as a webhook needs.
+
+httptools parses answers, the ssl module of Python verifies. What a receiver may cost is bounded here: the head of its
+answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an
+exchange is never taken for an answer: the connection is dropped. It is not kept either where more may still come of
+the answer than its status and framing allow.
+"""
+
+import asyncio
+import select
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from hooksaga.core.lenient_heads import LenientHead, MalformedHead, has_no_body
+
+# Interim answers (1xx) included. A larger head ends as protocol_error; curl, Go and browsers accept this much.
+MAX_HEAD_BYTES = 256 * 1024
+
+# Head, body, and what frames the body. Of the body 16 KiB are kept and the rest is not waited for, so this ends
+# only an answer that never comes to its body, such as an endless chunk extension.
+MAX_ANSWER_BYTES = 1024 * 1024
+
+_SWITCHING_PROTOCOLS = 101
+
+
+class MalformedAnswer(Exception):
+    """What came is no HTTP/1 answer, or has too large a head. Anything after a complete head is about the body."""
+
+
+class EndedUnanswered(ConnectionResetError):
+    """The connection ended, and not one byte of an answer had come over it."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """As much as has come: status is None until the head is complete; body holds most bytes at the most."""
+
+    most: int
+    status: int | None = None
+    retry_after: str | None = None
+    body: bytearray = field(default_factory=bytearray)
+    body_complete: bool = False
+
+
+class HttpConnection(asyncio.Protocol):
+    """One exchange at a time, by `exchange`. Whoever gets an exception from it need not close the connection."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, address: str, on_lost: Callable[["HttpConnection"], None]
+    ) -> None:
+        self.address = address
+        self.idle_since = 0.0
+        self._loop = loop
+        self._on_lost = on_lost
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_lost = False
+        self._poll: select.poll | None = None
+
+    async def exchange(self, message: bytes, answer: Answer, deadline: float) -> None:
+        """Send a request and fill the answer, until it is complete or its body has as much as is kept.
+
+        deadline is of the loop's clock. Raises TimeoutError, MalformedAnswer, EndedUnanswered, or another OSError;
+        the answer keeps what had come by then.
+        """
+        if not self.is_open:
+            raise EndedUnanswered("the connection has ended")
+        if deadline <= self._loop.time():
+            raise TimeoutError
+        self._answer = answer
+        self._answer_bytes = 0
+        self._head = bytearray()
+        self._lenient_head: LenientHead | None = None
+        self._is_over = self._keeps_alive = self._must_close = False
+        self._parser = _answer_parser(self)
+        self.on_message_begin()
+        self._waiter = self._loop.create_future()
+        timer = self._loop.call_at(deadline, self._end, TimeoutError())
+        try:
+            self._transport.write(message)
+            await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+            if not self._may_be_kept():
+                self.abort()
+            del self._parser, self._answer  # they hold each other and this
+
+    @property
+    def is_usable(self) -> bool:
+        """Asked before a connection is used again. False also when something has arrived, be it the end of the
+        connection, that the event loop has not come to yet, and while a request that was answered early is still
+        being written: the transport's own count stops at TLS."""
+        if self._poll is None:
+            return self.is_open
+        return self.is_open and [event for _, event in self._poll.poll(0)] == [select.POLLOUT]
+
+    @property
+    def is_open(self) -> bool:
+        """False once it is closed, or is being closed."""
+        return not (self._is_lost or self._transport.is_closing())
+
+    def close(self) -> None:
+        """With a farewell. For one without an exchange under way."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """At once. An exchange that is under way ends with ConnectionError."""
+        self._transport.abort()
+
+    # The transport's calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if peer := transport.get_extra_info("peername"):  # None for one that was reset at once
+            self.address = str(peer[0])
+        if hasattr(select, "poll"):  # there is none on Windows
+            self._poll = select.poll()
+            self._poll.register(transport.get_extra_info("socket"), select.POLLIN | select.POLLOUT)
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None or self._waiter.done():
+            self.abort()
+            return
+        self._answer_bytes += len(data)
+        try:
+            if self._answer.status is None:
+                self._feed_head(data)
+            else:
+                self._parser.feed_data(data)
+        except HttpParserUpgrade:
+            self._is_over = self._must_close = True
+        except (HttpParserError, MalformedHead, MalformedAnswer) as fault:
+            self._must_close = True
+            self._end(MalformedAnswer(str(fault)))
+            return
+        if self._is_over or len(self._answer.body) >= self._answer.most:
+            self._end(None)
+        elif self._answer_bytes > MAX_ANSWER_BYTES:
+            self._end(MalformedAnswer("the answer never comes to its end"))
+
+    def _feed_head(self, data: bytes) -> None:
+        """Bytes of which the first belong to the head. A head that the strict parser refuses gets a second reading."""
+        room = MAX_HEAD_BYTES - len(self._head)
+        head, rest = data[:room], data[room:]
+        self._head += head
+        try:
+            if self._lenient_head is None:
+                self._parser.feed_data(head)
+        except HttpParserError:
+            if self._answer.status is not None:
+                raise  # about the body
+            self._lenient_head, head = LenientHead(), bytes(self._head)
+        if self._lenient_head is not None:
+            self._feed_lenient_head(self._lenient_head, head)
+        if self._answer.status is None and len(self._head) >= MAX_HEAD_BYTES:
+            raise MalformedAnswer("the head is too large")
+        if rest:
+            self._parser.feed_data(rest)
+
+    def _feed_lenient_head(self, lenient_head: LenientHead, data: bytes) -> None:
+        self._must_close = True
+        if strict := lenient_head.feed(data):
+            self._parser = _answer_parser(self)
+            self._answer.retry_after = None
+            self._parser.feed_data(strict)
+
+    def eof_received(self) -> bool:
+        """Not left to the transport, which would first send what is left of the request. uvloop may do so all the same
+        when the end comes without TLS's farewell: then the deadline ends it."""
+        self._end_with_connection(None)
+        self.abort()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+        self._end_with_connection(exc)
+        self._on_lost(self)
+
+    # The parser's calls.
+
+    def on_message_begin(self) -> None:
+        self._must_close = self._must_close or self._is_over  # a second answer
+        self._is_interim = self._announces_body = False
+        self._ends_with_connection = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._answer.status is not None:
+            return  # a trailer
+        name = name.lower()
+        if name == b"content-length":
+            self._ends_with_connection = False
+            self._announces_body = self._announces_body or value.strip(b" 0") != b""
+        elif name == b"transfer-encoding":
+            self._announces_body = True
+            if b"chunked" in value.lower():
+                self._ends_with_connection = False
+        elif name == b"retry-after" and self._answer.retry_after is None:
+            self._answer.retry_after = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        if self._is_over:
+            return
+        status = self._parser.get_status_code()
+        if status < 100 or not self._head.lstrip(b"\r\n").startswith(b"HTTP/1."):
+            raise MalformedAnswer("not an HTTP/1 answer")
+        if has_no_body(status) and self._announces_body:
+            self._must_close = True  # what was announced may come yet
+        self._is_interim = status < 200 and status != _SWITCHING_PROTOCOLS
+        if self._is_interim:
+            self._answer.retry_after = None
+        else:
+            self._answer.status = status
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_over:
+            self._answer.body += body[: self._answer.most - len(self._answer.body)]
+
+    def on_message_complete(self) -> None:
+        if not self._is_interim and not self._is_over:
+            self._is_over = self._answer.body_complete = True
+            self._keeps_alive = self._parser.should_keep_alive()
+
+    def _end_with_connection(self, fault: Exception | None) -> None:
+        if self._waiter is None or self._waiter.done():
+            return
+        if fault is None and self._answer.status is not None and self._ends_with_connection:
+            self._answer.body_complete = True
+            self._end(None)
+        elif not self._head.strip(b"\r\n"):
+            unanswered = EndedUnanswered("the connection ended without an answer")
+            unanswered.__cause__ = fault
+            self._end(unanswered)
+        else:
+            self._end(fault or ConnectionResetError("the connection ended before the answer did"))
+
+    def _end(self, fault: Exception | None) -> None:
+        if self._waiter is None or self._waiter.done():
+            return
+        if fault is None:
+            self._waiter.set_result(None)
+        else:
+            self._waiter.set_exception(fault)
+
+    def _may_be_kept(self) -> bool:
+        return self._keeps_alive and not self._must_close and self.is_open
+
+
+def _answer_parser(protocol: HttpConnection) -> HttpResponseParser:
+    """Accepts lines that end without CR, and blanks behind a chunk's size. Odd heads have a reader of their own."""
+    parser = HttpResponseParser(protocol)
+    parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
+    return parser
+
+
+def client_tls(ca_file: str | None) -> ssl.SSLContext:
+    """Verifies names and certificates, from TLS 1.2 on, and offers HTTP/1.1 alone.
+
+    ca_file is a PEM bundle, trusted besides the system's. Raises OSError when it cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_default_certs()
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context

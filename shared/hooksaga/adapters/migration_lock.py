@@ -1,0 +1,216 @@
+"""Transactions that change the schema: one at a time in a database, and waiting for nobody's lock for long.
+
+The lock is an advisory one of the transaction: it holds behind a pooler, and goes with whoever held it. A statement
+that changes a table waits for all who use the table, and all who come later wait behind it. So such a transaction
+gives up after two seconds, lets them pass, and is tried again.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.rows import dict_row
+
+from hooksaga.adapters import session_settings
+from hooksaga.adapters.database import stated
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import MigrationFailed
+
+T = TypeVar("T")
+Row = dict[str, Any]
+Tell = Callable[[str], None]
+
+LOCK_SECONDS = 2.0
+"""How long a transaction may wait for locks, all its waits together: so long may it hold others up."""
+
+CLIENT_CHECK_SECONDS = 1.0
+"""How soon the server ends a long statement, and its locks, after `migrate` was killed."""
+
+LOOK_SECONDS = 0.1
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 10.0
+
+_KEY = 0x686F6F6B73616761  # "hooksaga"
+_CONCURRENTLY_UPDATED = "concurrently updated"
+"""In the message of an internal error: two databases of one server changed the same role."""
+
+
+class _Held(Exception):
+    """The message says who holds what the transaction needs."""
+
+
+class LockedTransactions:
+    """Runs work in such transactions, each tried again for patience_seconds; `tell` is told of each wait."""
+
+    def __init__(self, conninfo: str, patience_seconds: float, tell: Tell) -> None:
+        self._patience = patience_seconds
+        self._tell = tell
+        self._watch = _Watch(conninfo)
+        self._connection = _connect(conninfo)
+        self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+    def close(self) -> None:
+        self._watch.close()
+        self._connection.close()
+
+    def run(self, name: str, work: Callable[[psycopg.Connection[Row]], T]) -> T:
+        """The answer of the work, which is safe to repeat until it returns, committed.
+
+        Raises MigrationFailed, with who is in the way, when the locks are not to be had in all that time.
+        """
+        begun = time.monotonic()
+        for pause in _pauses():
+            try:
+                return self._try(name, work)
+            except _Held as held:
+                if time.monotonic() + pause > begun + self._patience:
+                    raise MigrationFailed(
+                        f"{held}; given up after {time.monotonic() - begun:.0f} s"
+                    ) from held
+                self._tell(f"{held}; trying again in {pause:.1f} s")
+                time.sleep(pause)
+        raise AssertionError("unreachable: there is always another pause")
+
+    def _try(self, name: str, work: Callable[[psycopg.Connection[Row]], T]) -> T:
+        connection = self._connection
+        with self._watch.over() as watch:
+            try:
+                with connection.transaction():
+                    connection.execute(load_queries("session")["state_settings"], stated(_settings()))
+                    watch.pid = self._take_lock()
+                    return work(connection)
+            except (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure) as error:
+                raise _Held(f"{name} waits for a lock: {watch.blockers or error}") from error
+            except errors.QueryCanceled as error:
+                if not watch.has_canceled:
+                    raise MigrationFailed(f"{name}: {str(error).strip()}") from error
+                raise _Held(f"{name} waits for locks: {watch.blockers}") from error
+            except errors.InternalError_ as error:
+                if _CONCURRENTLY_UPDATED not in str(error):
+                    raise
+                raise _Held(f"{name}: {error}") from error
+
+    def _take_lock(self) -> int:
+        """The pid of the session that has it now. Raises _Held."""
+        row = self._connection.execute(load_queries("migrate")["take_lock"], {"key": _KEY}).fetchone()
+        assert row is not None
+        if not row["taken"]:
+            holders = self._connection.execute(
+                load_queries("migrate")["lock_holder"], {"key": _KEY}
+            ).fetchall()
+            who = _described(self._connection, [holder["pid"] for holder in holders])
+            raise _Held(f"another `hooksaga migrate` is at work: {who or 'it has just ended'}")
+        return row["pid"]
+
+
+def _connect(conninfo: str) -> psycopg.Connection[Row]:
+    return psycopg.Connection[Row].connect(
+        conninfo, autocommit=True, row_factory=dict_row, prepare_threshold=None
+    )
+
+
+def _settings() -> dict[str, str]:
+    return {
+        **session_settings.OWNER,
+        "lock_timeout": f"{LOCK_SECONDS:g}s",
+        "client_connection_check_interval": f"{CLIENT_CHECK_SECONDS:g}s",
+        "password_encryption": "scram-sha-256",
+    }
+
+
+def _pauses() -> Iterator[float]:
+    """Twice as long each time, and up to a tenth more, so that several do not come in step."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        yield pause * random.uniform(1, 1.1)  # noqa: S311 - no secret
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+class _Watch:
+    """Looks, on a connection of its own, whom a transaction waits for, and ends its waits in time.
+
+    lock_timeout ends each wait by itself; only this sees their sum, and who they are for. Without a connection the
+    former has to do.
+    """
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._connection: psycopg.Connection[Row] | None = None
+        self._over = threading.Event()
+        self.pid: int | None = None
+        self.blockers = ""
+        self.has_canceled = False
+
+    @contextmanager
+    def over(self) -> Generator["_Watch"]:
+        """Over one transaction, from the moment that `pid` is set."""
+        self.pid, self.blockers, self.has_canceled = None, "", False
+        self._over.clear()
+        thread = threading.Thread(target=self._look_until_over, name="migrate-watch", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            thread.join()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _look_until_over(self) -> None:
+        """What is quick needs no second connection."""
+        try:
+            waited, before = 0.0, time.monotonic()
+            while not self._over.wait(LOOK_SECONDS):
+                waits = self.pid is not None and self._look(self.pid)
+                now = time.monotonic()
+                waited, before = waited + (now - before if waits else 0), now
+                if waited >= LOCK_SECONDS and self.pid is not None:
+                    self._cancel(self.pid)
+                    return
+        except psycopg.Error:
+            return
+
+    def _look(self, pid: int) -> bool:
+        connection = self._connection = self._connection or _connect(self._conninfo)
+        rows = connection.execute(load_queries("migrate")["blocking_pids"], {"pid": pid}).fetchall()
+        if rows:
+            self.blockers = _described(connection, [row["pid"] for row in rows]) or self.blockers
+        return bool(rows)
+
+    def _cancel(self, pid: int) -> None:
+        assert self._connection is not None
+        self.has_canceled = True
+        self._connection.execute(load_queries("migrate")["cancel"], {"pid": pid})
+
+
+def _described(connection: psycopg.Connection[Row], pids: list[int]) -> str:
+    """Who the sessions are, and what ends them."""
+    found = connection.execute(load_queries("migrate")["sessions"], {"pids": pids}).fetchall()
+    words = [_session_text(row) for row in found]
+    if 0 in pids:
+        prepared = connection.execute(load_queries("migrate")["prepared_transactions"]).fetchall()
+        words += [_prepared_text(row) for row in prepared]
+    return " and ".join(words)
+
+
+def _session_text(row: Row) -> str:
+    doing = row["state"] or "at what only pg_monitor may see"
+    since = "" if row["seconds"] is None else f", its transaction open for {row['seconds']:.0f} s"
+    return (
+        f"pid {row['pid']} (role {row['role']}, application {row['application_name']!r}, {doing}{since}; "
+        f"SELECT pg_terminate_backend({row['pid']}) ends it)"
+    )
+
+
+def _prepared_text(row: Row) -> str:
+    return (
+        f"the prepared transaction {row['gid']!r} (role {row['role']}, prepared {row['seconds']:.0f} s ago; "
+        "COMMIT PREPARED or ROLLBACK PREPARED ends it)"
+    )

@@ -1,0 +1,144 @@
+"""Brings a database to the newest schema: the files of sql/migrations in the order of their names, each once.
+
+A file and the note that it ran are one transaction, under a lock that belongs to the transaction too. So there is no
+moment at which a killed process leaves anything behind, and a transaction pooler does not matter.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import psycopg
+from psycopg import errors, sql
+
+from hooksaga.adapters import libpq, session_settings
+from hooksaga.adapters.database import DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo, role_password
+from hooksaga.adapters.migration_lock import LockedTransactions, Row, Tell
+from hooksaga.adapters.package_files import package_folder
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import DatabaseUnavailable, MigrationFailed
+
+MIGRATIONS_DIR = package_folder("sql") / "migrations"
+
+PATIENCE_SECONDS = 120.0
+"""How long a step is tried again while others hold locks that it needs."""
+
+Connection = psycopg.Connection[Row]
+
+
+def migrate(
+    address: DatabaseAddress,
+    directory: Path = MIGRATIONS_DIR,
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+    tell: Tell = lambda _: None,
+) -> list[str]:
+    """Run what is missing, each file in one transaction, and give the names of what was run.
+
+    Safe to run again, and by several processes at once. What a session needs is stated for every role in this
+    database; with a password in the address, each role's password is set to the one derived from it; and the function
+    that deletes gets its owner back where a restored dump has lost it. A step that has to wait for the locks of others
+    holds nobody up for more than two seconds: it lets go and tries again for patience_seconds, and says through `tell`
+    who is in the way. Raises MigrationFailed with the database's own words, or with who was in the way to the end, and
+    DatabaseUnavailable when the database cannot be reached.
+    """
+    try:
+        transactions = LockedTransactions(role_conninfo(address, Role.OWNER), patience_seconds, tell)
+        try:
+            applied = _apply(transactions, directory)
+            transactions.run("the settings of the roles", lambda connection: _settle(connection, address))
+        finally:
+            transactions.close()
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(str(error).strip()) from error
+    except psycopg.Error as error:
+        raise MigrationFailed(str(error).strip()) from error
+    return applied
+
+
+def _apply(transactions: LockedTransactions, directory: Path) -> list[str]:
+    done = transactions.run("the list of migrations", _applied)
+    files = [path for path in sorted(directory.glob("*.sql")) if path.stem not in done]
+    return [
+        path.stem for path in files if transactions.run(path.stem, lambda c, path=path: _run_file(c, path))
+    ]
+
+
+def _applied(connection: Connection) -> set[str]:
+    connection.execute(load_queries("migrate")["create_migrations_table"])
+    return {row["name"] for row in connection.execute(load_queries("migrate")["applied_migrations"])}
+
+
+def _run_file(connection: Connection, path: Path) -> bool:
+    """False: another process has run it meanwhile. Raises MigrationFailed."""
+    if path.stem in _applied(connection):
+        return False
+    try:
+        connection.execute(path.read_bytes())
+    except (errors.LockNotAvailable, errors.QueryCanceled, errors.TransactionRollback, errors.InternalError_):
+        raise
+    except psycopg.DatabaseError as error:
+        if connection.broken:
+            raise
+        raise MigrationFailed(f"{path.stem}: {str(error).strip()}") from error
+    connection.execute(load_queries("migrate")["note_migration"], {"name": path.stem})
+    return True
+
+
+def _settle(connection: Connection, address: DatabaseAddress) -> None:
+    """What no dump carries. A test, or an old version, may have run other files: only what is there is set."""
+    names = {"names": [role.value for role in Role if role is not Role.OWNER]}
+    roles = [Role(row["name"]) for row in connection.execute(load_queries("migrate")["roles"], names)]
+    _set_passwords(connection, address, roles)
+    _state_settings(connection, roles)
+    _give_retention_its_owner(connection)
+
+
+def _set_passwords(connection: Connection, address: DatabaseAddress, roles: list[Role]) -> None:
+    owners = libpq.owner_password(address.url)
+    if not owners:
+        return
+    for role in roles:
+        connection.execute(
+            sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+                sql.Identifier(role.value), sql.Literal(role_password(owners, role))
+            )
+        )
+
+
+def _state_settings(connection: Connection, roles: list[Role]) -> None:
+    """A role that another owner has made on this server is left to that one."""
+    guarded = connection.execute(
+        load_queries("migrate")["settable"], {"names": list(session_settings.GUARDED)}
+    )
+    wanted = {
+        **session_settings.FUNCTIONS,
+        **{row["name"]: session_settings.GUARDED[row["name"]] for row in guarded},
+    }
+    (database,) = connection.execute(load_queries("migrate")["database_name"])
+    for role in roles:
+        try:
+            with connection.transaction():
+                _state_settings_of(connection, role, database["name"], wanted)
+        except errors.InsufficientPrivilege:
+            continue
+
+
+def _state_settings_of(connection: Connection, role: Role, database: str, wanted: Mapping[str, str]) -> None:
+    rows = connection.execute(load_queries("session")["stated_settings"], {"role": role.value}).fetchall()
+    stated = {name.lower(): value for name, value in (row["setting"].split("=", 1) for row in rows)}
+    for name in sorted(name for name, value in wanted.items() if stated.get(name) != value):
+        connection.execute(
+            sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(
+                sql.Identifier(role.value),
+                sql.Identifier(database),
+                sql.Identifier(name),
+                sql.Literal(wanted[name]),
+            )
+        )
+
+
+def _give_retention_its_owner(connection: Connection) -> None:
+    (function,) = connection.execute(load_queries("migrate")["find_retention_function"])
+    if function["is_there"]:
+        connection.execute(load_queries("migrate")["give_retention_its_owner"])

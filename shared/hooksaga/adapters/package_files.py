@@ -1,0 +1,11 @@
+"""Folders of files that the package reads: beside its modules in a wheel and in a bundle, at the root of a checkout."""
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def package_folder(name: str) -> Path:
+    """The folder `sql`, `functions` or `events-samples`."""
+    installed = PACKAGE / name
+    return installed if installed.is_dir() else PACKAGE.parents[1] / name

@@ -1,0 +1,17 @@
+"""All routes of the HTTP API, as one machine serves them."""
+
+from starlette.routing import BaseRoute
+
+from hooksaga.api import openapi, reference
+from hooksaga.api.routes import attempts, bulk_operations, events, operations, subscriptions
+
+ALL_ROUTES: tuple[BaseRoute, ...] = (
+    *events.INGEST_ROUTES,
+    *events.ADMIN_ROUTES,
+    *subscriptions.ROUTES,
+    *operations.ROUTES,
+    *attempts.ROUTES,
+    *bulk_operations.ROUTES,
+    *openapi.ROUTES,
+    *reference.ROUTES,
+)

@@ -1,0 +1,51 @@
+"""Cursors of lists that do not run by id alone: a few numbers as hex digits, opaque to the caller."""
+
+import base64
+import re
+from datetime import UTC, datetime, timedelta
+
+from hooksaga.core.errors import InvalidInput
+
+_DIGIT_BYTES = 8
+_DIGITS = 2 * _DIGIT_BYTES
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_TIME = "0[0-2][0-9A-F]{14}"
+"""From 1970 into the year 8820."""
+
+_NUMBER = "[0-7][0-9A-F]{15}"
+_FLAG = "0{15}[01]"
+
+ID_CURSOR = f"(?!0{{16}}){_NUMBER}"
+ATTEMPTS_CURSOR = f"{_TIME}{_NUMBER}"
+FOLLOW_CURSOR = f"{_TIME}{_NUMBER}{_TIME}{_TIME}{_NUMBER}{_FLAG}"
+ROUTING_CURSOR = f"[0-2]{_NUMBER}"
+"""What the `next` of each list is like: the description says it, and anything else is refused."""
+
+
+def write_cursor(*parts: int | datetime) -> str:
+    """Whole numbers from 0 to 2**63 - 1, and times from 1970 on to the microsecond."""
+    numbers = [part if isinstance(part, int) else _microseconds(part) for part in parts]
+    return base64.b16encode(b"".join(number.to_bytes(_DIGIT_BYTES, "big") for number in numbers)).decode()
+
+
+def read_cursor(text: str, form: str) -> list[int]:
+    """The numbers behind write_cursor. Raises InvalidInput for what is not of this form."""
+    if not re.fullmatch(form, text):
+        raise invalid_cursor()
+    return [int(text[at : at + _DIGITS], 16) for at in range(0, len(text), _DIGITS)]
+
+
+def moment_at(microseconds: int) -> datetime:
+    """A time that was written."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def invalid_cursor() -> InvalidInput:
+    return InvalidInput(
+        "invalid_cursor", "cursor is the `next` of a list's answer", field="cursor", status=422
+    )
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)

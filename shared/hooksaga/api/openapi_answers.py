@@ -1,0 +1,63 @@
+"""Answers of the OpenAPI document that several operations share, and which operation takes the id that one answers."""
+
+from collections.abc import Iterable
+
+from hooksaga.api.openapi_schemas import Json
+
+_WAIT: Json = {
+    "Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}, "description": "In so many seconds."}
+}
+_SCHEME: Json = {
+    "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}, "description": "How a key is sent."}
+}
+_PROBLEM: Json = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+RESPONSES: Json = {
+    "Problem": {"description": "What went wrong", "content": _PROBLEM},
+    "Unauthorized": {"description": "No valid key came", "headers": _SCHEME, "content": _PROBLEM},
+    "Unavailable": {"description": "Not now", "headers": _WAIT, "content": _PROBLEM},
+}
+
+_OF_STATUS = {"401": "Unauthorized", "503": "Unavailable"}
+
+
+def problem_responses(statuses: Iterable[str]) -> Json:
+    """References to the answers with these statuses."""
+    return {
+        status: {"$ref": f"#/components/responses/{_OF_STATUS.get(status, 'Problem')}"} for status in statuses
+    }
+
+
+_OF_EVENT = ("get_events_one", "get_events_one_routing")
+_OF_SUBSCRIPTION = (
+    "get_subscriptions_one",
+    "patch_subscriptions_one",
+    "delete_subscriptions_one",
+    "post_subscriptions_one_verify",
+    "post_subscriptions_one_rotate_secret",
+    "get_subscriptions_one_health",
+    "get_subscriptions_one_stats",
+)
+_OF_BULK_OPERATION = (
+    "get_bulk_operations_one",
+    "patch_bulk_operations_one",
+    *(f"post_bulk_operations_one_{verb}" for verb in ("pause", "resume", "stop")),
+)
+_LINKS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("post_events", "202"): (_OF_EVENT, "/id"),
+    ("post_events", "200"): (_OF_EVENT, "/id"),
+    ("post_subscriptions", "201"): (_OF_SUBSCRIPTION, "/id"),
+    ("post_dead_letters_one_requeue", "201"): (("post_sagas_one_cancel",), "/saga_id"),
+    ("post_bulk_operations", "201"): (_OF_BULK_OPERATION, "/id"),
+}
+"""From an operation and a status to the operations that take the id which stands there in the answer. Lists have no
+links: they may be empty."""
+
+
+def links_of(operation_id: str, status: str) -> Json:
+    """`{"links": …}` for an answer that leads on; else {}."""
+    followers, place = _LINKS.get((operation_id, status), ((), ""))
+    links = {
+        name: {"operationId": name, "parameters": {"id": f"$response.body#{place}"}} for name in followers
+    }
+    return {"links": links} if links else {}

@@ -1,0 +1,61 @@
+"""Parameters of the OpenAPI document. Whatever these schemas allow is taken, and nothing else."""
+
+from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
+from hooksaga.api.http_api import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
+from hooksaga.api.openapi_events import KEY
+from hooksaga.api.openapi_schemas import EVENT_ID, ID, TEXT, TIME, Json
+from hooksaga.core.attempts import Outcome, StatusClass
+from hooksaga.core.bulk import BulkStatus
+
+
+def _query(name: str, schema: Json, description: str) -> Json:
+    """An optional parameter in the query."""
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+
+
+def _cursor(form: str) -> Json:
+    return _query("cursor", {"type": "string", "pattern": f"^{form}$"}, "`next` of the page before.")
+
+
+_FILTER_TEXT: Json = {"type": "string", "pattern": f"^{QUERY_TEXT}$"}
+_LIMIT: Json = {"type": "integer", "default": DEFAULT_LIMIT, "minimum": 1, "maximum": MAX_LIMIT}
+
+PARAMETERS: Json = {
+    "id": {"name": "id", "in": "path", "required": True, "schema": ID},
+    "event_id": {"name": "id", "in": "path", "required": True, "schema": EVENT_ID},
+    "idempotency_key": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "schema": KEY,
+        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters without a blank at either "
+        "end, kept as long as the event. Not beside a CloudEvent, whose key is `source` and `id`.",
+    },
+    "traceparent": {
+        "name": "traceparent",
+        "in": "header",
+        "required": False,
+        "schema": TEXT,
+        "description": "W3C trace context, sent on to the receiver. One that is not valid is ignored.",
+    },
+    "limit": _query("limit", _LIMIT, "Rows of a page."),
+    "cursor": _cursor(ID_CURSOR),
+    "attempts_cursor": _cursor(ATTEMPTS_CURSOR),
+    "follow_cursor": _cursor(FOLLOW_CURSOR),
+    "routing_cursor": _cursor(ROUTING_CURSOR),
+    "subscription_id": _query("subscription_id", ID, "Only of this subscription."),
+    "event_type": _query("event_type", _FILTER_TEXT, "Only of this type."),
+    "error_code": _query("error_code", _FILTER_TEXT, "Only with this word."),
+    "failed_after": _query("failed_after", TIME, "Not before this time."),
+    "failed_before": _query("failed_before", TIME, "Before this time."),
+    "bulk_status": _query(
+        "status", {"enum": [status.value for status in BulkStatus]}, "Only those that are so now."
+    ),
+    "status_class": _query(
+        "status_class", {"enum": [one.value for one in StatusClass]}, "Only answers of this kind."
+    ),
+    "outcome": _query("outcome", {"enum": [one.value for one in Outcome]}, "Only those ended so."),
+    "finished_after": _query("finished_after", TIME, "Not before this time."),
+    "finished_before": _query("finished_before", TIME, "Before this time."),
+    "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "How far to look back."),
+}

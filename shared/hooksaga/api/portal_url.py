@@ -1,0 +1,26 @@
+"""Sealed links into the portal: whoever has one sees one tenant's pages. Without Jinja2, because the API makes them."""
+
+import time
+
+from starlette.requests import Request
+
+from hooksaga.api.http_api import services_of
+from hooksaga.api.public_address import public_url_of
+from hooksaga.api.sealed_sessions import MAX_COOKIE, Session, Theme, sealed_session
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.portal_links import NewPortalLink
+
+LINK_PURPOSE = "portal link"
+
+
+def portal_url(request: Request, key_hash: bytes, wanted: NewPortalLink, tenant_id: str) -> tuple[str, int]:
+    """A new link, and the unix time at which it ends.
+
+    Raises InvalidInput where all of it is too long for a cookie, and Conflict `public_url_missing`.
+    """
+    theme = Theme(wanted.name, wanted.logo_url, wanted.colour, wanted.embed_origin)
+    session = Session(key_hash, int(time.time()) + wanted.minutes * 60, tenant_id, theme)
+    token = sealed_session(services_of(request), LINK_PURPOSE, session)
+    if len(token) > MAX_COOKIE:
+        raise InvalidInput("invalid_field", "name: is too long", field="name", status=422)
+    return f"{public_url_of(request)}/portal/enter?token={token}", session.expires_at

@@ -1,0 +1,206 @@
+"""Events in, one by one, in batches or as CloudEvents; and what became of one."""
+
+import re
+from dataclasses import asdict
+from typing import Any, TypedDict
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.adapters.database import Connection
+from hooksaga.api.error_code_views import shown_content
+from hooksaga.api.http_api import (
+    ANY_JSON,
+    Caller,
+    authorize,
+    json_response,
+    limit_of,
+    media_type_of_request,
+    problem_content,
+    read_body,
+    response_with_payload,
+    root_path_of,
+    services_of,
+)
+from hooksaga.api.request_trace import traceparent_of
+from hooksaga.api.routing_answer import event_routing_content, read_place, routing_content
+from hooksaga.core import cloud_events
+from hooksaga.core.attempts import masked_headers, trigger_of
+from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.event_input import EventDraft, read_batch, read_event
+from hooksaga.core.models import rfc3339
+from hooksaga.core.trace import delivery_traceparent
+from hooksaga.operations import inspect
+from hooksaga.operations.attempt_log import sent_headers
+from hooksaga.operations.explain import Routing, explain_event
+from hooksaga.operations.inspect import EventView, SagaView
+from hooksaga.stages.accept_events import AcceptedEvent
+
+BATCH_MAX_BYTES = 4 * 1024 * 1024
+"""What the gateway and the function behind it take, with room for their own encoding."""
+
+_EVENT_ID = re.compile(r"evt_([0-9a-f]{32})")
+
+
+async def post_event(request: Request) -> Response:
+    """202 with the new event, or 200 with the first one when the key was used before for the same content."""
+    caller = await authorize(request, "events:write")
+    answer = await services_of(request).accept.submit(await _read_draft(request, caller))
+    if isinstance(answer, HooksagaError):
+        raise answer
+    return json_response(_accepted(answer), 200 if answer.duplicate else 202)
+
+
+class _Given(TypedDict):
+    """What every form of an event is read with."""
+
+    max_bytes: int
+    tenant_id: str | None
+    traceparent: str | None
+
+
+async def _read_draft(request: Request, caller: Caller) -> EventDraft:
+    max_bytes = services_of(request).settings.payload_max_bytes
+    keys = request.headers.getlist("idempotency-key")
+    given = _Given(max_bytes=max_bytes, tenant_id=caller.tenant_id, traceparent=traceparent_of(request))
+    media_type = media_type_of_request(request)
+    is_structured = media_type == cloud_events.STRUCTURED_TYPE
+    if not (is_structured or cloud_events.is_binary_mode(media_type, request.headers.keys())):
+        body = await read_body(request, max_bytes)
+        return read_event(body, idempotency_keys=keys, **given)
+    if keys:
+        rule = "a CloudEvent has its key in source and id; leave Idempotency-Key out"
+        raise InvalidInput("invalid_idempotency_key", rule, field="Idempotency-Key", status=422)
+    if is_structured:
+        body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
+        return cloud_events.read_structured(body, **given)
+    body = await read_body(request, max_bytes, media_type=ANY_JSON)
+    return cloud_events.read_binary(request.headers.items(), body, **given)
+
+
+async def post_batch(request: Request) -> Response:
+    """200 with one answer per item, in order: `{id, duplicate}` or `{error: problem}`. One transaction for all."""
+    services = services_of(request)
+    caller = await authorize(request, "events:write")
+    items = read_batch(
+        await read_body(request, BATCH_MAX_BYTES),
+        max_bytes=BATCH_MAX_BYTES,
+        item_max_bytes=services.settings.payload_max_bytes,
+        tenant_id=caller.tenant_id,
+        traceparent=traceparent_of(request),
+    )
+    answers = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
+    in_order = [next(answers) if isinstance(item, EventDraft) else item for item in items]
+    return json_response({"items": [_item_answer(answer, root_path_of(request)) for answer in in_order]})
+
+
+def _item_answer(answer: AcceptedEvent | HooksagaError, root_path: str) -> dict[str, Any]:
+    if isinstance(answer, HooksagaError):
+        return {"error": problem_content(answer, root_path)}
+    return _accepted(answer)
+
+
+def _accepted(event: AcceptedEvent) -> dict[str, Any]:
+    return {
+        "id": event_id_text(event.webhook_id),
+        "event_type": event.event_type,
+        "created_at": rfc3339(event.created_at),
+        "duplicate": event.duplicate,
+    }
+
+
+async def get_event(request: Request) -> Response:
+    """The event, its sagas, each saga's attempts, and its routing. The payload is shown to the byte."""
+    caller = await authorize(request, "admin", "events:write")
+    webhook_id = webhook_id_of(str(request.path_params["id"]))
+    attempt_limit = services_of(request).settings.max_retry_limit
+
+    async def read(connection: Connection) -> tuple[EventView, Routing]:
+        view = await inspect.show_event(connection, webhook_id, tenant_id=caller.tenant_id)
+        return view, await explain_event(
+            connection, webhook_id, tenant_id=caller.tenant_id, default_attempt_limit=attempt_limit
+        )
+
+    view, routing = await services_of(request).admin.run(read)
+    content = shown_content(caller, event_content(view, routing))
+    return response_with_payload(content, "payload", view.payload)
+
+
+async def get_routing(request: Request) -> Response:
+    """A page of the event's tenant's subscriptions: matched, or why not."""
+    caller = await authorize(request, "admin", "events:write")
+    webhook_id = webhook_id_of(str(request.path_params["id"]))
+    limit, after = limit_of(request), read_place(request.query_params.get("cursor"))
+    attempt_limit = services_of(request).settings.max_retry_limit
+    routing = await services_of(request).admin.run(
+        lambda connection: explain_event(
+            connection,
+            webhook_id,
+            tenant_id=caller.tenant_id,
+            default_attempt_limit=attempt_limit,
+            after=after,
+            limit=limit,
+        )
+    )
+    return json_response(shown_content(caller, event_routing_content(routing)))
+
+
+def webhook_id_of(text: str) -> UUID:
+    """The id behind `evt_…`. Raises NotFound for what is no event's id."""
+    found = _EVENT_ID.fullmatch(text)
+    if not found:
+        raise NotFound("event_not_found", "an event's id is evt_ and 32 hex digits")
+    return UUID(found[1])
+
+
+def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
+    """One event without its payload, which is text already: to write it anew could change it."""
+    return {
+        "id": event_id_text(view.webhook_id),
+        "event_type": view.event_type,
+        "tenant_id": view.tenant_id,
+        "created_at": rfc3339(view.created_at),
+        "correlation_id": view.correlation_id,
+        "pruned_before": rfc3339(view.pruned_before),
+        "sagas": [_saga(view, saga) for saga in view.sagas],
+        "routing": routing_content(routing),
+    }
+
+
+def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:
+    times = {"next_attempt_at": rfc3339(saga.next_attempt_at), "created_at": rfc3339(saga.created_at)}
+    attempts = [_attempt(view, saga, attempt) for attempt in saga.attempts]
+    return {**asdict(saga), **times, "attempts": attempts}
+
+
+def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> dict[str, Any]:
+    fields = asdict(attempt)
+    for name in ("saga_id", "own_header_names"):
+        del fields[name]
+    for name in ("attempt_at", "leased_at", "finished_at"):
+        fields[name] = rfc3339(fields[name])
+    sent = sent_headers(attempt.leased_at, attempt.own_header_names)
+    fields["trigger"] = trigger_of(
+        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+    )
+    fields["request_headers"] = sent and masked_headers(
+        sent,
+        webhook_id=event_id_text(view.webhook_id),
+        event_type=view.event_type,
+        attempt_number=attempt.attempt_number,
+        traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
+    )
+    return fields
+
+
+INGEST_ROUTES = [
+    Route("/v1/events", post_event, methods=["POST"]),
+    Route("/v1/events/batch", post_batch, methods=["POST"]),
+]
+ADMIN_ROUTES = [
+    Route("/v1/events/{id}", get_event, methods=["GET"]),
+    Route("/v1/events/{id}/routing", get_routing, methods=["GET"]),
+]

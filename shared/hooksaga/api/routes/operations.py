@@ -1,0 +1,173 @@
+"""Dead letters, the backlog, and liveness."""
+
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.api.error_code_views import checked_code_filter, shown_content
+from hooksaga.api.http_api import (
+    MAX_ID,
+    Caller,
+    authorize,
+    json_response,
+    list_response,
+    page_of,
+    path_id,
+    query_integer,
+    query_moment,
+    query_text,
+    read_model,
+    response_with_payload,
+    services_of,
+)
+from hooksaga.api.services import Services
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.models import RequeueFilter, rfc3339
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import inspect, requeue
+from hooksaga.operations.inspect import DeadLetterView
+from hooksaga.operations.requeue import DeadLetterFilter, Requeued
+from hooksaga.operations.telemetry import note_requeued
+from hooksaga.stages.telemetry import note_refused
+
+_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+
+
+async def list_dead_letters(request: Request) -> Response:
+    """Newest first, by any of the filters."""
+    caller = await _operator(request)
+    page = page_of(request, *_FILTERS)
+    wanted = DeadLetterFilter(
+        tenant_id=caller.tenant_id,
+        subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
+        event_type=query_text(request, "event_type"),
+        error_code=checked_code_filter(caller, query_text(request, "error_code")),
+        failed_after=query_moment(request, "failed_after"),
+        failed_before=query_moment(request, "failed_before"),
+    )
+    rows = await services_of(request).admin.run(
+        lambda connection: inspect.list_dead_letters(
+            connection, wanted, before_id=page.before_id, limit=page.limit
+        )
+    )
+    return list_response([shown_content(caller, dead_letter_content(row)) for row in rows], page)
+
+
+async def show_dead_letter(request: Request) -> Response:
+    """One dead letter with its payload, to the byte."""
+    caller = await _operator(request)
+    row = await _read(request, caller)
+    content = shown_content(caller, dead_letter_content(row))
+    return response_with_payload(content, "payload_snapshot", row.payload_snapshot)
+
+
+async def requeue_dead_letter(request: Request) -> Response:
+    """201 with the new saga; repeated: 200 with the same one."""
+    caller = await _operator(request)
+    row = await _read(request, caller)
+    answer = await requeue_for(services_of(request), row.id)
+    content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
+    return json_response(content, 201 if answer.created else 200)
+
+
+async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
+    """Its new saga, or the one that it has. Raises as the stage does; whose it is must be known by now."""
+    answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
+    if answer.created and answer.saga_id is not None:
+        note_requeued([answer])
+        await services.wakes.sagas_started(answer.traced_sagas)
+    return answer
+
+
+async def requeue_matching(request: Request) -> Response:
+    """`{matched, requeued, skipped, dry_run}` for the oldest dead letters that match and were not requeued yet."""
+    caller = await _operator(request)
+    services = services_of(request)
+    asked = await read_model(request, RequeueFilter, empty=b"{}")
+    checked_code_filter(caller, asked.error_code)
+    wanted = DeadLetterFilter(tenant_id=caller.tenant_id, **asked.model_dump(exclude={"limit", "dry_run"}))
+    refused: list[RefusedRow] = []
+    done = await services.admin.run(
+        lambda connection: requeue.requeue_matching(
+            connection, wanted, limit=asked.limit, dry_run=asked.dry_run, on_refusal=refused.append
+        )
+    )
+    note_requeued(done.requeued)
+    note_refused(refused)
+    await services.wakes.sagas_started([saga for one in done.requeued for saga in one.traced_sagas])
+    return json_response({**asdict(done), "requeued": len(done.requeued)})
+
+
+async def cancel_saga(request: Request) -> Response:
+    """202: the orchestrator was asked to end it; 200 when it is canceled already; 409 when it does not wait."""
+    caller = await _operator(request)
+    services = services_of(request)
+    saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
+    saga = await services.admin.run(
+        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=caller.tenant_id)
+    )
+    if saga.final_error_code == ErrorCode.CANCELED and saga.status == SagaStatus.DEAD_LETTERED:
+        return json_response({"saga_id": saga_id, "status": saga.status})
+    if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
+        message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        raise Conflict("saga_not_waiting", message)
+    await services.wakes.cancel_saga(saga.traced)
+    return json_response({"saga_id": saga_id, "status": saga.status}, 202)
+
+
+async def show_stats(request: Request) -> Response:
+    """The backlog of all tenants, so only for keys that are bound to none."""
+    caller = await _operator(request)
+    if caller.tenant_id is not None:
+        raise InvalidInput("tenant_not_allowed", "stats are for keys that are bound to no tenant", status=403)
+    stats = await services_of(request).admin.run(inspect.read_stats)
+    return json_response(asdict(stats))
+
+
+async def check_health(request: Request) -> Response:
+    """200 when the database answers, 503 otherwise. No key is needed, and nothing is told but that."""
+    await services_of(request).keys.run(inspect.check_alive)
+    return json_response({"status": "ok"})
+
+
+async def _operator(request: Request) -> Caller:
+    return await authorize(request, "admin")
+
+
+async def _read(request: Request, caller: Caller) -> DeadLetterView:
+    dead_letter_id = path_id(request, NotFound("dead_letter_not_found", "there is no such dead letter"))
+    return await services_of(request).admin.run(
+        lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=caller.tenant_id)
+    )
+
+
+def dead_letter_content(row: DeadLetterView) -> dict[str, Any]:
+    """One dead letter as the API shows it, without its payload."""
+    return {
+        "id": row.id,
+        "saga_id": row.saga_id,
+        "event_id": event_id_text(row.webhook_id),
+        "subscription_id": row.subscription_id,
+        "tenant_id": row.tenant_id,
+        "event_type": row.event_type,
+        "final_error_code": row.final_error_code,
+        "reason": row.reason,
+        "failed_at": rfc3339(row.failed_at),
+        "requeued_as": row.requeued_as,
+    }
+
+
+ROUTES = [
+    Route("/v1/dead-letters", list_dead_letters, methods=["GET"]),
+    Route("/v1/dead-letters/requeue", requeue_matching, methods=["POST"]),
+    Route("/v1/dead-letters/{id}", show_dead_letter, methods=["GET"]),
+    Route("/v1/dead-letters/{id}/requeue", requeue_dead_letter, methods=["POST"]),
+    Route("/v1/sagas/{id}/cancel", cancel_saga, methods=["POST"]),
+    Route("/v1/stats", show_stats, methods=["GET"]),
+    Route("/healthz", check_health, methods=["GET"]),
+]

@@ -1,0 +1,217 @@
+"""/v1/subscriptions: configuration, and the verification handshake."""
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.adapters.http_sender import HttpSender
+from hooksaga.adapters.secret_box import SecretBox
+from hooksaga.api.http_api import (
+    Caller,
+    authorize,
+    json_response,
+    list_response,
+    page_of,
+    path_id,
+    query_text,
+    read_model,
+    services_of,
+)
+from hooksaga.api.routes import portal_links, subscription_health
+from hooksaga.api.services import Services
+from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.core.event_input import check_tenant
+from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
+from hooksaga.core.signing import encode_secret
+from hooksaga.operations import subscriptions, verify_subscription
+from hooksaga.operations.subscriptions import Subscription
+from hooksaga.operations.telemetry import note_verification_failed
+from hooksaga.operations.verify_subscription import VerificationFailed
+from hooksaga.stages.own_headers import shown_headers
+
+SECRET_BYTES = 32
+
+
+async def create(request: Request) -> Response:
+    """201 with the subscription, not verified yet, and its secret: the only time that it is shown."""
+    caller = await _caller(request)
+    new = await read_model(request, NewSubscription)
+    created, secret = await create_for(services_of(request), caller, new)
+    return json_response({**_shown(created), "secret": secret}, 201)
+
+
+async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
+    """The new subscription and its secret. Raises InvalidInput for a tenant or an address that is not allowed."""
+    tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
+    callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
+    secret, box = encode_secret(os.urandom(SECRET_BYTES)), box_of(services)
+    created = await services.subscriptions.run(
+        lambda connection: subscriptions.create_subscription(
+            connection,
+            new,
+            tenant_id=tenant_id,
+            callback_url=callback_url,
+            sealed_secret=box.seal(secret),
+            box=box,
+        )
+    )
+    return created, secret
+
+
+async def list_all(request: Request) -> Response:
+    """Newest first."""
+    caller = await _caller(request)
+    page = page_of(request, "event_type")
+    event_type = query_text(request, "event_type")
+    rows = await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.list_subscriptions(
+            connection,
+            tenant_id=caller.tenant_id,
+            event_type=event_type,
+            before_id=page.before_id,
+            limit=page.limit,
+        )
+    )
+    return list_response([_shown(row) for row in rows], page)
+
+
+async def show(request: Request) -> Response:
+    """One subscription."""
+    caller = await _caller(request)
+    return json_response(_shown(await _read(request, caller)))
+
+
+async def change(request: Request) -> Response:
+    """The subscription after the change, with what it `missed` where this switches on what was disabled."""
+    caller = await _caller(request)
+    services = services_of(request)
+    subscription_id = _id(request)
+    wanted = await read_model(request, SubscriptionChange)
+    missed = await subscription_health.missed_by(request, caller, subscription_id) if wanted.active else {}
+    changed = await services.subscriptions.run(
+        lambda connection: subscriptions.change_subscription(
+            connection,
+            subscription_id,
+            wanted,
+            tenant_id=caller.tenant_id,
+            policy=services.settings.address_policy,
+            box=box_of(services),
+        )
+    )
+    return json_response(_shown(changed) | missed)
+
+
+async def delete(request: Request) -> Response:
+    """204; the subscription takes nothing from now on."""
+    caller = await _caller(request)
+    subscription_id = _id(request)
+    await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.deactivate_subscription(
+            connection, subscription_id, tenant_id=caller.tenant_id
+        )
+    )
+    return Response(status_code=204)
+
+
+async def rotate_secret(request: Request) -> Response:
+    """200 with the subscription and its new secret; both secrets sign until the old one expires."""
+    caller = await _caller(request)
+    subscription_id = _id(request)
+    asked = await read_model(request, SecretRotation, empty=b"{}")
+    rotated, secret = await rotate_for(services_of(request), caller, subscription_id, asked)
+    return json_response({**_shown(rotated), "secret": secret})
+
+
+async def rotate_for(
+    services: Services, caller: Caller, subscription_id: int, asked: SecretRotation
+) -> tuple[Subscription, str]:
+    """The subscription and its new secret. Raises NotFound `subscription_not_found`."""
+    secret = encode_secret(os.urandom(SECRET_BYTES))
+    rotated = await services.subscriptions.run(
+        lambda connection: subscriptions.rotate_secret(
+            connection,
+            subscription_id,
+            tenant_id=caller.tenant_id,
+            sealed_secret=box_of(services).seal(secret),
+            overlap_seconds=asked.overlap_seconds,
+        )
+    )
+    return rotated, secret
+
+
+async def verify(request: Request) -> Response:
+    """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
+    caller = await _caller(request)
+    return json_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
+
+
+async def verify_for(services: Services, subscription: Subscription) -> Subscription:
+    """The subscription once its address has answered the challenge.
+
+    Raises InvalidInput `verification_failed`, which says what a subscriber may know; the log says the rest.
+    """
+    if subscription.verified and subscription.pending_callback_url is None:
+        return subscription
+    sealed = await services.subscriptions.run(
+        lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
+    )
+    try:
+        url = await verify_subscription.challenge(_sender(services), box_of(services), subscription, sealed)
+    except VerificationFailed as failed:
+        note_verification_failed(subscription.id, failed.error_code)
+        raise InvalidInput("verification_failed", str(failed), field="callback_url", status=422) from failed
+    return await services.subscriptions.run(
+        lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
+    )
+
+
+def box_of(services: Services) -> SecretBox:
+    assert services.box is not None, "who has these routes has the keys"
+    return services.box
+
+
+def _sender(services: Services) -> HttpSender:
+    assert services.sender is not None, "who has these routes calls receivers"
+    return services.sender
+
+
+async def _caller(request: Request) -> Caller:
+    return await authorize(request, "subscriptions:write")
+
+
+async def _read(request: Request, caller: Caller) -> Subscription:
+    subscription_id = _id(request)
+    return await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.show_subscription(
+            connection, subscription_id, tenant_id=caller.tenant_id
+        )
+    )
+
+
+def _id(request: Request) -> int:
+    return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+
+
+def _shown(subscription: Subscription) -> dict[str, Any]:
+    fields: dict[str, Any] = {**asdict(subscription), "headers": shown_headers(subscription.headers)}
+    del fields["deleted_at"]
+    for name in ("eligible_since", "created_at", "updated_at"):
+        fields[name] = rfc3339(fields[name])
+    return fields
+
+
+ROUTES = [
+    Route("/v1/subscriptions", create, methods=["POST"]),
+    Route("/v1/subscriptions", list_all, methods=["GET"]),
+    Route("/v1/subscriptions/{id}", show, methods=["GET"]),
+    Route("/v1/subscriptions/{id}", change, methods=["PATCH"]),
+    Route("/v1/subscriptions/{id}", delete, methods=["DELETE"]),
+    Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
+    Route("/v1/subscriptions/{id}/rotate-secret", rotate_secret, methods=["POST"]),
+    *subscription_health.ROUTES,
+    *portal_links.ROUTES,
+]

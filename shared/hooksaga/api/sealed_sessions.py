@@ -1,0 +1,93 @@
+"""Sessions of the console and the portal as sealed text: in a cookie, or in a link into the portal.
+
+The seal is the secret box's, with keys of its own for each purpose: neither kind of session, nor a portal's link, is
+taken for another.
+"""
+
+import base64
+import binascii
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
+from hooksaga.api.services import Services
+
+MAX_COOKIE = 3500
+"""Browsers keep 4,096 characters of a cookie, its name included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """How a portal looks, and which origin may show it in a frame. Empty: as it comes, and none."""
+
+    name: str = ""
+    logo_url: str = ""
+    colour: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a cookie, or a portal's link, holds. tenant_id: of a portal; a console's is that of its key.
+
+    link_id: the id of the portal's link that the session began with; it ends with the session.
+    """
+
+    key_hash: bytes
+    expires_at: int
+    tenant_id: str | None = None
+    theme: Theme = Theme()
+    link_id: str | None = None
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+
+    def text(self) -> str:
+        content = {
+            "key": base64.b64encode(self.key_hash).decode(),
+            "ends": self.expires_at,
+            "tenant": self.tenant_id,
+            "theme": [self.theme.name, self.theme.logo_url, self.theme.colour, self.theme.origin],
+            "link": self.link_id,
+            "csrf": self.csrf,
+            "id": self.id,
+        }
+        return json.dumps(content, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> "Session":
+        content: Mapping[str, Any] = json.loads(text)
+        return cls(
+            key_hash=base64.b64decode(content["key"]),
+            expires_at=content["ends"],
+            tenant_id=content["tenant"],
+            theme=Theme(*content["theme"]),
+            link_id=content["link"],
+            csrf=content["csrf"],
+            id=content["id"],
+        )
+
+
+def box_for(services: Services, purpose: str) -> SecretBox:
+    """The box for this purpose."""
+    assert services.box is not None, "who has these routes has the keys"
+    return services.box.for_purpose(purpose)
+
+
+def opened(services: Services, purpose: str, sealed: str) -> Session | None:
+    """The session behind a sealed text that has not ended yet, or None for any other text."""
+    if not sealed or len(sealed) > MAX_COOKIE:
+        return None
+    try:
+        session = Session.read(box_for(services, purpose).open(sealed))
+    except (UnreadableSecret, ValueError, KeyError, TypeError, binascii.Error):
+        return None
+    return session if session.expires_at > time.time() else None
+
+
+def sealed_session(services: Services, purpose: str, session: Session) -> str:
+    """What `opened` reads again."""
+    return box_for(services, purpose).seal(session.text())

@@ -1,0 +1,109 @@
+"""What the routes work with: sessions per role, the sender, the keys, and the wakes after a commit."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hooksaga.adapters.database import DatabaseAddress, Role, Sessions
+from hooksaga.api.coalescing import Coalescer
+from hooksaga.core.event_input import EventDraft
+from hooksaga.core.trace import Traced
+from hooksaga.operations.api_keys import ApiKey, check_api_keys
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
+from hooksaga.stages.telemetry import note_accepted
+
+if TYPE_CHECKING:  # a function whose routes call no receiver need not load what calls one
+    from hooksaga.adapters.http_sender import HttpSender
+    from hooksaga.adapters.secret_box import SecretBox
+
+
+class Wakes(Protocol):
+    """Tells the next stage that there is work, after the commit. A lost call costs time, never an event."""
+
+    async def events_accepted(self, events: Sequence[Traced]) -> None: ...
+
+    async def sagas_started(self, sagas: Sequence[Traced]) -> None: ...
+
+    async def cancel_saga(self, saga: Traced) -> None:
+        """Have the orchestrator end a waiting saga. Raises when it could not even be asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Belongs to one event loop. Connections are opened on first use.
+
+    sender and box are None where no route calls receivers: those of subscriptions do.
+    """
+
+    settings: Settings
+    keys: Sessions
+    events: Sessions
+    subscriptions: Sessions
+    admin: Sessions
+    sender: "HttpSender | None"
+    box: "SecretBox | None"
+    wakes: Wakes
+    accept: Coalescer[EventDraft, Answer]
+    accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
+    check_key: Coalescer[bytes, ApiKey | None]
+
+    @property
+    def _all_sessions(self) -> tuple[Sessions, ...]:
+        return (self.keys, self.events, self.subscriptions, self.admin)
+
+    def check_before_next_use(self) -> None:
+        """Ask every connection for a sign of life before it is used again."""
+        for sessions in self._all_sessions:
+            sessions.check_before_next_use()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for sessions in self._all_sessions:
+            await sessions.close()
+
+
+def build_services(
+    settings: Settings,
+    address: DatabaseAddress,
+    sender: "HttpSender | None",
+    box: "SecretBox | None",
+    wakes: Wakes,
+    *,
+    sessions: int = 2,
+    keys_role: Role = Role.INGEST,
+) -> Services:
+    """Services whose callers share statements: events that come together are committed together.
+
+    keys_role is who looks up API keys: the function's own role, where there is one function only.
+    """
+    events = Sessions(address, Role.INGEST, sessions)
+    keys = Sessions(address, keys_role, 1, reads_only=True)
+
+    async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
+        answers = await events.run(lambda connection: accept_events(connection, drafts))
+        new = [answer for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
+        if new:
+            note_accepted(new)
+            await wakes.events_accepted([event.traced for event in new])
+        return answers
+
+    async def check_keys(hashes: Sequence[bytes]) -> list[ApiKey | None]:
+        valid = await keys.run(lambda connection: check_api_keys(connection, list(set(hashes))))
+        by_hash = {key.hash: key for key in valid}
+        return [by_hash.get(one) for one in hashes]
+
+    return Services(
+        settings=settings,
+        keys=keys,
+        events=events,
+        subscriptions=Sessions(address, Role.SUBSCRIPTIONS, sessions),
+        admin=Sessions(address, Role.ADMIN, sessions),
+        sender=sender,
+        box=box,
+        wakes=wakes,
+        accept=Coalescer(accept),
+        accept_batch=accept,
+        check_key=Coalescer(check_keys),
+    )

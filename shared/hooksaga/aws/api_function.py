@@ -1,0 +1,75 @@
+"""A function that answers some routes of the HTTP API, with the same application as everywhere else."""
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from hooksaga.adapters.database import Role
+from hooksaga.adapters.queues import Queues
+from hooksaga.api.asgi import build_app
+from hooksaga.api.services import Services, build_services
+from hooksaga.aws.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.gateway import answer_gateway
+from hooksaga.core.trace import Traced
+
+if TYPE_CHECKING:  # only the functions that call receivers load them
+    from hooksaga.adapters.http_sender import HttpSender
+    from hooksaga.adapters.secret_box import SecretBox
+
+
+class QueueWakes:
+    """The API's wakes as messages."""
+
+    def __init__(self, queues: Queues) -> None:
+        self._queues = queues
+
+    async def events_accepted(self, events: Sequence[Traced]) -> None:
+        await tell_router(self._queues, events)
+
+    async def sagas_started(self, sagas: Sequence[Traced]) -> None:
+        await tell_orchestrator_of_sagas(self._queues, sagas)
+
+    async def cancel_saga(self, saga: Traced) -> None:
+        await ask_to_cancel(self._queues, saga)
+
+
+class ApiFunction(Function):
+    """`answer` takes API Gateway's proxy events for the given routes, which are what the gateway has to send here."""
+
+    def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
+        super().__init__(role)
+        self.routes = routes
+
+    @functools.cached_property
+    def services(self) -> Services:
+        return self.services_with(None, None)
+
+    def services_with(self, sender: "HttpSender | None", box: "SecretBox | None") -> Services:
+        """What the routes work with; with neither where no route calls receivers."""
+        return build_services(
+            self.settings,
+            self.address,
+            sender,
+            box,
+            QueueWakes(self.queues),
+            sessions=1,
+            keys_role=self.role,
+        )
+
+    @functools.cached_property
+    def _app(self) -> Starlette:
+        return build_app(self.services, self.routes)
+
+    def answer(self, event: Event, context: Any) -> Any:
+        """API Gateway REST proxy event in, its answer out."""
+        return self.run(_answer, event, context)
+
+
+async def _answer(function: Function, invocation: Invocation) -> dict[str, Any]:
+    assert isinstance(function, ApiFunction)
+    function.services.check_before_next_use()
+    return await answer_gateway(function._app, invocation.event)  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,44 @@
+"""SQS mode: bulk operations go on with a tick every minute, which starts what is due until the next one has come."""
+
+from hooksaga.aws.dispatch import tell_orchestrator_of_step
+from hooksaga.aws.function import Function, Invocation
+from hooksaga.core.bulk import BulkStatus
+from hooksaga.operations.bulk_operations import BulkStep, step_bulk_operation, traces_of_sagas
+from hooksaga.operations.telemetry import note_bulk_step
+from hooksaga.stages.telemetry import note_refused
+
+HORIZON_SECONDS = 75.0
+"""More than a tick's minute, so that one that comes late leaves no gap."""
+
+
+async def step_bulk_operations(function: Function, invocation: Invocation) -> dict[str, int]:
+    """Step every operation until its horizon is full: `{"started": sagas, "completed": operations}`.
+
+    The messages of a step are sent after its commit, each to arrive when its saga is due. What is lost on the way the
+    orchestrator's sweep finds by SQL.
+    """
+    counts, passed_by = {"started": 0, "completed": 0}, frozenset[int]()
+    while invocation.seconds_left() > 0:
+        step = await function.session.run(
+            lambda connection: step_bulk_operation(
+                connection,
+                horizon_seconds=HORIZON_SECONDS,
+                passed_by=passed_by,  # noqa: B023 - run at once
+            )
+        )
+        note_bulk_step(step)
+        note_refused(step.refused)
+        if step.operation_id is None:
+            break
+        if step.saga_ids:
+            await _tell(function, step)
+        counts["started"] += len(step.saga_ids)
+        counts["completed"] += step.status == BulkStatus.COMPLETED
+        if not step.saga_ids:
+            passed_by |= {step.operation_id}
+    return counts
+
+
+async def _tell(function: Function, step: BulkStep) -> None:
+    traces = await function.session.run(lambda connection: traces_of_sagas(connection, step.saga_ids))
+    await tell_orchestrator_of_step(function.queues, step, traces)

@@ -1,0 +1,75 @@
+"""A deployment as it stands, and the way to its functions.
+
+Which account, region and endpoint is meant is what AWS's own variables and profiles say.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from hooksaga.operations.reseal_secrets import Resealed, together
+
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+"""Sends an action to the subscriptions function."""
+
+
+def reseal_by(ask: Ask, action: str, dry_run: bool) -> Resealed:
+    """What the subscriptions function has resealed, asked again until nothing is left."""
+    content: dict[str, Any] = {"action": action, "dry_run": dry_run}
+    answer = ask(content)
+    done = _resealed(answer)
+    while answer["next"] is not None:
+        answer = ask({**content, "after": answer["next"]})
+        done = together(done, _resealed(answer))
+    return done
+
+
+def _resealed(answer: dict[str, Any]) -> Resealed:
+    unreadable, in_clear = tuple(answer["unreadable"]), tuple(answer.get("in_clear", ()))
+    return Resealed(answer["checked"], answer["changed"], unreadable, answer["next"], in_clear)
+
+
+class StackFault(RuntimeError):
+    """AWS or the admin function refused. The message is meant for the person at the terminal."""
+
+
+class DeployedStack:
+    """`name` begins the names of all its parts: hooksaga-dev."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
+        """The admin function's answer to an action. Raises StackFault."""
+        return self.ask("admin", action)
+
+    def ask(self, function: str, action: Mapping[str, Any]) -> dict[str, Any]:
+        """One function's answer to an action. Raises StackFault."""
+        try:
+            answer = self.functions.invoke(
+                FunctionName=f"{self.name}-{function}", Payload=json.dumps(action).encode()
+            )
+            content = json.loads(answer["Payload"].read())
+        except (BotoCoreError, ClientError) as error:
+            raise StackFault(
+                f"{self.name}: {error}; is it deployed, and are these its account and region?"
+            ) from error
+        if "FunctionError" in answer:
+            raise StackFault(
+                f"{self.name}: its function {function} failed: {content.get('errorMessage', content)}"
+            )
+        if "error" in content:
+            raise StackFault(f"{content['error']['code']}: {content['error']['detail']}")
+        return content
+
+    @cached_property
+    def functions(self) -> Any:
+        return self.client("lambda")
+
+    @staticmethod
+    def client(service: Any) -> Any:
+        return boto3.client(service)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -1,0 +1,280 @@
+"""All that can be chosen about a deployment, in one typed place: `dev`, `prod` and, for emulators, `local`.
+
+`cdk deploy` takes `dev` when nothing is said; `-c env=prod` takes another. Change a value here, or add an
+environment of your own to ENVIRONMENTS. Each is checked when it is made, and a deployment whose numbers are not
+in order is never synthesised.
+"""
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from math import ceil
+from typing import Any, Literal
+
+from hooksaga.aws.deployment_order import problems_of
+from hooksaga.runtime.settings import LEASE_MARGIN_SECONDS, PREFIX, InvalidSettings, Settings, read_settings
+
+VISIBILITY_FACTOR = 6
+"""A message comes back after this many function timeouts, as AWS advises for event source mappings."""
+
+
+class InvalidDeployment(InvalidSettings):
+    """The numbers of an environment are not in order; one line for each that is not."""
+
+
+class Nat(StrEnum):
+    """How deliveries leave the VPC. Both have one fixed address, which receivers can put on their lists."""
+
+    GATEWAY = "gateway"
+    INSTANCE = "instance"
+    """One small virtual machine: a tenth of the price, no failover, and nobody but you replaces it when it dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLimits:
+    """`connections` is what one running copy opens; `concurrency` how many copies there are at most."""
+
+    timeout_seconds: int
+    concurrency: int
+    connections: int = 1
+    memory_mb: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """`connection_limit` becomes max_connections; it has to suit the memory of the instance: RDS itself would allow
+    about 112 for each GiB. A change counts once the instance is rebooted: `aws rds reboot-db-instance`."""
+
+    instance_class: str = "t4g.micro"
+    storage_gb: int = 20
+    storage_limit_gb: int = 100
+    multi_az: bool = False
+    backup_days: int = 7
+    keep_when_destroyed: bool = False
+    connection_limit: int = 100
+    proxy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """`requests_per_second` and `burst` hold for each method. A domain needs a certificate in the same region.
+
+    `public_url` is what links begin with, where something of yours stands before the API. Without it they begin with
+    the domain, or else with the API's own address.
+    """
+
+    requests_per_second: int = 50
+    burst: int = 10
+    domain_name: str | None = None
+    certificate_arn: str | None = None
+    public_url: str | None = None
+    web_firewall: bool = False
+    requests_per_address: int = 2000
+    """In five minutes; counts with `web_firewall` only."""
+
+
+FOLLOWS: Any = None
+"""The default of a field that follows others, or that has the default of one machine."""
+
+
+def delivery_limits(lease_seconds: float | None, *, concurrency: int = 10) -> FunctionLimits:
+    """Of the delivery function under a lease that was chosen; None where none was."""
+    timeout = 45 if lease_seconds is None else min(45, ceil(lease_seconds) - 1)
+    return FunctionLimits(timeout, concurrency, memory_mb=1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One deployment. Raises InvalidDeployment when its numbers are not in order.
+
+    What is not given follows what is, so that one field can be changed alone.
+    """
+
+    name: str
+    target: Literal["aws", "local"] = "aws"
+    local_python: str | None = None
+    """The Python of an emulator that runs functions under its own, whatever they ask for."""
+
+    ingest: FunctionLimits = FunctionLimits(timeout_seconds=15, concurrency=10, connections=2)
+    subscriptions: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=2)
+    admin: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=3)
+    console: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=2, connections=4)
+    router: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
+    orchestrator: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
+    delivery: FunctionLimits = FOLLOWS
+    lease_cleaner: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
+    health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
+    migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
+    retry_concurrency: int = FOLLOWS
+    """Of delivery's copies, those that retries may take: a storm of retries never delays first attempts."""
+    reserve_api_concurrency: bool = False
+    """AWS keeps these copies for the functions of the API, and gives no more. A new account has none to reserve."""
+
+    http_timeout_seconds: float = FOLLOWS
+    http_connect_timeout_seconds: float = FOLLOWS
+    lease_seconds: float = FOLLOWS
+    redispatch_seconds: float = FOLLOWS
+    max_retry_limit: int = FOLLOWS
+    """Attempts in all, for subscriptions without a limit of their own; so are the delays."""
+    base_delay_seconds: float = FOLLOWS
+    max_delay_seconds: float = FOLLOWS
+    retry_jitter: float = FOLLOWS
+    max_lost_leases: int = FOLLOWS
+    disable_after_days: float = FOLLOWS
+    """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
+    payload_max_bytes: int = FOLLOWS
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    batch_size: int = 10
+    receives: int = 10
+    """How often a message is tried before it goes to the redrive queue. The sweeps do its work all the same."""
+
+    nat: Nat = Nat.INSTANCE
+    zones: int = 2
+    address_range: str = "10.20.0.0/16"
+    """The VPC's own; only matters to you when you join it to another network."""
+    endpoint_zones: int = 1
+    """In how many zones the endpoints of SQS and Secrets Manager stand; each costs the same again."""
+    receiver_ports: tuple[int, ...] = (443,)
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    api: ApiSettings = field(default_factory=ApiSettings)
+
+    log_days: int = 14
+    alarm_mail: str | None = None
+    runbook_url: str = "docs/operations/alarms.md"
+
+    def __post_init__(self) -> None:
+        try:
+            self._follow()
+        except InvalidSettings as error:
+            raise InvalidDeployment(
+                "\n".join(f"{self.name}: {line}" for line in str(error).splitlines())
+            ) from None
+        if problems := list(problems_of(self)):
+            raise InvalidDeployment("\n".join(f"{self.name}: {problem}" for problem in problems))
+
+    def _follow(self) -> None:
+        """Functions would read the same values at their start: raises InvalidSettings where they would not begin."""
+        self._set_missing(delivery=delivery_limits(self.lease_seconds))
+        timeout = self.delivery.timeout_seconds
+        self._set_missing(
+            retry_concurrency=max(2, min(4, self.delivery.concurrency - 2)),
+            lease_seconds=max(_DEFAULTS["lease_seconds"], timeout + LEASE_MARGIN_SECONDS),
+        )
+        sent_again = max(_DEFAULTS["redispatch_seconds"], 2 * self.visibility_seconds("delivery"))
+        self._set_missing(redispatch_seconds=sent_again)
+        given = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
+        followed = read_settings(public_url=self.public_url, **given)
+        self._set(**{name: getattr(followed, name) for name in SETTINGS})
+
+    def _set_missing(self, **values: Any) -> None:
+        self._set(**{name: value for name, value in values.items() if getattr(self, name) is None})
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)  # only until it is made, past `frozen`
+
+    @property
+    def prefix(self) -> str:
+        """Begins the name of every stack, function and queue."""
+        return f"hooksaga-{self.name}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this goes to an emulator: no network, database, proxy or firewall of ours."""
+        return self.target == "local"
+
+    @property
+    def public_url(self) -> str | None:
+        """What links begin with; None for the API's own address, which AWS chooses."""
+        domain = self.api.domain_name
+        return self.api.public_url or (f"https://{domain}" if domain else None)
+
+    @property
+    def functions(self) -> dict[str, FunctionLimits]:
+        """The limits by the function's name."""
+        names = (
+            "ingest",
+            "subscriptions",
+            "admin",
+            "console",
+            "router",
+            "orchestrator",
+            "delivery",
+            "lease_cleaner",
+            "health_monitor",
+            "migrate",
+        )
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What every function's environment holds, whatever it is for."""
+        settings = {f"{PREFIX}{name.upper()}": f"{getattr(self, name)}" for name in SETTINGS}
+        return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
+
+    def visibility_seconds(self, function: str) -> int:
+        """How long a message stays hidden from others while this function works on it; delivery's outlasts a lease."""
+        seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
+        return max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
+
+    @property
+    def connections(self) -> int:
+        """What all functions can have open at once, at their limits. A tick runs beside the queue's copies."""
+        ticks = self.router.connections + self.orchestrator.connections
+        return ticks + sum(limits.concurrency * limits.connections for limits in self.functions.values())
+
+
+SETTINGS = tuple(one.name for one in fields(Environment) if one.name in Settings.model_fields)
+"""What functions read as HOOKSAGA_<NAME>, by the same rules: shared/hooksaga/runtime/settings.py."""
+
+_DEFAULTS: dict[str, Any] = {name: Settings.model_fields[name].default for name in SETTINGS}
+
+
+ENVIRONMENTS = {
+    "dev": Environment(name="dev"),
+    "prod": Environment(
+        name="prod",
+        ingest=FunctionLimits(timeout_seconds=15, concurrency=50, connections=2),
+        subscriptions=FunctionLimits(timeout_seconds=28, concurrency=10, connections=2),
+        admin=FunctionLimits(timeout_seconds=28, concurrency=10, connections=3),
+        router=FunctionLimits(timeout_seconds=50, concurrency=10),
+        orchestrator=FunctionLimits(timeout_seconds=50, concurrency=20),
+        delivery=FunctionLimits(timeout_seconds=45, concurrency=60, memory_mb=1024),
+        retry_concurrency=20,
+        reserve_api_concurrency=True,
+        nat=Nat.GATEWAY,
+        endpoint_zones=2,
+        database=DatabaseSettings(
+            instance_class="m7g.large",
+            storage_gb=100,
+            storage_limit_gb=1000,
+            multi_az=True,
+            backup_days=30,
+            keep_when_destroyed=True,
+            connection_limit=400,
+            proxy=True,
+        ),
+        api=ApiSettings(requests_per_second=500, burst=200, web_firewall=True),
+        log_days=90,
+    ),
+}
+
+
+def local_environment(lease_seconds: float | None = None) -> Environment:
+    """What an emulator gets, or one machine in SQS mode, whose lease may have been chosen."""
+    delivery = delivery_limits(lease_seconds, concurrency=4)
+    return Environment(
+        name="local", target="local", delivery=delivery, lease_seconds=lease_seconds or FOLLOWS
+    )
+
+
+LOCAL = local_environment()
+
+
+def environment_named(name: str) -> Environment:
+    """One of ENVIRONMENTS. Raises InvalidDeployment for a name that is none."""
+    try:
+        return ENVIRONMENTS[name]
+    except KeyError:
+        raise InvalidDeployment(
+            f"there is no environment {name!r}; there are: {', '.join(ENVIRONMENTS)}"
+        ) from None

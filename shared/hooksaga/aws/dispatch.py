@@ -1,0 +1,169 @@
+"""From what was committed to the messages that tell of it. Nothing here is needed for an event to arrive: the sweeps
+find the same work by SQL."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from hooksaga.adapters.database import Session
+from hooksaga.adapters.queues import MAX_DELAY_SECONDS, Outgoing, Queue, Queues, Sent
+from hooksaga.core.errors import QueueUnavailable
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.messages import (
+    CancelMessage,
+    DeadTaskEvent,
+    DeliveryMessage,
+    ResultMessage,
+    RoutingMessage,
+    SagaMessage,
+)
+from hooksaga.core.models import rfc3339
+from hooksaga.core.saga import SagaStatus
+from hooksaga.core.trace import Traced
+from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.telemetry import note_unpublished
+from hooksaga.stages.undispatched import WaitingJob, mark_dispatched
+
+
+async def tell_router(queues: Queues, events: Iterable[Traced]) -> None:
+    """These events wait in the outbox."""
+    messages = [Outgoing(RoutingMessage(event_id=one), correlation_id=trace) for one, trace in events]
+    await _send(queues, Queue.ROUTING, messages)
+
+
+async def tell_orchestrator_of_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
+    """These sagas may be due."""
+    messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
+    """These sagas will be due one after the other: each message arrives when its saga is. traces: their traces."""
+    messages = [
+        Outgoing(
+            SagaMessage(saga_id=saga_id),
+            delay_seconds=max(0, math.ceil(seconds)),
+            correlation_id=traces.get(saga_id),
+        )
+        for saga_id, seconds in zip(step.saga_ids, step.delays, strict=True)
+        if seconds <= MAX_DELAY_SECONDS
+    ]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def tell_orchestrator_of_results(queues: Queues, jobs: Iterable[Traced]) -> None:
+    """These jobs have a result."""
+    messages = [Outgoing(ResultMessage(job_id=one), correlation_id=trace) for one, trace in jobs]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def ask_to_cancel(queues: Queues, saga: Traced) -> None:
+    """Ask the orchestrator to end a waiting saga. Raises QueueUnavailable: no sweep would find a lost request."""
+    request = Outgoing(CancelMessage(cancel_saga_id=saga.id), correlation_id=saga.correlation_id)
+    sent = await queues.send(Queue.ORCHESTRATION, [request])
+    if sent.failed:
+        raise QueueUnavailable("the orchestrator could not be asked; repeat the call")
+
+
+async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> int:
+    """Tell delivery of the jobs, first attempts and retries by queues of their own, and note which were told.
+
+    How many that were. Raises DatabaseUnavailable when they are told and it could not be noted.
+    """
+    first = [job for job in jobs if job.attempt_number == 1]
+    retries = [job for job in jobs if job.attempt_number > 1]
+    told = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
+        queues, Queue.DELIVERY_RETRY, retries
+    )
+    if told:
+        await session.run(lambda connection: mark_dispatched(connection, told))
+    return len(told)
+
+
+async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:
+    messages = [
+        Outgoing(
+            DeliveryMessage(job_id=job.job_id, saga_id=job.saga_id),
+            group=str(job.subscription_id),
+            correlation_id=job.correlation_id,
+        )
+        for job in jobs
+    ]
+    sent = await _send(queues, queue, messages)
+    return [jobs[position].job_id for position in sent.taken]
+
+
+async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
+    """Everything that follows from committed moves: retries to wake for, deaths to announce, jobs to deliver.
+
+    The jobs come last, because noting that they were told can fail: the moves are told once and never again.
+    """
+    await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
+    await announce_deaths(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
+    started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
+    await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
+
+
+def _waiting_job(move: SagaMoved) -> WaitingJob:
+    assert move.job_id is not None
+    return WaitingJob(
+        job_id=move.job_id,
+        saga_id=move.saga_id,
+        subscription_id=move.subscription_id,
+        attempt_number=move.attempt_count + 1,
+        webhook_id=move.webhook_id,
+        traceparent=move.traceparent,
+    )
+
+
+async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
+    """A message that arrives when the retry is due, so that 30 s are 30 s and not the next minute's sweep."""
+    now = datetime.now(UTC)
+    waits = [(move, math.ceil((move.next_attempt_at - now).total_seconds())) for move in moves]
+    messages = [
+        Outgoing(
+            SagaMessage(saga_id=move.saga_id),
+            delay_seconds=max(0, seconds),
+            correlation_id=move.correlation_id,
+        )
+        for move, seconds in waits
+        if seconds <= MAX_DELAY_SECONDS
+    ]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
+    """Best effort: a DeadTaskEvent that is not taken is logged and counted, and nothing else changes."""
+    if not moves:
+        return
+    messages = [Outgoing(_dead_task(move), correlation_id=move.correlation_id) for move in moves]
+    sent = await queues.send(Queue.DEAD_TASKS, messages)
+    note_unpublished([moves[position] for position in sent.failed])
+
+
+def _dead_task(move: SagaMoved) -> DeadTaskEvent:
+    return DeadTaskEvent(
+        taskId=move.job_id,
+        sagaId=move.saga_id,
+        eventId=event_id_text(move.webhook_id),
+        subscriptionId=move.subscription_id,
+        deadLetterId=move.dead_letter_id or 0,
+        workerId=move.worker_id,
+        attemptCount=move.attempt_count,
+        maxAttempts=move.max_retry_limit,
+        errorCode=move.final_error_code,
+        errorMessage=f"delivery given up after {move.attempt_count} attempts: {move.final_error_code}",
+        timestamp=rfc3339(datetime.now(UTC)) or "",
+    )
+
+
+async def _send(queues: Queues, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
+    """What a queue does not take is left to the next sweep."""
+    if not messages:
+        return Sent()
+    sent = await queues.send(queue, messages)
+    if sent.failed:
+        logger.warning("messages not taken", extra={"queue": queue.value, "messages": len(sent.failed)})
+    return sent

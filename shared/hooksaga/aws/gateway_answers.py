@@ -1,0 +1,47 @@
+"""What API Gateway answers by itself, as the same kind of problem that the functions answer.
+
+The template and the front of SQS mode on one machine both take it from here.
+"""
+
+import json
+
+from hooksaga.api.http_api import RETRY_AFTER_SECONDS
+from hooksaga.api.problem_types import problem_type
+from hooksaga.core.problems import BY_CODE
+
+CODES = {
+    "MISSING_AUTHENTICATION_TOKEN": "route_not_found",
+    "THROTTLED": "too_many_requests",
+    "WAF_FILTERED": "request_blocked",
+    "REQUEST_TOO_LARGE": "body_too_large",
+    "INTEGRATION_TIMEOUT": "timeout",
+    "INTEGRATION_FAILURE": "function_unavailable",
+    "DEFAULT_4XX": "bad_request",
+    "DEFAULT_5XX": "internal_error",
+}
+"""By the gateway's own names of its answers. No route asks it for a token, so one is missing only where no route is."""
+
+
+def status_of(kind: str) -> int:
+    """The status of one of the gateway's own answers."""
+    return BY_CODE[CODES[kind]].status
+
+
+def headers_of(kind: str) -> dict[str, str]:
+    """With Retry-After where a repeat is the cure."""
+    headers = {"content-type": "application/problem+json"}
+    return {**headers, "retry-after": RETRY_AFTER_SECONDS} if status_of(kind) in (429, 503) else headers
+
+
+def problem_text(kind: str, *, request_id: str, root_path: str) -> str:
+    """The body. root_path is known beforehand: the gateway cannot cut it out of a request's path."""
+    problem = BY_CODE[CODES[kind]]
+    content = {
+        "type": problem_type(problem.code, root_path),
+        "title": problem.code.replace("_", " "),
+        "status": problem.status,
+        "detail": problem.cause.replace("`", ""),
+        "code": problem.code,
+        "request_id": request_id,
+    }
+    return json.dumps(content)

@@ -1,0 +1,119 @@
+"""Actions of the admin function that look after the database: prune, audit, doctor. What one call has no time for is
+named in its answer, and is asked for again."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any, Literal, assert_never
+
+from pydantic import AfterValidator, Field
+
+from hooksaga.aws.function import Function, Invocation
+from hooksaga.core.ages import parse_age
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.models import Moment, StrictModel, rfc3339
+from hooksaga.operations import doctor
+from hooksaga.operations.audit import Finding, audit_one, promises
+from hooksaga.operations.prune import BATCH, Place, Pruned, Pruning, prune, prune_batch
+from hooksaga.operations.work_state import is_at_rest
+
+SECONDS_FOR_ONE_BATCH = 8.0
+"""With less left none is begun."""
+
+
+def _is_age(text: str) -> str:
+    parse_age(text)
+    return text
+
+
+class PrunePlace(StrictModel):
+    """`next` of an answer."""
+
+    finished_at: Moment
+    job_id: int = Field(ge=0, lt=2**63)
+
+
+class Prune(StrictModel):
+    """Deletes what ended longer ago than older_than, such as 30d. When the answer has a `next`, more is left."""
+
+    action: Literal["prune"]
+    older_than: Annotated[str, AfterValidator(_is_age)]
+    dry_run: bool = False
+    batch: int = Field(default=BATCH, ge=1, le=100_000)
+    after: PrunePlace | None = None
+
+
+class Audit(StrictModel):
+    """Checks these promises, or all. `unchecked` of the answer are those that there was no time for.
+
+    `at_rest` says that nothing is at work, so that nothing waits too long.
+    """
+
+    action: Literal["audit"]
+    promises: list[str] | None = Field(default=None, min_length=1)
+
+
+class Doctor(StrictModel):
+    """The facts of the database that `hooksaga doctor` judges."""
+
+    action: Literal["doctor"]
+
+
+OperatorAction = Prune | Audit | Doctor
+
+
+async def run_operator_action(
+    function: Function, invocation: Invocation, action: OperatorAction
+) -> dict[str, Any]:
+    """The action's answer. Raises InvalidInput."""
+    match action:
+        case Prune():
+            return await _prune(function, invocation, action)
+        case Audit():
+            return await _audit(function, invocation, action.promises or promises())
+        case Doctor():
+            return await function.session.run(doctor.read_facts)
+        case _:
+            assert_never(action)
+
+
+async def _prune(function: Function, invocation: Invocation, action: Prune) -> dict[str, Any]:
+    wanted = Pruning(parse_age(action.older_than), action.dry_run, action.batch)
+
+    async def run_batch(after: Place | None) -> Pruned:
+        return await function.session.run(partial(prune_batch, wanted=wanted, after=after))
+
+    after = Place(action.after.finished_at, action.after.job_id) if action.after else None
+    done = await prune(
+        run_batch, after, may_go_on=lambda _: invocation.seconds_left() > SECONDS_FOR_ONE_BATCH
+    )
+    place = (
+        {"finished_at": rfc3339(done.place.finished_at), "job_id": done.place.job_id} if done.place else None
+    )
+    return {
+        "sagas": done.sagas,
+        "jobs": done.jobs,
+        "before": rfc3339(done.before),
+        "dry_run": action.dry_run,
+        "next": place,
+    }
+
+
+async def _audit(function: Function, invocation: Invocation, wanted: list[str]) -> dict[str, Any]:
+    if unknown := [name for name in wanted if name not in promises()]:
+        raise InvalidInput(
+            "invalid_field", f"promises: there is no {unknown[0]}", field="promises", status=422
+        )
+    at_rest = await function.session.run(is_at_rest)
+    findings = list[Finding]()
+    try:
+        async with asyncio.timeout(invocation.seconds_left()):
+            for name in wanted:
+                findings.append(await function.session.run(partial(audit_one, promise=name)))
+    except TimeoutError:
+        pass  # the answer says which are left
+    return {
+        "ok": all(not finding.rows for finding in findings),
+        "at_rest": at_rest,
+        "promises": [finding.content() for finding in findings],
+        "unchecked": wanted[len(findings) :],
+    }

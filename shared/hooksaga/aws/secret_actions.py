@@ -1,0 +1,77 @@
+"""What an operator asks of the subscriptions function directly: it alone may both read and change what is sealed."""
+
+import json
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from hooksaga.api.http_api import problem_content
+from hooksaga.aws.function import Invocation
+from hooksaga.aws.sending_function import SendingFunction
+from hooksaga.core.errors import HooksagaError, InvalidInput
+from hooksaga.core.models import StrictModel
+from hooksaga.operations.reseal_headers import reseal_headers_batch
+from hooksaga.operations.reseal_secrets import Resealed, reseal_batch, together
+
+SECONDS_FOR_ONE_BATCH = 8.0
+
+
+class _Reseal(StrictModel):
+    """When the answer has a `next`, more is left: ask again with it in `after`."""
+
+    after: int = Field(default=0, ge=0, lt=2**63)
+    dry_run: bool = False
+
+
+class ResealSecrets(_Reseal):
+    """Seals every stored signing secret anew under the first key."""
+
+    action: Literal["reseal_secrets"]
+
+
+class ResealHeaders(_Reseal):
+    """Seals every value of subscriptions' headers anew under the first key, and those in clear too."""
+
+    action: Literal["reseal_headers"]
+
+
+Action = ResealSecrets | ResealHeaders
+_ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
+
+
+async def run_secret_action(function: SendingFunction, invocation: Invocation) -> dict[str, Any]:
+    """The action's answer, or `{"error": problem}` for what the caller did wrong."""
+    try:
+        action = _read(invocation.event)
+        return _content(action, await _reseal(function, invocation, action))
+    except HooksagaError as error:
+        return {"error": problem_content(error)}
+
+
+def _read(event: dict[str, Any]) -> Action:
+    try:
+        return _ACTIONS.validate_json(json.dumps(event))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(str(part) for part in first["loc"][1:]) or "action"
+        raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
+
+
+async def _reseal(function: SendingFunction, invocation: Invocation, action: Action) -> Resealed:
+    batch = reseal_batch if isinstance(action, ResealSecrets) else reseal_headers_batch
+    run = partial(batch, box=function.box, dry_run=action.dry_run)
+    done = await function.session.run(partial(run, after_id=action.after))
+    while done.last_id is not None and invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:
+        done = together(done, await function.session.run(partial(run, after_id=done.last_id)))
+    return done
+
+
+def _content(action: Action, done: Resealed) -> dict[str, Any]:
+    content = {
+        "checked": done.checked,
+        "changed": done.changed,
+        "unreadable": list(done.unreadable),
+        "next": done.last_id,
+    }
+    return content if isinstance(action, ResealSecrets) else {**content, "in_clear": list(done.in_clear)}

@@ -1,0 +1,72 @@
+"""SQS batches as Lambda hands them over, and the answer that says which messages to give back."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from hooksaga.aws.triggers import is_sqs_record, name_of_record
+from hooksaga.core.messages import CORRELATION_ATTRIBUTE
+from hooksaga.core.trace import is_correlation_id
+from hooksaga.runtime.telemetry import logger
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Generic[Body]):
+    """One readable message. Its trace is for the log only, and nothing depends on it: None where it has none."""
+
+    message_id: str
+    body: Body
+    correlation_id: str | None = None
+
+
+def read_messages(event: dict[str, Any], model: type[Body]) -> list[Message[Body]]:
+    """The readable messages of a batch.
+
+    A malformed one is logged and left out: it is not given back either, so SQS deletes it. It would be as malformed
+    the next time. So is a record that is no message of a queue, or that has no id by which it could be given back.
+    """
+    found = (_read_record(record, model) for record in event["Records"])
+    return [message for message in found if message is not None]
+
+
+def _read_record(record: Any, model: type[Body]) -> Message[Body] | None:
+    if not is_sqs_record(record):
+        return _refuse(None, None, [f"{name_of_record(record)} is no message of a queue"])
+    message_id, correlation_id = record.get("messageId"), _correlation_id(record)
+    if not isinstance(message_id, str):
+        return _refuse(None, correlation_id, ["it has no messageId"])
+    try:
+        return Message(message_id, model.model_validate_json(record.get("body") or ""), correlation_id)
+    except ValidationError as error:
+        reasons = [problem["msg"] for problem in error.errors(include_input=False, include_url=False)]
+        return _refuse(message_id, correlation_id, reasons)
+
+
+def _refuse(message_id: str | None, correlation_id: str | None, reasons: list[str]) -> None:
+    keys = {"message_id": message_id, "correlation_id": correlation_id, "reasons": reasons}
+    logger.error("malformed message deleted", extra=keys)
+
+
+def _correlation_id(record: dict[str, Any]) -> str | None:
+    """Whatever else stands there ends in no log."""
+    found: Any = record
+    for name in ("messageAttributes", CORRELATION_ATTRIBUTE, "stringValue"):
+        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) and is_correlation_id(found) else None
+
+
+def note_idle(messages: Iterable[Message[Any]]) -> None:
+    """These messages are deleted and changed nothing: repeats, or work that is gone or is another's."""
+    for message in messages:
+        ids = message.body.model_dump(exclude_none=True)
+        keys = {"message_id": message.message_id, "correlation_id": message.correlation_id, **ids}
+        logger.info("message without work", extra=keys)
+
+
+def failures(messages: Iterable[Message[Any]]) -> dict[str, list[dict[str, str]]]:
+    """The answer that gives these messages back to the queue, and lets SQS delete the others."""
+    return {"batchItemFailures": [{"itemIdentifier": message.message_id} for message in messages]}

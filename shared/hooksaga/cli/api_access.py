@@ -1,0 +1,63 @@
+"""Options of every command that talks to the API, and the client that they make."""
+
+import ipaddress
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from hooksaga.cli.failures import WrongUse
+
+if TYPE_CHECKING:
+    from hooksaga.local.api_client import ApiClient
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+ApiUrl = Annotated[
+    str, typer.Option("--api-url", envvar="HOOKSAGA_API_URL", help="Where the API is.", show_default=True)
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        envvar="HOOKSAGA_API_KEY",
+        help="Its key; on this machine by default the one that `hooksaga up` keeps.",
+        show_default=False,
+    ),
+]
+
+
+def connect(url: str, key: str | None) -> "ApiClient":
+    """A client, to be closed. Raises WrongUse when the URL is none, or there is no usable key."""
+    from hooksaga.local.api_client import ApiClient
+
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise WrongUse(f"--api-url (HOOKSAGA_API_URL) is a URL such as {DEFAULT_URL}, not {url!r}")
+    used = key or _kept_key(url)
+    if not (used.isascii() and used.isprintable()):
+        raise WrongUse("--api-key (HOOKSAGA_API_KEY) holds characters that no key has")
+    return ApiClient(url, used)
+
+
+def _kept_key(url: str) -> str:
+    """The key in the data folder, which is for APIs on this machine only: no other host ever sees it."""
+    from hooksaga.runtime.settings import read_settings
+
+    if not _is_this_machine(url):
+        raise WrongUse("this API needs a key: give it with --api-key, or in HOOKSAGA_API_KEY")
+    path = (read_settings().data_dir / "api_key").absolute()
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        raise WrongUse(
+            f"there is no key in {path}: start `hooksaga up` in this folder, or give a key with --api-key, "
+            "or in HOOKSAGA_API_KEY"
+        ) from None
+
+
+def _is_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

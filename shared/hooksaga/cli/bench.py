@@ -1,0 +1,107 @@
+"""`hooksaga bench`: what one machine delivers."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.failures import CommandFailed, WrongUse
+from hooksaga.cli.signals import interrupt_on_sigterm
+from hooksaga.cli.terminal import AsJson, progress_bar, show_fields, show_json
+
+if TYPE_CHECKING:
+    from hooksaga.local.bench import BenchOptions, Report
+    from hooksaga.local.bench_figures import BenchResult, Percentiles
+
+ENVELOPE_BYTES = 100
+
+
+def bench(
+    events: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many events.")] = 10_000,
+    payload_bytes: Annotated[int, typer.Option(min=2, help="Size of each payload.")] = 600,
+    subscriptions: Annotated[int, typer.Option(min=1, max=1000, help="Each event goes to so many.")] = 1,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="https:// receiver to deliver to, instead of one on this machine.", show_default=False
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, help="Post single events through the API, so many a second.", show_default="all at once"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure deliveries per second and latency.
+
+    It runs what `hooksaga up` runs, on an empty database of its own that is gone afterwards. Time goes from
+    the first event accepted to the last delivery completed. Latency goes from the moment an event was
+    accepted to its arrival at the receiver: without --rate that is the wait in a queue that was filled at
+    once. Into a pipe or a file it writes JSON, as with --json.
+    """
+    _check_size(payload_bytes)
+    from hooksaga.local.bench import BenchOptions
+    from hooksaga.worker import event_loop
+
+    options = BenchOptions(events, payload_bytes, subscriptions, url, rate)
+    interrupt_on_sigterm()
+    result = event_loop.run(_measure(options))
+    if as_json or not sys.stdout.isatty():
+        from dataclasses import asdict
+
+        show_json(asdict(result))
+    else:
+        show_fields(figures(result))
+    if result.failed:
+        raise CommandFailed(
+            f"{result.failed} deliveries ended as dead letters: the receiver did not take them"
+        )
+
+
+def _check_size(payload_bytes: int) -> None:
+    from hooksaga.runtime.settings import read_settings
+
+    if payload_bytes > read_settings().payload_max_bytes - ENVELOPE_BYTES:
+        raise WrongUse("--payload-bytes is more than HOOKSAGA_PAYLOAD_MAX_BYTES lets through")
+
+
+async def _measure(options: "BenchOptions") -> "BenchResult":
+    from hooksaga.local.bench import BenchFailed, run_bench
+    from hooksaga.runtime.settings import read_settings
+
+    with progress_bar() as progress:
+        try:
+            return await run_bench(options, read_settings().data_dir, _reporter(progress))
+        except BenchFailed as error:
+            raise CommandFailed(str(error)) from error
+
+
+def _reporter(progress: Any) -> "Report":
+    task = progress.add_task("starting a database", total=None)
+
+    def report(what: str, done: int, total: int) -> None:
+        progress.update(task, description=what, completed=done, total=total)
+
+    return report
+
+
+def figures(result: "BenchResult") -> dict[str, object]:
+    """What a person is shown, line by line."""
+    lines: dict[str, object] = {
+        "deliveries per second": f"{result.deliveries_per_second:,.0f}",
+        "deliveries": f"{result.deliveries:,} ({result.events:,} events of {result.payload_bytes} bytes)",
+        "seconds": f"{result.seconds:,.2f}",
+        "accepted to arrival": _milliseconds(result.latency_ms),
+    }
+    if result.accept_ms is not None:
+        lines["POST to 202"] = _milliseconds(result.accept_ms)
+    return lines | {"delivering processes": result.processes}
+
+
+def _milliseconds(of: "Percentiles") -> str:
+    named = {"p50": of.p50, "p95": of.p95, "p99": of.p99}
+    return ", ".join(
+        f"{name} {'-' if value is None else f'{value:,.1f} ms'}" for name, value in named.items()
+    )

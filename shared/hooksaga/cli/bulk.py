@@ -1,0 +1,279 @@
+"""`hooksaga bulk`: requeues of many dead letters and backfills, which go on by themselves at their rate.
+
+What starts one (`dead-letters requeue --rate`, `subscriptions backfill`) follows it as `bulk watch` does.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.terminal import (
+    AsJson,
+    complain,
+    progress_bar,
+    say,
+    short_time,
+    show_fields,
+    show_json,
+    show_table,
+)
+
+if TYPE_CHECKING:
+    from hooksaga.local.api_client import ApiClient
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Paced requeues and backfills: list, watch, pause, resume, stop, change the rate.",
+)
+
+PATH = "/v1/bulk-operations"
+ENDED = ("Stopped", "Completed")
+LOOK_SECONDS = 0.5
+PATIENCE_SECONDS = 60
+"""How long `watch` waits for an API that is away, as while it is started again."""
+
+THINGS = {"requeue": "dead letters", "backfill": "events"}
+
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The operation's number.")]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01, max=1000, help="Deliveries started per second, of all endpoints.", show_default="20"
+    ),
+]
+Reason = Annotated[str | None, typer.Option(help="Why, for the record.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count them, and change nothing.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
+
+
+@app.command("list")
+def list_all(
+    status: Annotated[
+        str | None, typer.Option(help="Running, Paused, Stopped or Completed.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
+    cursor: Annotated[
+        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+    ] = None,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """List operations, newest first."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", PATH, params={"status": status, "limit": limit, "cursor": cursor})
+        page = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    columns = ("id", "kind", "status", "done", "skipped", "of", "per second", "began", "by", "reason")
+    show_table(columns, [_row(one) for one in page["items"]])
+    if page["next"]:
+        complain(f"There are more: --cursor {page['next']}")
+
+
+def _row(one: dict[str, Any]) -> tuple[object, ...]:
+    names = ("id", "kind", "status", "done", "skipped", "matched", "rate_per_second")
+    return (*(one[name] for name in names), short_time(one["created_at"]), one["created_by"], one["reason"])
+
+
+@app.command()
+def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Show one operation, and how far it is with each subscription."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", f"{PATH}/{id}")
+        operation = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    lanes = operation.pop("lanes")
+    chosen = ", ".join(f"{name}={value}" for name, value in operation["filter"].items())
+    show_fields({**operation, "filter": chosen or "all", "reason": operation["reason"] or None})
+    columns = ("subscription_id", "matched", "done", "skipped", "finished")
+    show_table(
+        [name.replace("_id", "") for name in columns], [[lane[name] for name in columns] for lane in lanes]
+    )
+
+
+@app.command()
+def watch(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Follow one operation until it ends. Ctrl-C ends only the watching."""
+    with connect(api_url, api_key) as client:
+        follow(client, client.call("GET", f"{PATH}/{id}"), as_json)
+
+
+@app.command()
+def pause(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Start nothing more for now. What is started already goes on."""
+    _move(id, "pause", api_url, api_key, as_json)
+
+
+@app.command()
+def resume(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Go on where it was paused."""
+    _move(id, "resume", api_url, api_key, as_json)
+
+
+@app.command()
+def stop(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """End it for good. What is started already goes on."""
+    _move(id, "stop", api_url, api_key, as_json)
+
+
+def _move(operation_id: int, verb: str, api_url: str, api_key: str | None, as_json: bool) -> None:
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("POST", f"{PATH}/{operation_id}/{verb}")
+        operation = client.read(answer)
+    if as_json:
+        show_json(answer)
+    else:
+        say(_summary(operation))
+
+
+@app.command()
+def rate(
+    id: Id,  # noqa: A002
+    per_second: Annotated[float, typer.Argument(min=0.01, max=1000, help="Deliveries started per second.")],
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on at another rate."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("PATCH", f"{PATH}/{id}", json={"rate_per_second": per_second})
+        operation = client.read(answer)
+    if as_json:
+        show_json(answer)
+    else:
+        say(_summary(operation))
+
+
+def backfill(
+    id: Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")],  # noqa: A002
+    since: Annotated[str, typer.Option(help="Events accepted at or after, e.g. 2026-01-31T12:00:00Z.")],
+    until: Annotated[str | None, typer.Option(help="Accepted before.", show_default="now")] = None,
+    rate: Rate = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    detach: Detach = False,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Deliver older events of its type that the subscription never got, at a steady rate. Repeating it does nothing
+    more."""
+    chosen = {"subscription_id": id, "since": since, "until": until}
+    wanted = operation_of("backfill", chosen, rate, reason)
+    run(wanted, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
+
+
+def operation_of(
+    kind: str, chosen: Mapping[str, Any], rate_per_second: float | None, reason: str | None
+) -> dict[str, Any]:
+    """The body of POST /v1/bulk-operations; what is None is left out."""
+    fields = {"kind": kind, "rate_per_second": rate_per_second, "reason": reason}
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {**given, "filter": {name: value for name, value in chosen.items() if value is not None}}
+
+
+def run(
+    wanted: Mapping[str, Any],
+    api_url: str,
+    api_key: str | None,
+    as_json: bool,
+    *,
+    dry_run: bool,
+    detach: bool,
+) -> None:
+    """Start the operation, or count what it would do, and follow it to its end."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("POST", PATH, json={**wanted, "dry_run": dry_run})
+        operation = client.read(answer)
+        if as_json and (dry_run or detach):
+            show_json(answer)
+        elif dry_run:
+            _say_count(operation)
+        elif detach:
+            say(_summary(operation))
+            complain(f"It goes on by itself; hooksaga bulk watch {operation['id']}")
+        else:
+            if not operation["created"]:
+                complain(f"the same operation is {operation['status']} already, as number {operation['id']}")
+            follow(client, operation, as_json)
+
+
+def _say_count(count: Mapping[str, Any]) -> None:
+    things = THINGS[count["kind"]]
+    per_second = f"{count['rate_per_second']:g}"
+    say(
+        f"{count['matched']} {things} of {count['subscriptions']} subscriptions match; at {per_second} per second "
+        f"that takes {_duration(count['seconds'])} at least; nothing was changed"
+    )
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> None:
+    """Show how far it is until it ends; Ctrl-C leaves it running."""
+    number = operation["id"]
+    try:
+        operation = _watch(client, operation)
+    except KeyboardInterrupt:
+        complain(
+            f"bulk operation {number} goes on by itself; to see it: hooksaga bulk watch {number}; "
+            f"to hold it: hooksaga bulk pause {number}, or stop {number}"
+        )
+        return
+    if as_json:
+        show_json(operation)
+    else:
+        say(_summary(operation))
+
+
+def _watch(client: "ApiClient", operation: dict[str, Any]) -> dict[str, Any]:
+    with progress_bar() as bar:
+        task = bar.add_task("", total=None)
+        while True:
+            bar.update(
+                task,
+                description=f"{operation['kind']} {operation['id']} {operation['status']}",
+                total=operation["matched"],
+                completed=operation["done"] + operation["skipped"],
+            )
+            if operation["status"] in ENDED:
+                return operation
+            time.sleep(LOOK_SECONDS)
+            operation = _look(client, operation["id"])
+
+
+def _look(client: "ApiClient", operation_id: int) -> dict[str, Any]:
+    """The operation now. An API that is away for a while is waited for: the operation does not depend on us."""
+    from hooksaga.local.api_client import ApiError
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return client.call("GET", f"{PATH}/{operation_id}")
+        except ApiError as error:
+            if error.status not in (0, 503) or time.monotonic() > deadline:
+                raise
+        time.sleep(LOOK_SECONDS)
+
+
+def _summary(operation: Mapping[str, Any]) -> str:
+    """One line: where it stands."""
+    return (
+        f"bulk operation {operation['id']} ({operation['kind']}) is {operation['status']}: "
+        f"{operation['done']} of {operation['matched']} {THINGS[operation['kind']]} started, "
+        f"{operation['skipped']} skipped, at {operation['rate_per_second']:g} per second"
+    )

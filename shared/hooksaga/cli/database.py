@@ -1,0 +1,134 @@
+"""`migrate` and `audit`, and the way to the database for all commands that go to it themselves."""
+
+import asyncio
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from hooksaga.cli.deployment import Stack, ask_function
+from hooksaga.cli.failures import FAILED
+from hooksaga.cli.terminal import AsJson, complain, printable, say, show_json
+
+if TYPE_CHECKING:
+    pass
+
+AUDIT_SECONDS = 3600.0
+"""An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
+
+PATIENCE_SECONDS = 120.0
+"""As long as every other start of hooksaga waits: see hooksaga.adapters.migrations."""
+
+T = TypeVar("T")
+
+
+def migrate(
+    patience: Annotated[
+        float,
+        typer.Option(min=0, max=86_400, help="Seconds to keep trying while others hold locks that it needs."),
+    ] = PATIENCE_SECONDS,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the database to the newest schema.
+
+    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none. Producers go on: a
+    step that waits for a lock lets go after two seconds, says who is in the way, and is tried again. Header values that
+    are stored in clear are sealed, where the key is.
+    """
+    applied, sealed = asyncio.run(_migrate(patience))
+    if as_json:
+        show_json({"applied": applied})
+        return
+    for name in applied:
+        say(f"applied {name}")
+    if sealed:
+        say(f"sealed the header values of {sealed} subscriptions")
+    if not applied and not sealed:
+        say("nothing to do: the schema is up to date")
+
+
+async def _migrate(patience: float) -> tuple[list[str], int]:
+    from hooksaga.adapters.migrations import migrate as run_migrations
+    from hooksaga.local.given_database import open_database
+    from hooksaga.local.system import has_secrets_key, seal_clear_headers, secret_box
+    from hooksaga.runtime.settings import read_settings
+
+    def tell(wait: str) -> None:
+        complain(printable(wait))
+
+    settings = read_settings()
+    async with open_database(create=True) as address:
+        applied = await asyncio.to_thread(run_migrations, address, patience_seconds=patience, tell=tell)
+        has_key = has_secrets_key(settings)
+        return applied, await seal_clear_headers(address, secret_box(settings)) if has_key else 0
+
+
+def audit(stack: Stack = None, as_json: AsJson = False) -> None:
+    """Check what must always hold.
+
+    Reads the tables of the database that HOOKSAGA_DATABASE_URL names, or of the embedded one. Exit code 1, and the
+    rows, when something does not hold.
+    """
+    found = _audit_stack(stack) if stack else asyncio.run(_audit())
+    if as_json:
+        show_json({"ok": found.good, **asdict(found)})
+    else:
+        _show_findings(found)
+    raise typer.Exit(0 if found.good else FAILED)
+
+
+@dataclass
+class _Audited:
+    """What an audit found. unchecked: promises that the admin function had no time for, even one by one."""
+
+    at_rest: bool
+    promises: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    unchecked: list[str] = field(default_factory=list[str])
+
+    @property
+    def good(self) -> bool:
+        return not self.unchecked and all(one["ok"] for one in self.promises)
+
+
+async def _audit() -> _Audited:
+    from hooksaga.adapters.database import Role
+    from hooksaga.local.given_database import open_database, run_as
+    from hooksaga.operations.audit import audit as run_audit
+    from hooksaga.operations.work_state import is_at_rest
+
+    async with open_database() as address:
+        patient = replace(address, unit_timeout_seconds=AUDIT_SECONDS)
+        at_rest = await run_as(patient, Role.OWNER, is_at_rest)
+        findings = await run_as(patient, Role.OWNER, run_audit)
+    return _Audited(at_rest, [finding.content() for finding in findings])
+
+
+def _audit_stack(stack: str) -> _Audited:
+    answer = ask_function(stack, "admin", {"action": "audit"})
+    found = _Audited(answer["at_rest"])
+    while True:
+        found.promises += answer["promises"]
+        left = answer["unchecked"]
+        if not answer["promises"] and left:
+            found.unchecked.append(left.pop(0))
+        if not left:
+            return found
+        answer = ask_function(stack, "admin", {"action": "audit", "promises": left})
+
+
+def _show_findings(found: _Audited) -> None:
+    promises, unchecked = found.promises, found.unchecked
+    for one in promises:
+        result = "ok, none found" if one["ok"] else f"BREACH, {len(one['rows'])} found"
+        say(f"{one['promise'].replace('_', ' ')}: {result}")
+        for row in one["rows"]:
+            say("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
+    for name in unchecked:
+        say(f"{name.replace('_', ' ')}: NOT CHECKED, the function has no time for it: see docs/operations")
+    broken = sum(not one["ok"] for one in promises)
+    if broken:
+        say(f"{broken} of {len(promises)} promises are broken")
+    elif not unchecked:
+        say("Every promise is kept.")
+    if found.at_rest:
+        say("Nothing is at work on this database, so how long something waits was not judged.")

@@ -1,0 +1,210 @@
+"""`hooksaga dead-letters`: deliveries that were given up, and how they get another chance."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hooksaga.cli import bulk
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.failures import WrongUse
+from hooksaga.cli.terminal import (
+    AsJson,
+    complain,
+    printable,
+    say,
+    short_time,
+    show_fields,
+    show_json,
+    show_table,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: list, show, requeue.")
+
+PATH = "/v1/dead-letters"
+MOST_AT_ONCE = 1000
+FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
+Subscription = Annotated[int | None, typer.Option(min=1, help="Of this subscription.", show_default=False)]
+EventType = Annotated[str | None, typer.Option(help="Of this event type.", show_default=False)]
+ErrorCode = Annotated[
+    str | None, typer.Option(help="That ended with this error, e.g. http_503.", show_default=False)
+]
+FailedAfter = Annotated[
+    str | None, typer.Option(help="Given up at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
+]
+FailedBefore = Annotated[str | None, typer.Option(help="Given up before.", show_default=False)]
+
+
+@app.command("list")
+def list_all(
+    subscription: Subscription = None,
+    event_type: EventType = None,
+    error_code: ErrorCode = None,
+    failed_after: FailedAfter = None,
+    failed_before: FailedBefore = None,
+    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
+    cursor: Annotated[
+        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+    ] = None,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, newest first, by any of the filters."""
+    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", PATH, params={**wanted, "limit": limit, "cursor": cursor})
+        page = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    columns = ("id", "given up", "event type", "subscription", "error", "requeued as")
+    show_table(columns, [_row(one) for one in page["items"]])
+    if page["next"]:
+        complain(f"There are more: --cursor {page['next']}")
+
+
+def _row(one: dict[str, Any]) -> tuple[object, ...]:
+    saga = one["requeued_as"]
+    return (
+        one["id"],
+        short_time(one["failed_at"]),
+        one["event_type"],
+        one["subscription_id"],
+        one["final_error_code"],
+        "" if saga is None else f"saga {saga}",
+    )
+
+
+@app.command()
+def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+    """Show one dead letter with its payload."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", f"{PATH}/{id}")
+        dead_letter = client.read(answer)
+    if as_json:
+        show_json(answer)
+        return
+    from hooksaga.local.raw_json import indented
+
+    payload = dead_letter.pop("payload_snapshot")
+    show_fields(dead_letter)
+    for line in indented(payload).splitlines():
+        say(f"  {printable(line)}")
+
+
+@app.command()
+def requeue(
+    id: Annotated[  # noqa: A002
+        int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or name a filter.")
+    ] = None,
+    subscription: Subscription = None,
+    event_type: EventType = None,
+    error_code: ErrorCode = None,
+    failed_after: FailedAfter = None,
+    failed_before: FailedBefore = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A filter as KEY=VALUE, e.g. error_code=http_503; repeat it for more.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At once: at most so many.", show_default="1000")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=1000, help="Requeue all, so many per second.", show_default=False),
+    ] = None,
+    reason: bulk.Reason = None,
+    dry_run: bulk.DryRun = False,
+    detach: bulk.Detach = False,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more.
+
+    Those that were canceled are left out, unless the filter says error_code=canceled. A filter requeues up to 1,000 at
+    once, the oldest first. With --rate all that match are requeued, so many per
+    second, as an operation that goes on by itself: see `hooksaga bulk`.
+    """
+    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
+    wanted = _with_where(wanted, where or [])
+    paced = rate is not None or reason is not None or detach
+    _check_choice(id, wanted, every, dry_run or paced)
+    if paced:
+        _check_no_limit(limit)
+        operation = bulk.operation_of("requeue", wanted, rate, reason)
+        bulk.run(operation, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
+        return
+    limit = limit or MOST_AT_ONCE
+    path = f"{PATH}/requeue" if id is None else f"{PATH}/{id}/requeue"
+    content = None if id is not None else {**wanted, "limit": limit, "dry_run": dry_run}
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("POST", path, json=content)
+        done = client.read(answer)
+    if as_json:
+        show_json(answer)
+    elif id is not None:
+        say(f"dead letter {id} is requeued as saga {done['saga_id']}")
+    elif dry_run:
+        say(f"{done['matched']} would be requeued; nothing was changed")
+    else:
+        say(
+            f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
+        )
+        if done["requeued"] == limit:
+            complain("There may be more: the same with --rate 20 requeues all of them, so many per second.")
+
+
+def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, more: bool) -> None:
+    if dead_letter_id is not None and (wanted or every or more):
+        raise WrongUse("give the ID of one dead letter, or filters, not both")
+    if dead_letter_id is None and not wanted and not every:
+        raise WrongUse("which ones? Give an ID, a filter such as --error-code http_503, or --all")
+
+
+def _check_no_limit(limit: int | None) -> None:
+    if limit is not None:
+        raise WrongUse(
+            "--limit is for a requeue at once; with --rate, --reason or --detach all that match are requeued"
+        )
+
+
+def _with_where(wanted: dict[str, Any], where: list[str]) -> dict[str, Any]:
+    """The filter with what --where adds to it."""
+    both = dict(wanted)
+    for text in where:
+        name, mark, value = text.partition("=")
+        name = name.replace("-", "_")
+        name = "subscription_id" if name == "subscription" else name
+        if not mark or not value or name not in FILTERS:
+            raise WrongUse(f"--where is KEY=VALUE with a key of {', '.join(FILTERS)}, not {text!r}")
+        if name in both:
+            raise WrongUse(f"{name} is given twice")
+        if name == "subscription_id" and not value.isdecimal():
+            raise WrongUse(f"--where subscription_id is a number, not {value!r}")
+        both[name] = int(value) if name == "subscription_id" else value
+    return both
+
+
+def _filter(
+    subscription: int | None,
+    event_type: str | None,
+    error_code: str | None,
+    failed_after: str | None,
+    failed_before: str | None,
+) -> dict[str, Any]:
+    fields = {
+        "subscription_id": subscription,
+        "event_type": event_type,
+        "error_code": error_code,
+        "failed_after": failed_after,
+        "failed_before": failed_before,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,85 @@
+"""`hooksaga events`: what became of an event."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.tail import tail
+from hooksaga.cli.terminal import AsJson, console, printable, short_time, show_json
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+app = typer.Typer(no_args_is_help=True, help="What became of an event, and what happens now.")
+
+app.command()(tail)
+
+BODY_SHOWN = 60
+COLOURS = {"Completed": "green", "Failed": "yellow", "DeadLettered": "red"}
+
+
+@app.command()
+def show(
+    event_id: Annotated[str, typer.Argument(metavar="ID", help="evt_ and 32 hex digits.")],
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an event, the saga of each subscription that it is for, and every attempt."""
+    from urllib.parse import quote
+
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", f"/v1/events/{quote(event_id, safe='')}")
+        event = client.read(answer)
+    if as_json:
+        show_json(answer)
+    else:
+        console().print(_tree(event))
+
+
+def _tree(event: dict[str, Any]) -> "Tree":
+    from rich.text import Text
+    from rich.tree import Tree
+
+    title = f"{event['event_type']}  {event['id']}  accepted {short_time(event['created_at'])}"
+    tree = Tree(Text(printable(title), "bold"))
+    for saga in event["sagas"]:
+        branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))
+        for attempt in saga["attempts"]:
+            branch.add(Text(attempt_line(attempt), COLOURS.get(attempt["status"], "")))
+    if event.get("pruned_before"):
+        tree.add(f"what ended before {short_time(event['pruned_before'])} may have been pruned")
+    elif not event["sagas"]:
+        tree.add("no sagas: nobody was subscribed, or it waits to be routed")
+    return tree
+
+
+def _saga_line(saga: dict[str, Any]) -> str:
+    count = saga["attempt_count"]
+    words = [f"subscription {saga['subscription_id']}: {saga['status']}"]
+    words.append(f"after {count} attempt{'' if count == 1 else 's'}")
+    if saga["status"] == "PendingRetry":
+        words.append(f"next {short_time(saga['next_attempt_at'])}")
+    if saga["final_error_code"]:
+        words.append(f"last error {saga['final_error_code']}")
+    if saga["requeued_from"] is not None:
+        words.append(f"requeued from dead letter {saga['requeued_from']}")
+    return printable(f"{', '.join(words)}  (saga {saga['id']})")
+
+
+def attempt_line(attempt: dict[str, Any]) -> str:
+    """One attempt in one line, with the beginning of the answer where it failed."""
+    took = "" if attempt["duration_ms"] is None else f"{attempt['duration_ms']} ms"
+    result = attempt["error_code"] or attempt["response_status"] or ""
+    body = (attempt["response_body"] or "").strip()
+    shown = body if len(body) <= BODY_SHOWN else body[:BODY_SHOWN] + "..."
+    parts = [
+        f"{attempt['attempt_number']}. {attempt['status']}",
+        str(result),
+        took,
+        "reconnected" if attempt["reconnected"] else "",
+        short_time(attempt["finished_at"] or attempt["attempt_at"]),
+        shown if attempt["error_code"] else "",
+    ]
+    return printable("  ".join(part for part in parts if part))

@@ -1,0 +1,60 @@
+"""`hooksaga explain`: why did this subscription get the event, or not?"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.terminal import AsJson, complain, console, show_json
+
+if TYPE_CHECKING:
+    from hooksaga.local.api_client import ApiClient
+
+PAGE = 250
+
+
+def explain(
+    event_id: Annotated[str, typer.Argument(metavar="ID", help="evt_ and 32 hex digits.")],
+    every: Annotated[
+        bool, typer.Option("--all", help="Also each subscription that never took this event type.")
+    ] = False,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell for each subscription whether an event was for it, why not, and where its delivery stands."""
+    with connect(api_url, api_key) as client:
+        event = _read(client, event_id, every)
+    if as_json:
+        show_json(event)
+        return
+    from hooksaga.cli.explanation import explanation
+
+    for line in explanation(event, every=every):
+        console().print(line, soft_wrap=True)
+    if event["routing"]["next"]:
+        complain(f"Only {len(event['routing']['decisions'])} subscriptions are shown: --all reads the rest.")
+
+
+def _read(client: "ApiClient", event_id: str, every: bool) -> dict[str, Any]:
+    """The first page, or all of them as one."""
+    pages = _pages(client, event_id)
+    event = next(pages)
+    if every:
+        for page in pages:
+            event["routing"]["decisions"] += page["routing"]["decisions"]
+        event["routing"]["next"] = None
+    return event
+
+
+def _pages(client: "ApiClient", event_id: str) -> Iterator[dict[str, Any]]:
+    from urllib.parse import quote
+
+    path, cursor = f"/v1/events/{quote(event_id, safe='')}/routing", None
+    while True:
+        page = client.call("GET", path, params={"limit": PAGE, "cursor": cursor})
+        cursor = page["routing"]["next"]
+        yield page
+        if cursor is None:
+            return

@@ -1,0 +1,189 @@
+"""An event's routing in plain sentences: one for each subscription, and the command that helps, where there is one."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from hooksaga.cli.terminal import printable, short_time
+
+Json = dict[str, Any]
+
+DELIVERED, WAITS, GIVEN_UP, NOT_MATCHED = "green", "yellow", "red", "cyan"
+COLOURS = {"Completed": DELIVERED, "DeadLettered": GIVEN_UP}
+
+
+def explanation(event: Json, *, every: bool = False) -> Iterator[Text]:
+    """Lines for a person. Subscriptions that never took the event's type are counted, or told one by one."""
+    yield Text(printable(f"{event['event_type']}  {event['id']}"), "bold")
+    yield Text(printable(_routed(event)))
+    told = [one for one in event["routing"]["decisions"] if every or not _is_far(event, one)]
+    for decision in told:
+        yield Text(f"  {printable(_sentence(event, decision))}", _colour(decision))
+        if command := _command(event, decision):
+            yield Text(f"      {printable(command)}", "bold")
+    yield from _the_others(event, len(told))
+
+
+def _routed(event: Json) -> str:
+    routing, accepted = event["routing"], f"accepted {short_time(event['created_at'])}"
+    count = routing["sagas_started"]
+    subscriptions = f"{count or 'no'} subscription{'' if count == 1 else 's'}"
+    match routing["state"]:
+        case "waiting" if count:
+            return f"{accepted}; being routed, to {subscriptions} so far"
+        case "waiting":
+            return f"{accepted}; waits to be routed since {short_time(routing['waiting_since'])}"
+        case "unrecorded":
+            return (
+                f"{accepted}; routed before decisions were recorded, so only subscriptions with a delivery "
+                "are known"
+            )
+        case _:
+            whom = f"{subscriptions} of tenant {event['tenant_id']}"
+            return f"{accepted}; routed to {whom} at {short_time(routing['routed_at'])}"
+
+
+def _is_far(event: Json, decision: Json) -> bool:
+    """It takes something else, then and now, and got nothing."""
+    moments = [one for one in (decision["then"], decision["now"]) if one]
+    takes_it = any(one["event_type"] == event["event_type"] for one in moments)
+    return not takes_it and not decision["matched"] and decision["saga"] is None
+
+
+def _the_others(event: Json, told: int) -> Iterator[Text]:
+    routing = event["routing"]
+    left = len(routing["decisions"]) - told
+    if left:
+        count = f"{left}{' or more' if routing['next'] else ''}"
+        others = f"{count} other subscription{' takes' if count == '1' else 's take'} other event types"
+        yield Text(f"  {others}; --all tells of each", NOT_MATCHED)
+    elif not told and routing["state"] == "routed":
+        yield Text(printable(f"  tenant {event['tenant_id']} had no subscription"), NOT_MATCHED)
+
+
+def _colour(decision: Json) -> str:
+    saga = decision["saga"]
+    if saga is not None:
+        return COLOURS.get(saga["status"], WAITS)
+    return DELIVERED if decision["matched"] else NOT_MATCHED
+
+
+def _sentence(event: Json, decision: Json) -> str:
+    facts = decision["then"] or decision["now"]
+    who = f"subscription {decision['subscription_id']} ({facts['event_type']} → {decision['callback_host']})"
+    return f"{who}: {'; '.join(_clauses(event, decision))}"
+
+
+def _clauses(event: Json, decision: Json) -> Iterator[str]:
+    saga = decision["saga"]
+    if decision["matched"] is False:
+        yield f"not matched: {_why(event, decision)}"
+        if saga is None:
+            yield from _since(event, decision)
+    if saga is not None:
+        yield f"{_started(saga)}{_standing(saga)}"
+    elif decision["matched"]:
+        yield "delivered, and the record of it was pruned since"
+
+
+def _why(event: Json, decision: Json) -> str:
+    then, routed = (
+        decision["then"],
+        f"when the event was routed at {short_time(event['routing']['routed_at'])}",
+    )
+    match decision["reason"]:
+        case "created_later":
+            return f"it was created at {short_time(decision['subscription_created_at'])}, {_after_routing(event)}"
+        case "other_event_type":
+            return f"it took {then['event_type']} {routed}"
+        case "deleted":
+            return f"it was deleted at {short_time(then['deleted_at'])}"
+        case "inactive":
+            return f"it was inactive{'' if then['verified'] else ' and not verified'} {routed}"
+        case "unverified":
+            return f"it was not verified {routed}"
+        case "eligible_later":
+            since = short_time(then["eligible_since"])
+            return f"it was active and verified only since {since}, and the event is older"
+        case reason:  # of a newer API
+            return str(reason).replace("_", " ")
+
+
+def _after_routing(event: Json) -> str:
+    return f"after the event was routed at {short_time(event['routing']['routed_at'])}"
+
+
+def _since(event: Json, decision: Json) -> Iterator[str]:
+    """What has changed, or has not, where that matters to somebody who wants the event delivered."""
+    now, then = decision["now"], decision["then"]
+    facts = now or then
+    if facts["deleted_at"] is not None:
+        if decision["reason"] != "deleted":
+            yield "it is deleted now"
+    elif facts["event_type"] != event["event_type"]:
+        if then is None or facts["event_type"] != then["event_type"]:
+            yield f"it takes {facts['event_type']} now"
+    elif not facts["active"]:
+        yield "it is inactive now" if then is None or then["active"] else "it still is"
+    elif not facts["verified"]:
+        yield "it still is not" if decision["reason"] == "unverified" else "it is not verified now"
+    elif decision["reason"] != "eligible_later":
+        yield "it is active and verified now"
+
+
+def _command(event: Json, decision: Json) -> str | None:
+    """What delivers the event after all, if anything does."""
+    saga, facts = decision["saga"], decision["now"] or decision["then"]
+    would_take_it = facts["active"] and facts["verified"] and facts["deleted_at"] is None
+    if saga is not None:
+        dead = saga["dead_letter_id"] is not None and would_take_it
+        return f"hooksaga dead-letters requeue {saga['dead_letter_id']}" if dead else None
+    if decision["matched"] is False and would_take_it and facts["event_type"] == event["event_type"]:
+        return f"hooksaga subscriptions backfill {decision['subscription_id']} --since {event['created_at']}"
+    return None
+
+
+def _started(saga: Json) -> str:
+    match saga["started_by"]:
+        case "requeue":
+            return f"requeued at {short_time(saga['created_at'])}: "
+        case "backfill":
+            return f"backfilled at {short_time(saga['created_at'])}: "
+        case _:
+            return ""
+
+
+def _standing(saga: Json) -> str:
+    made, limit = saga["attempt_count"], saga["attempt_limit"]
+    match saga["status"]:
+        case "Completed":
+            return f"delivered on attempt {_of(made, limit)}"
+        case "InProgress":
+            return f"attempt {_of(made + 1, limit)} is under way"
+        case "Pending":
+            return f"waits for its first attempt since {short_time(saga['next_attempt_at'])}"
+        case "PendingRetry":
+            due = short_time(saga["next_attempt_at"])
+            return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, the next is due {due}"
+        case _:
+            return _given_up(saga)
+
+
+def _of(attempt: int, limit: int) -> str:
+    """The limit may have been lowered since."""
+    return f"{attempt} of {limit}" if attempt <= limit else str(attempt)
+
+
+def _given_up(saga: Json) -> str:
+    count = saga["attempt_count"]
+    attempts = f"{count or 'no'} attempt{'' if count == 1 else 's'}"
+    letter = f"dead letter {saga['dead_letter_id']}"
+    match saga["final_error_code"]:
+        case "canceled":
+            return f"canceled after {attempts} ({letter})"
+        case "subscription_inactive":
+            return f"given up: {saga['dead_letter_reason']} ({letter})"
+        case code:
+            why = f"; {saga['dead_letter_reason']}" if saga["dead_letter_reason"] else ""
+            return f"given up after {attempts}, the last with {code}{why} ({letter})"

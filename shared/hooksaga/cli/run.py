@@ -1,0 +1,242 @@
+"""`up`, `demo` and `receiver`: what runs in the foreground until it is told to stop."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import sysconfig
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL
+from hooksaga.cli.failures import FAILED, CommandFailed, WrongUse
+from hooksaga.cli.signals import interrupt_on_sigterm, stop_on_signals
+from hooksaga.cli.terminal import complain, say
+
+if TYPE_CHECKING:
+    from hooksaga.local.system import LocalSystem
+    from hooksaga.runtime.settings import Settings
+
+LOOPBACK = "127.0.0.0/8,::1/128"
+ABANDON_SECONDS = 6.0
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+BySqs = Annotated[
+    bool, typer.Option("--sqs", help="By the Lambda functions and their queues, instead of polling.")
+]
+
+
+def up(
+    port: Port = 8080,
+    local_receivers: Annotated[
+        bool,
+        typer.Option(
+            "--local-receivers",
+            help="Deliver to this machine too, and trust the certificate of `hooksaga receiver`.",
+        ),
+    ] = False,
+    sqs: BySqs = False,
+) -> None:
+    """Run everything on this machine until Ctrl-C or SIGTERM.
+
+    The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
+    at once. Killed at any moment it loses nothing.
+    """
+    from hooksaga.worker import event_loop
+
+    event_loop.run(_serve(_settings_of_up(local_receivers), port, sqs))
+
+
+def _settings_of_up(local_receivers: bool) -> "Settings":
+    from hooksaga.runtime.settings import read_settings
+
+    settings = read_settings()
+    if not local_receivers:
+        return settings
+    from hooksaga.local.tls import ensure_certificates
+
+    allowed = ",".join([LOOPBACK, *(str(network) for network in settings.egress_allow)])
+    ca_file = settings.ca_file or ensure_certificates(settings.data_dir).ca
+    return read_settings(egress_allow=allowed, ca_file=ca_file)
+
+
+def _system(settings: "Settings", port: int, sqs: bool) -> "LocalSystem":
+    if sqs:
+        from hooksaga.local.sqs.system import SqsSystem
+
+        return SqsSystem(settings, port=port)
+    from hooksaga.local.system import LocalSystem
+
+    return LocalSystem(settings, port=port)
+
+
+async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
+    from hooksaga.worker.event_loop import forget_what_stays
+
+    stop = stop_on_signals()
+    system = _system(settings, port, sqs)
+    try:
+        url = await system.start()
+    except OSError as error:
+        raise _port_error(error, port) from error
+    _greet(settings, system, url, await system.console_link(url))
+    forget_what_stays()
+    ended = asyncio.create_task(system.wait())
+    told = asyncio.create_task(stop.wait())
+    await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+    if ended.done() and ended.exception() is not None:
+        await _abandon(system)
+        await ended
+    if told.done():
+        complain("hooksaga is stopping: what is in flight may end; once more stops it at once")
+    await system.stop()
+    if not told.done():
+        raise CommandFailed("hooksaga ended by a fault of its own, which its log tells; start it again")
+
+
+async def _abandon(system: "LocalSystem") -> None:
+    """The process ends soon, whatever hangs: who watches it is waiting for that, and nothing is lost by it."""
+    last_resort = threading.Timer(ABANDON_SECONDS, os._exit, [FAILED])
+    last_resort.daemon = True
+    last_resort.start()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ABANDON_SECONDS / 2):
+            await system.abandon()
+
+
+def _port_error(error: OSError, port: int) -> Exception:
+    if error.errno not in PORT_ERRORS or error.filename is not None:
+        return error
+    reason = "is in use" if error.errno == errno.EADDRINUSE else "may not be used"
+    return WrongUse(f"port {port} on 127.0.0.1 {reason}; choose another with --port (0 takes a free one)")
+
+
+def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) -> None:
+    say(f"hooksaga is ready at {url}")
+    say(f"  console   {console}")
+    say("            (this link works once, within an hour; later, sign in there with the API key)")
+    say(f"  API key   {_where_the_key_is(settings, system)}")
+    say("  to stop   Ctrl-C, or SIGTERM")
+    say("next, in another terminal:")
+    if shutil.which("hooksaga") is None:
+        say(f'  export PATH="{sysconfig.get_path("scripts")}:$PATH"')
+    if url != DEFAULT_URL:
+        say(f"  export HOOKSAGA_API_URL={url}")
+    say("  hooksaga subscriptions create --event-type order.created --callback-url https://...")
+    say("  hooksaga send FILE")
+    say("  hooksaga stats --watch")
+
+
+def _where_the_key_is(settings: "Settings", system: "LocalSystem") -> str:
+    if settings.api_key is not None:
+        return "the one in HOOKSAGA_API_KEY"
+    path = settings.data_dir.absolute() / "api_key"
+    shown = f"{system.api_key}, kept in " if system.api_key_is_new else ""
+    return f"{shown}{path}, where commands find it"
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything running at the end, until Ctrl-C.")
+    ] = False,
+    sqs: BySqs = False,
+) -> None:
+    """Deliver sample events to good and bad subscribers.
+
+    Shows how each delivery ended; exit code 1 when one did not end as it should.
+    """
+    from hooksaga.runtime.settings import read_settings
+    from hooksaga.runtime.telemetry import logger
+    from hooksaga.worker import event_loop
+
+    logger.setLevel("CRITICAL")
+    interrupt_on_sigterm()
+    console: Any = _demo_console()
+    story = _story(sqs)(read_settings().data_dir, console, keep=_keep_running if keep else None)
+    good = event_loop.run(story)
+    raise typer.Exit(0 if good else FAILED)
+
+
+def _story(sqs: bool) -> Any:
+    if sqs:
+        from hooksaga.local.sqs.demo import run_sqs_demo
+
+        return run_sqs_demo
+    from hooksaga.local.demo import run_demo
+
+    return run_demo
+
+
+def _demo_console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False)
+
+
+async def _keep_running(url: str, key: str, console: str) -> None:
+    say(
+        "Everything goes on running until Ctrl-C.\n"
+        "To see these deliveries in a browser (the link works once):"
+    )
+    say(f"  {console}")
+    say("To look around in another terminal:")
+    say(f"  export HOOKSAGA_API_URL={url}")
+    say(f"  export HOOKSAGA_API_KEY={key}")
+    say("  hooksaga dead-letters list")
+    await stop_on_signals().wait()
+
+
+def receiver(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9443,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOOKSAGA_RECEIVER_SECRET", help="whsec_...: check signatures with it.", show_default=False
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Keep counts only, no bodies.")] = False,
+) -> None:
+    """Run a TLS subscriber to try with, which can fail on purpose.
+
+    The path names how: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until mended),
+    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received shows what came; POST /_mend mends /down.
+    """
+    from hooksaga.local.receiver import run_receiver
+    from hooksaga.runtime.settings import read_settings
+
+    _check_secret(secret)
+    folder = read_settings().data_dir
+    try:
+        run_receiver(host, port, data_dir=folder, announce=_announcer(folder), secret=secret, quiet=quiet)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise WrongUse(
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
+        ) from error
+
+
+def _check_secret(secret: str | None) -> None:
+    from hooksaga.core.signing import InvalidSecret, decode_secret
+
+    try:
+        decode_secret(secret) if secret is not None else None
+    except InvalidSecret:
+        raise WrongUse(
+            "--secret is not a signing secret: it is the whsec_... that `subscriptions create` shows"
+        ) from None
+
+
+def _announcer(folder: Path) -> Any:
+    def announce(url: str) -> None:
+        say(f"receiver at {url}, e.g. {url}/ok and {url}/flaky/2")
+        say(f"  its certificate is signed by {folder.absolute() / 'tls' / 'ca.pem'}")
+        say("  `hooksaga up --local-receivers` trusts it, and delivers to this machine")
+
+    return announce

@@ -1,0 +1,93 @@
+"""`hooksaga secrets`: the key that seals signing secrets and header values of all subscriptions."""
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hooksaga.cli.deployment import Stack, ask_function
+from hooksaga.cli.failures import FAILED
+from hooksaga.cli.terminal import AsJson, complain, say, show_json
+
+if TYPE_CHECKING:
+    from hooksaga.operations.reseal_secrets import Resealed
+
+app = typer.Typer(no_args_is_help=True, help="The key that seals all secrets: rotate it.")
+
+
+@app.command("new-key")
+def new_key(as_json: AsJson = False) -> None:
+    """Print a new key. It goes behind the old one in HOOKSAGA_SECRETS_KEY, with a comma between, and first only once
+    every process knows it: docs/operations/keys.md.
+    """
+    from hooksaga.adapters.secret_box import generate_key
+
+    key = generate_key()
+    show_json({"key": key}) if as_json else say(key)
+
+
+@app.command()
+def reseal(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")] = False,
+    stack: Stack = None,
+    as_json: AsJson = False,
+) -> None:
+    """Seal every stored signing secret and header value anew, under the first of the configured keys.
+
+    Header values that are stored in clear are sealed as well. Each running process has to know that key already. Safe
+    to repeat; afterwards no older key is needed. Exit code 1 when something is sealed that no configured key opens.
+    """
+    secrets, headers = _reseal_stack(stack, dry_run) if stack else asyncio.run(_reseal(dry_run))
+    unreadable = sorted({*secrets.unreadable, *headers.unreadable})
+    if as_json:
+        counts = {
+            "checked": secrets.checked + headers.checked,
+            "changed": secrets.changed + headers.changed,
+        }
+        show_json({**counts, "unreadable": unreadable})
+    else:
+        _show(secrets, headers, "would be sealed anew" if dry_run else "sealed anew")
+    raise typer.Exit(FAILED if unreadable else 0)
+
+
+def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
+    say(f"{secrets.changed} of {secrets.checked} secrets {verb}")
+    if headers.checked:
+        say(f"headers of {headers.changed} of {headers.checked} subscriptions that have some {verb}")
+    for subscription_id in secrets.unreadable:
+        complain(
+            f"subscription {subscription_id}: no configured key opens its secret; add the key that does, or "
+            f"`hooksaga subscriptions rotate-secret {subscription_id}`"
+        )
+    for subscription_id in headers.unreadable:
+        complain(
+            f"subscription {subscription_id}: no configured key opens its headers; add the key that does, or "
+            f"`hooksaga subscriptions update {subscription_id} --header NAME=VALUE`, for each of them"
+        )
+
+
+async def _reseal(dry_run: bool) -> "tuple[Resealed, Resealed]":
+    from hooksaga.adapters.database import Role, Session
+    from hooksaga.local.given_database import open_database
+    from hooksaga.local.system import secret_box
+    from hooksaga.operations.reseal_headers import reseal_headers_batch
+    from hooksaga.operations.reseal_secrets import reseal_all, reseal_batch
+    from hooksaga.runtime.settings import read_settings
+
+    async with open_database() as address:
+        session, box = Session(address, Role.SUBSCRIPTIONS), secret_box(read_settings())
+        try:
+            secrets = await reseal_all(session, partial(reseal_batch, box=box, dry_run=dry_run))
+            return secrets, await reseal_all(session, partial(reseal_headers_batch, box=box, dry_run=dry_run))
+        finally:
+            await session.close()
+
+
+def _reseal_stack(stack: str, dry_run: bool) -> "tuple[Resealed, Resealed]":
+    def ask(action: dict[str, Any]) -> dict[str, Any]:
+        return ask_function(stack, "subscriptions", action)
+
+    from hooksaga.aws.deployed_stack import reseal_by
+
+    return reseal_by(ask, "reseal_secrets", dry_run), reseal_by(ask, "reseal_headers", dry_run)

@@ -1,0 +1,144 @@
+"""`hooksaga send`: events from files or from standard input, to the byte."""
+
+import base64
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.failures import FAILED, WrongUse
+from hooksaga.cli.terminal import AsJson, complain, printable, progress_bar, say, show_json
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import check_idempotency_key, check_json_syntax
+
+if TYPE_CHECKING:
+    from hooksaga.local.api_client import ApiClient
+
+STANDARD_INPUT = "-"
+SENT_HEADERS = ("content-type", "idempotency-key")
+
+
+class EventRequest(NamedTuple):
+    """The body of one POST and the headers that go with it, by lower-case name."""
+
+    body: bytes
+    headers: dict[str, str]
+
+
+def send(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="Files with an event each, or - for standard input."),
+    ],
+    event_type: Annotated[
+        str | None,
+        typer.Option(help="The files hold bare payloads; send them as this type.", show_default=False),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(help="A repeat with the same key is answered, not sent again.", show_default=False),
+    ] = None,
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Post events.
+
+    A file holds {"event_type": ..., "payload": ...}, which is sent as it is, to the byte.
+
+    A file may also hold a request as API Gateway hands it to a function, as in events-samples/: then its body and
+    its Idempotency-Key are sent. With --json there is one line per file.
+    """
+    if idempotency_key is not None and len(files) > 1:
+        raise WrongUse("--idempotency-key is the key of one event; send the files one by one")
+    requests = [(file, read_request(file, event_type, idempotency_key)) for file in files]
+    failed = 0
+    with connect(api_url, api_key) as client, progress_bar() as progress:
+        for file, request in progress.track(requests, description="sending"):
+            failed += not _post(client, file, request, as_json, alone=len(files) == 1)
+    if failed:
+        complain(f"{failed} of {len(files)} events were refused")
+        raise typer.Exit(FAILED)
+
+
+def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, *, alone: bool) -> bool:
+    """False when this event was refused and others may still be sent."""
+    from hooksaga.local.api_client import ApiError
+
+    try:
+        answer = client.fetch("POST", "/v1/events", content=request.body, headers=request.headers)
+    except ApiError as error:
+        if alone or error.status in (0, 401, 403):
+            raise
+        complain(f"{file}: {printable(str(error))}")
+        return False
+    if as_json:
+        show_json(answer)
+    else:
+        event = client.read(answer)
+        repeated = ", which was accepted before with the same key" if event["duplicate"] else ""
+        say(f"{event['id']} {printable(event['event_type'])}{repeated}")
+    return True
+
+
+def read_request(file: str, event_type: str | None, idempotency_key: str | None) -> EventRequest:
+    """What to post for a file. Raises WrongUse when it cannot be what the options say."""
+    content = _content(file)
+    if event_type is not None:
+        request = EventRequest(_wrapped(file, content, event_type), {})
+    else:
+        request = _gateway_request(file, content) or EventRequest(content, {})
+    if idempotency_key is None:
+        return request
+    try:
+        check_idempotency_key(
+            [idempotency_key]
+        )  # HTTP takes blanks at its ends away, and two keys would be one
+    except InvalidInput as error:
+        raise WrongUse(f"--idempotency-key: {error}") from None
+    return request._replace(headers={**request.headers, "idempotency-key": idempotency_key})
+
+
+def _content(file: str) -> bytes:
+    if file == STANDARD_INPUT:
+        return typer.get_binary_stream("stdin").read()
+    try:
+        return Path(file).read_bytes()
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise WrongUse(f"cannot read {file}: {error.strerror}") from None
+
+
+def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
+    """The payload's bytes stay as they are, so that 1.10 does not become 1.1."""
+    try:
+        payload.decode()
+        check_json_syntax(payload)
+    except (UnicodeDecodeError, InvalidInput) as error:
+        raise WrongUse(f"{file} is no JSON in UTF-8: {error}") from None
+    except RecursionError:
+        pass  # the API says how deep it may be
+    return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
+
+
+def _gateway_request(file: str, content: bytes) -> EventRequest | None:
+    """The request inside a Lambda event of API Gateway, or None for anything else."""
+    try:
+        event: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or "httpMethod" not in event:
+        return None
+    fields = cast("dict[str, Any]", event)
+    body = str(fields.get("body") or "").encode(errors="surrogatepass")
+    headers = {str(name).lower(): str(value) for name, value in (fields.get("headers") or {}).items()}
+    sent = {name: value for name, value in headers.items() if name in SENT_HEADERS or name.startswith("ce-")}
+    return EventRequest(_decoded(file, body) if fields.get("isBase64Encoded") else body, sent)
+
+
+def _decoded(file: str, body: bytes) -> bytes:
+    try:
+        return base64.b64decode(body, validate=True)
+    except ValueError:
+        raise WrongUse(f"{file} says that its body is base64, and it is not") from None

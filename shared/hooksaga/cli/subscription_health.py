@@ -1,0 +1,42 @@
+"""`hooksaga subscriptions health`, and what to type after a disabled subscription is switched on again."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.terminal import AsJson, complain, show_fields, show_json
+
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
+
+
+def show_health(
+    id: Id,  # noqa: A002
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a subscription's endpoint does: its failures since the last success, and why it was switched off."""
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("GET", f"/v1/subscriptions/{id}/health")
+        health = client.read(answer)
+    if as_json:
+        show_json(answer)
+    else:
+        show_fields(health)
+
+
+def offer_what_was_missed(subscription: dict[str, Any]) -> None:
+    """Two commands, each where there is something for it to bring back."""
+    missed = subscription.get("missed")
+    if not missed:
+        return
+    number, more = subscription["id"], "at least " if missed["at_least"] else ""
+    if missed["dead_letters"]:
+        command = (
+            f"hooksaga dead-letters requeue --subscription {number} --failed-after {missed['failing_since']}"
+        )
+        complain(f"{more}{missed['dead_letters']:,} deliveries died meanwhile: {command}")
+    if missed["events"] or missed["at_least"]:
+        command = f"hooksaga subscriptions backfill {number} --since {missed['since']}"
+        complain(f"{more}{missed['events']:,} events were accepted meanwhile: {command}")

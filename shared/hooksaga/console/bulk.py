@@ -1,0 +1,153 @@
+"""Bulk requeue: counted first, then started at a rate, watched, paused, resumed, stopped."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.http_api import path_id, services_of
+from hooksaga.console.forms import Fields, asked, checked
+from hooksaga.console.pages import action, form_fault, page, panel_status, redirect, render
+from hooksaga.console.session import Visitor
+from hooksaga.core.bulk import BulkStatus
+from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.core.models import BulkChange, NewBulkOperation
+from hooksaga.operations import bulk_operations
+from hooksaga.operations.bulk_operations import BulkCaller, BulkCount
+
+PAGE = 50
+CALLER_NAME = "console"
+
+
+@page("admin")
+async def list_all(request: Request, visitor: Visitor) -> Response:
+    """Newest first."""
+    fields = asked(request)
+    before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
+    rows = await services_of(request).admin.run(
+        lambda connection: bulk_operations.list_bulk_operations(
+            connection,
+            tenant_id=visitor.caller.tenant_id,
+            status=status,
+            before_id=before_id,
+            limit=PAGE,
+        )
+    )
+    following = rows[-1].id if len(rows) == PAGE else None
+    return render(request, visitor, "bulk_operations.html", rows=rows, fields=fields, following=following)
+
+
+@page("admin")
+async def show_new(request: Request, visitor: Visitor) -> Response:
+    """A form with the filter that the list of dead letters had."""
+    return _form(request, visitor, asked(request))
+
+
+def _form(
+    request: Request,
+    visitor: Visitor,
+    form: Fields,
+    *,
+    count: BulkCount | None = None,
+    wrong: InvalidInput | None = None,
+) -> Response:
+    rate = form.decimal("rate") or 0.0 if not wrong else 0.0
+    return render(
+        request,
+        visitor,
+        "bulk_form.html",
+        status=422 if wrong else 200,
+        form=form,
+        count=count,
+        seconds=count.matched / rate if count and rate else None,
+        wrong=form_fault(request, wrong) if wrong else None,
+        back=None if request.method == "GET" else "/console/bulk-operations/new",
+    )
+
+
+@action("admin")
+async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """The form with what it would do; or, once that was seen, the operation."""
+    admin = services_of(request).admin
+    caller = BulkCaller(visitor.caller.tenant_id, CALLER_NAME, visitor.caller.key_id)
+    try:
+        wanted = checked(NewBulkOperation, _content(form))
+        checked_code_filter(visitor.caller, wanted.filter.error_code)
+    except InvalidInput as error:
+        return _form(request, visitor, form, wrong=error)
+    if form.raw("step") != "start":
+        count = await admin.run(
+            lambda connection: bulk_operations.count_bulk_operation(connection, wanted, caller)
+        )
+        return _form(request, visitor, form, count=count)
+    operation, _ = await admin.run(
+        lambda connection: bulk_operations.start_bulk_operation(connection, wanted, caller)
+    )
+    return redirect(request, f"/console/bulk-operations/{operation.id}")
+
+
+def _content(form: Fields) -> dict[str, Any]:
+    moments = {"failed_after": form.moment("after"), "failed_before": form.moment("before")}
+    chosen: dict[str, Any] = {
+        "subscription_id": form.number("subscription"),
+        "event_type": form.text("type"),
+        "error_code": form.text("error"),
+        **{name: None if value is None else value.isoformat() for name, value in moments.items()},
+    }
+    rate = form.decimal("rate")
+    return {
+        "kind": "requeue",
+        "filter": {name: value for name, value in chosen.items() if value is not None},
+        "reason": form.raw("reason").strip(),
+        **({} if rate is None else {"rate_per_second": rate}),
+    }
+
+
+@page("admin")
+async def show(request: Request, visitor: Visitor) -> Response:
+    """How far it is; the part that changes is asked for again while it runs."""
+    operation_id = _id(request)
+    operation = await services_of(request).admin.run(
+        lambda connection: bulk_operations.show_bulk_operation(
+            connection, operation_id, tenant_id=visitor.caller.tenant_id
+        )
+    )
+    is_panel = request.url.path.endswith("/panel")
+    template = "bulk_panel.html" if is_panel else "bulk_operation.html"
+    status = panel_status(request, changes=operation.finished_at is None)
+    return render(request, visitor, template, status=status, operation=operation)
+
+
+def _mover(status: BulkStatus) -> Any:
+    @action("admin")
+    async def move(request: Request, visitor: Visitor, form: Fields) -> Response:
+        operation_id = _id(request)
+        await services_of(request).admin.run(
+            lambda connection: bulk_operations.move_bulk_operation(
+                connection, operation_id, status, tenant_id=visitor.caller.tenant_id
+            )
+        )
+        return redirect(request, f"/console/bulk-operations/{operation_id}")
+
+    return move
+
+
+pause, resume, stop = (_mover(one) for one in (BulkStatus.PAUSED, BulkStatus.RUNNING, BulkStatus.STOPPED))
+
+
+@action("admin")
+async def pace(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """Another rate, for what is not started yet."""
+    operation_id = _id(request)
+    wanted = checked(BulkChange, {"rate_per_second": form.decimal("rate")})
+    await services_of(request).admin.run(
+        lambda connection: bulk_operations.pace_bulk_operation(
+            connection, operation_id, wanted.rate_per_second, tenant_id=visitor.caller.tenant_id
+        )
+    )
+    return redirect(request, f"/console/bulk-operations/{operation_id}")
+
+
+def _id(request: Request) -> int:
+    return path_id(request, NotFound("bulk_operation_not_found", "there is no such bulk operation"))

@@ -1,0 +1,115 @@
+"""Deliveries as they were tried: the attempt log with its filters, and one attempt with what was sent and answered."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.http_api import path_id, services_of
+from hooksaga.console.events import cursor_of, following_text
+from hooksaga.console.forms import asked
+from hooksaga.console.pages import page, render
+from hooksaga.console.session import Place, Visitor
+from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
+from hooksaga.core.errors import NotFound
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.trace import delivery_traceparent
+from hooksaga.operations import attempt_log
+from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, WholeAttempt
+from hooksaga.operations.find_events import attempts_of_subscriptions
+from hooksaga.operations.subscriptions import list_subscriptions
+
+PAGE = 50
+TENANTS_SUBSCRIPTIONS = 100
+
+
+@page("admin")
+async def list_all(request: Request, visitor: Visitor) -> Response:
+    """Attempts that ended, newest first."""
+    fields = asked(request)
+    wanted = AttemptFilter(
+        tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
+        subscription_id=fields.number("subscription"),
+        event_type=fields.text("type"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
+        status_class=fields.choice("answer", StatusClass),
+        outcome=fields.choice("outcome", Outcome),
+        finished_after=fields.moment("after"),
+        finished_before=fields.moment("before"),
+    )
+    before = cursor_of(fields)
+    left_out = False
+    if visitor.place is Place.PORTAL and wanted.subscription_id is None:
+        found, left_out = await _of_tenant(request, visitor, wanted)
+    else:
+        found = await services_of(request).admin.run(
+            lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=PAGE)
+        )
+    return render(
+        request,
+        visitor,
+        "deliveries.html",
+        fields=fields,
+        wanted=wanted,
+        found=found,
+        following=following_text(found.following),
+        merged=TENANTS_SUBSCRIPTIONS if left_out else None,
+        outcomes=tuple(Outcome),
+        classes=tuple(StatusClass),
+    )
+
+
+async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> tuple[AttemptPage, bool]:
+    """A tenant's own, in a log that may be another's for the most part: merged from its newest subscriptions; and
+    whether there are more of these than are merged."""
+    services, before = services_of(request), cursor_of(asked(request))
+    rows = await services.subscriptions.run(
+        lambda connection: list_subscriptions(
+            connection, tenant_id=visitor.caller.tenant_id, limit=TENANTS_SUBSCRIPTIONS + 1
+        )
+    )
+    ids = [row.id for row in rows[:TENANTS_SUBSCRIPTIONS]]
+    found = await services.admin.run(
+        lambda connection: attempts_of_subscriptions(connection, ids, wanted, before=before, limit=PAGE)
+    )
+    return found, len(rows) > TENANTS_SUBSCRIPTIONS
+
+
+@page("admin")
+async def show(request: Request, visitor: Visitor) -> Response:
+    """One attempt. What the receiver answered is shown as text, whatever it is."""
+    attempt_id = path_id(request, NotFound("attempt_not_found", "there is no such attempt"))
+    attempt = await services_of(request).admin.run(
+        lambda connection: attempt_log.show_attempt(
+            connection, attempt_id, tenant_id=visitor.caller.tenant_id
+        )
+    )
+    return render(
+        request,
+        visitor,
+        "delivery.html",
+        attempt=attempt,
+        headers=_headers(attempt),
+        trigger=_trigger(attempt),
+    )
+
+
+def _headers(attempt: WholeAttempt) -> dict[str, str]:
+    if attempt.sent is None:
+        return {}
+    return masked_headers(
+        attempt.sent,
+        webhook_id=event_id_text(attempt.webhook_id),
+        event_type=attempt.event_type,
+        attempt_number=attempt.attempt_number,
+        traceparent=delivery_traceparent(
+            attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
+        ),
+    )
+
+
+def _trigger(attempt: WholeAttempt) -> str:
+    return trigger_of(
+        attempt.attempt_number,
+        requeued_from=attempt.requeued_from,
+        bulk_operation_id=attempt.bulk_operation_id,
+    )

@@ -1,0 +1,152 @@
+"""Events: searched, and one event's life from its acceptance to the end of each delivery."""
+
+import re
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.adapters.database import Connection
+from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.http_api import path_id, services_of
+from hooksaga.api.routes.attempts import position_text, read_position
+from hooksaga.api.routes.events import webhook_id_of
+from hooksaga.console.forms import Fields, asked
+from hooksaga.console.pages import action, page, panel_status, redirect, render
+from hooksaga.console.session import Visitor
+from hooksaga.core.attempts import trigger_of
+from hooksaga.core.errors import Conflict, NotFound
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import inspect
+from hooksaga.operations.attempt_log import Position
+from hooksaga.operations.explain import Routing, SagaStanding, explain_event
+from hooksaga.operations.find_events import EventFilter, find_events
+from hooksaga.operations.inspect import EventView, SagaView
+
+PAGE = 50
+DELIVERIES_COUNTED = 100
+"""Of an event in the list; find_events counts no more."""
+
+SHOWN_SAGAS = 50
+SHOWN_DECISIONS = 100
+SHOWN_PAYLOAD = 20_000
+SHOWN_BODY = 2_000
+_EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
+
+
+@page("admin")
+async def search(request: Request, visitor: Visitor) -> Response:
+    """By any of the fields, newest first. An event's id leads to its page."""
+    fields = asked(request)
+    if _EVENT_ID.fullmatch(fields.raw("id").strip()):
+        return redirect(request, f"/console/events/{fields.raw('id').strip()}")
+    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
+    wanted = EventFilter(
+        tenant_id=tenant_id,
+        event_type=fields.text("type"),
+        subscription_id=fields.number("subscription"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
+        accepted_after=fields.moment("after"),
+        accepted_before=fields.moment("before"),
+    )
+    before = cursor_of(fields)
+    found = await services_of(request).admin.run(
+        lambda connection: find_events(connection, wanted, before=before, limit=PAGE)
+    )
+    return render(
+        request,
+        visitor,
+        "events.html",
+        fields=fields,
+        wanted=wanted,
+        found=found,
+        following=following_text(found.following),
+        most=DELIVERIES_COUNTED,
+        wrong_id=bool(fields.raw("id").strip()),
+    )
+
+
+def cursor_of(fields: Fields) -> Position | None:
+    """Where the page before ended."""
+    return read_position(fields.text("cursor"))
+
+
+def following_text(following: Position | None) -> str | None:
+    """The cursor of the next page."""
+    return position_text(following)
+
+
+@page("admin", "events:write")
+async def show(request: Request, visitor: Visitor) -> Response:
+    """The event's whole life as a timeline."""
+    webhook_id = webhook_id_of(str(request.path_params["id"]))
+    tenant_id = visitor.caller.tenant_id
+    attempt_limit = services_of(request).settings.max_retry_limit
+
+    async def read(connection: Connection) -> tuple[EventView, Routing]:
+        view = await inspect.show_event(connection, webhook_id, tenant_id=tenant_id, most_sagas=SHOWN_SAGAS)
+        return view, await explain_event(
+            connection,
+            webhook_id,
+            tenant_id=tenant_id,
+            default_attempt_limit=attempt_limit,
+            limit=SHOWN_DECISIONS,
+        )
+
+    view, routing = await services_of(request).admin.run(read)
+    standings = {one.saga.id: one.saga for one in routing.decisions if one.saga is not None}
+    template = "event_panel.html" if request.url.path.endswith("/panel") else "event.html"
+    is_open = _is_open(view, routing)
+    return render(
+        request,
+        visitor,
+        template,
+        status=panel_status(request, changes=is_open),
+        event=view,
+        routing=routing,
+        standings=standings,
+        hosts={one.subscription_id: one.callback_url for one in routing.decisions},
+        is_open=is_open,
+        waits=_waits,
+        trigger=_trigger,
+        shown_payload=SHOWN_PAYLOAD,
+        shown_body=SHOWN_BODY,
+        shown_sagas=SHOWN_SAGAS,
+    )
+
+
+def _is_open(view: EventView, routing: Routing) -> bool:
+    """Whether the page may change by itself."""
+    ended = (SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED)
+    return routing.state == "waiting" or any(saga.status not in ended for saga in view.sagas)
+
+
+def _waits(saga: SagaView | SagaStanding) -> datetime | None:
+    """When its next attempt is due, for a delivery that waits."""
+    waiting = saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
+    return saga.next_attempt_at if waiting else None
+
+
+def _trigger(saga: SagaView, attempt: inspect.Attempt) -> str:
+    return trigger_of(
+        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+    )
+
+
+@action("admin")
+async def cancel(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """End a delivery that waits, as the API does."""
+    services = services_of(request)
+    saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
+    tenant_id = visitor.caller.tenant_id
+    saga = await services.admin.run(
+        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=tenant_id)
+    )
+    if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
+        await services.wakes.cancel_saga(saga.traced)
+    elif saga.final_error_code != ErrorCode.CANCELED:
+        message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        raise Conflict("saga_not_waiting", message)
+    return redirect(request, f"{visitor.place.path}/events/{event_id_text(saga.webhook_id)}")

@@ -1,0 +1,115 @@
+"""What pages send: query parameters of searches, and forms. An empty field is one that was not filled in."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from hooksaga.api.http_api import MAX_ID, invalid_field, read_body, services_of
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.moments import read_moment
+
+FORM_TYPE = "application/x-www-form-urlencoded"
+MAX_FIELDS = 60
+_FORM_SURPLUS = 4
+"""Times the largest payload: a form escapes a character of three bytes with nine."""
+
+Model = TypeVar("Model", bound=BaseModel)
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Fields:
+    """Text fields by name, read as what they have to be. Each reader raises InvalidInput with the field's name."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self._fields = fields
+
+    def __contains__(self, name: str) -> bool:
+        return self.text(name) is not None
+
+    def raw(self, name: str) -> str:
+        """As it was sent; empty without it."""
+        return self._fields.get(name, "")
+
+    def text(self, name: str, most: int = 100) -> str | None:
+        """Printable text."""
+        value = self.raw(name).strip()
+        if len(value) > most or not value.isprintable():
+            raise _invalid(name, f"has at most {most} printable characters")
+        return value or None
+
+    def number(self, name: str, least: int = 1, most: int = MAX_ID) -> int | None:
+        """A whole number within bounds."""
+        text = self.raw(name).strip()
+        if not text:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) <= 19 and least <= int(text) <= most):
+            raise _invalid(name, f"is a whole number from {least} to {most}")
+        return int(text)
+
+    def decimal(self, name: str) -> float | None:
+        """A number, perhaps with a fraction."""
+        text = self.raw(name).strip()
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise _invalid(name, "is a number") from None
+
+    def moment(self, name: str) -> datetime | None:
+        """A time in UTC; one without an offset, as browsers send it, is taken to be."""
+        text = self.raw(name).strip()
+        if not text:
+            return None
+        try:
+            local = datetime.fromisoformat(text)
+            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text)
+        except ValueError as error:
+            raise _invalid(name, str(error)) from None
+
+    def choice(self, name: str, choices: type[Choice]) -> Choice | None:
+        """One of the words."""
+        text = self.raw(name).strip()
+        if not text:
+            return None
+        try:
+            return choices(text)
+        except ValueError:
+            raise _invalid(name, f"is one of: {', '.join(choices)}") from None
+
+
+NOTHING_TYPED = Fields({})
+"""Of a form that is shown for the first time."""
+
+
+def _invalid(name: str, rule: str) -> InvalidInput:
+    return InvalidInput("invalid_parameter", f"{name} {rule}", field=name, status=422)
+
+
+def asked(request: Request) -> Fields:
+    """The query parameters."""
+    return Fields(dict(request.query_params))
+
+
+async def read_form(request: Request) -> Fields:
+    """The form in the body. Raises InvalidInput for one that is too large or no form."""
+    most = services_of(request).settings.payload_max_bytes * _FORM_SURPLUS
+    body = await read_body(request, most, media_type=FORM_TYPE)
+    try:
+        pairs = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"
+        )
+    except (ValueError, UnicodeError):
+        raise InvalidInput("invalid_parameter", "the body is no form", status=422) from None
+    return Fields(dict(pairs))
+
+
+def checked(model: type[Model], content: Mapping[str, Any]) -> Model:
+    """The content as a checked model. Raises InvalidInput as the API does."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise invalid_field(error) from None

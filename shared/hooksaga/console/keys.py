@@ -1,0 +1,84 @@
+"""API keys: listed, made, revoked, by operators of all tenants. Nobody makes a key that may do more than his own."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.http_api import Forbidden, path_id, services_of
+from hooksaga.console.forms import NOTHING_TYPED, Fields
+from hooksaga.console.pages import action, form_fault, page, redirect, render
+from hooksaga.console.session import Visitor
+from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.core.event_input import check_tenant
+from hooksaga.operations import api_keys
+from hooksaga.operations.api_keys import ALL_SCOPES
+
+
+@page("admin")
+async def list_all(request: Request, visitor: Visitor) -> Response:
+    """All keys, revoked ones too, newest first."""
+    visitor.need_all_tenants()
+    return await _show(request, visitor)
+
+
+async def _show(
+    request: Request,
+    visitor: Visitor,
+    *,
+    status: int = 200,
+    key: str | None = None,
+    form: Fields = NOTHING_TYPED,
+    wrong: InvalidInput | None = None,
+) -> Response:
+    rows = await services_of(request).admin.run(api_keys.list_api_keys)
+    return render(
+        request,
+        visitor,
+        "keys.html",
+        status=status,
+        rows=rows,
+        scopes=[scope for scope in ALL_SCOPES if visitor.may(scope)],
+        key=key,
+        form=form,
+        wrong=form_fault(request, wrong) if wrong else None,
+        back="/console/keys",
+    )
+
+
+@action("admin")
+async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """The page with the new key: the only time that it is shown. Or the form with what was typed and what is wrong."""
+    visitor.need_all_tenants()
+    try:
+        name, scopes = _read(form)
+        tenant_id = form.text("tenant_id")
+        tenant_id = None if tenant_id is None else check_tenant(tenant_id, None)
+    except InvalidInput as error:
+        return await _show(request, visitor, status=422, form=form, wrong=error)
+    if not set(scopes) <= visitor.scopes:
+        raise Forbidden("a key that is made here may do no more than your own")
+    key = api_keys.generate_api_key()
+    await services_of(request).admin.run(
+        lambda connection: api_keys.create_api_key(
+            connection, key, name=name, tenant_id=tenant_id, scopes=scopes
+        )
+    )
+    return await _show(request, visitor, status=201, key=key)
+
+
+def _read(form: Fields) -> tuple[str, list[str]]:
+    name = form.text("name")
+    if name is None:
+        raise InvalidInput("invalid_field", "name: a key needs a name", field="name", status=422)
+    scopes = [scope for scope in ALL_SCOPES if form.raw(f"scope:{scope}")]
+    if not scopes:
+        raise InvalidInput("invalid_field", "scopes: choose at least one", field="scopes", status=422)
+    return name, scopes
+
+
+@action("admin")
+async def revoke(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """Refused from the next request on, and so are the sessions of pages that it opened."""
+    visitor.need_all_tenants()
+    key_id = path_id(request, NotFound("api_key_not_found", "there is no such key"))
+    await services_of(request).admin.run(lambda connection: api_keys.revoke_api_key(connection, key_id))
+    return redirect(request, "/console/keys")

@@ -1,0 +1,64 @@
+"""The operator's first page: what is wrong now."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.http_api import services_of
+from hooksaga.console.charts import deliveries_chart, latency_chart
+from hooksaga.console.pages import link, page, redirect, render
+from hooksaga.console.session import Visitor
+from hooksaga.operations import overview
+from hooksaga.operations.overview import FAILURES_SEEN, LISTED, MOST_COUNTED, ErrorWord
+
+
+@page()
+async def show_now(request: Request, visitor: Visitor) -> Response:
+    """The first page of who may see all tenants; everybody else is led to the first one that the key opens, or told
+    that there is none."""
+    if visitor.may("admin"):
+        if visitor.caller.tenant_id is None:
+            return await _show(request, visitor, "now.html")
+        return redirect(request, "/console/events")
+    if visitor.may("subscriptions:write"):
+        return redirect(request, "/console/subscriptions")
+    return render(request, visitor, "no_first_page.html")
+
+
+@page("admin")
+async def show_panel(request: Request, visitor: Visitor) -> Response:
+    """What of it changes, which the page asks for again every few seconds."""
+    visitor.need_all_tenants()
+    return await _show(request, visitor, "now_panel.html")
+
+
+async def _show(request: Request, visitor: Visitor, template: str) -> Response:
+    services = services_of(request)
+    seen = await services.admin.run(overview.read_overview)
+    endpoints = []
+    if visitor.may("subscriptions:write"):
+        endpoints = await services.subscriptions.run(overview.unwell_endpoints)
+
+    def attempts(begin: datetime, end: datetime) -> str:
+        return link(request, "/console/deliveries", after=begin, before=end)
+
+    return render(
+        request,
+        visitor,
+        template,
+        seen=seen,
+        endpoints=endpoints,
+        deliveries=deliveries_chart(seen.minutes, attempts),
+        latency=latency_chart(seen.minutes, attempts),
+        most=MOST_COUNTED,
+        failures_seen=FAILURES_SEEN,
+        more_failed=_may_be_more(seen.errors),
+    )
+
+
+def _may_be_more(errors: Sequence[ErrorWord]) -> bool:
+    """Whether the counts of these words may be a part only: the newest FAILURES_SEEN are counted. Words that are not
+    listed count as well, so a full list may always stand for more."""
+    return len(errors) >= LISTED or sum(one.attempts for one in errors) >= FAILURES_SEEN

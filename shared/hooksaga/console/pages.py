@@ -1,0 +1,281 @@
+"""The frame of every page: who may see it, its headers, its language, and what is shown where something is wrong."""
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.error_code_views import shown_code
+from hooksaga.api.http_api import problem, request_id_of, root_path_of, services_of
+from hooksaga.api.request_trace import correlation_id_of_request
+from hooksaga.api.sealed_sessions import Theme
+from hooksaga.console.assets import served_name
+from hooksaga.console.forms import Fields, read_form
+from hooksaga.console.language import NAMES, Translator, language_of
+from hooksaga.console.session import (
+    NotSignedIn,
+    Place,
+    Visitor,
+    check_form_token,
+    check_same_origin,
+    visitor_of,
+)
+from hooksaga.core.errors import HooksagaError, NotFound
+from hooksaga.core.event_ids import event_id_text
+
+TEMPLATES = Path(__file__).with_name("templates")
+HTML = "text/html; charset=utf-8"
+NOTHING = "\u2013"
+"""An en dash, where there is no number."""
+
+STOP_ASKING = 286
+"""htmx shows the answer and asks no more."""
+
+Page = Callable[[Request, Visitor], Awaitable[Response]]
+Action = Callable[[Request, Visitor, Fields], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@cache
+def environment() -> Environment:
+    """Everything that is put into a page is escaped, and a name that is not known is a fault."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    filters = cast(dict[str, Any], made.filters)  # pyright: ignore[reportUnknownMemberType]
+    filters.update(
+        moment=moment, local=local, age=age, milliseconds=milliseconds, host=_host, event_id=event_id_text
+    )
+    names = cast(dict[str, Any], made.globals)  # pyright: ignore[reportUnknownMemberType]
+    names.update(asset=served_name, language_names=NAMES)
+    return made
+
+
+def place_of(request: Request) -> Place:
+    """Whose pages the path belongs to."""
+    return Place.PORTAL if request.url.path.startswith(root_path_of(request) + "/portal") else Place.CONSOLE
+
+
+def page(*scopes: str) -> Callable[[Page], Handler]:
+    """A page for who has one of the scopes."""
+
+    def wrap(show: Page) -> Handler:
+        async def serve(request: Request) -> Response:
+            return await _answer(request, scopes, show)
+
+        return serve
+
+    return wrap
+
+
+def action(*scopes: str) -> Callable[[Action], Handler]:
+    """What a form asks for, once it is known that it is a form of this session's pages."""
+
+    def wrap(act: Action) -> Handler:
+        async def show(request: Request, visitor: Visitor) -> Response:
+            check_same_origin(request)
+            form = await read_form(request)
+            check_form_token(visitor, form.raw("csrf"))
+            return await act(request, visitor, form)
+
+        async def serve(request: Request) -> Response:
+            return await _answer(request, scopes, show)
+
+        return serve
+
+    return wrap
+
+
+async def _answer(request: Request, scopes: tuple[str, ...], show: Page) -> Response:
+    place, visitor = place_of(request), None
+    try:
+        visitor = await visitor_of(request, services_of(request), place)
+        if scopes:
+            visitor.need(*scopes)
+        return await show(request, visitor)
+    except NotSignedIn:
+        return to_sign_in(request, place)
+    except HooksagaError as error:
+        return fault(request, error, visitor)
+
+
+def to_sign_in(request: Request, place: Place) -> Response:
+    """Where somebody without a session is sent. A fragment of a page is not replaced: the whole page is."""
+    if place is Place.PORTAL:
+        target = link(request, "/portal/ended")
+    else:
+        here = request.url.path.removeprefix(root_path_of(request))
+        here += f"?{request.url.query}" if request.url.query else ""
+        after = here if request.method == "GET" and here != "/console" and "/panel" not in here else None
+        target = link(request, "/console/sign-in", next=after)
+    if "hx-request" in request.headers:
+        return Response(status_code=401, headers={"hx-redirect": target, **_plain_headers()})
+    return Response(status_code=303, headers={"location": target, **_plain_headers()})
+
+
+def redirect(request: Request, path: str, **parameters: object) -> Response:
+    """To the page that shows what an action has done."""
+    return Response(
+        status_code=303, headers={"location": link(request, path, **parameters), **_plain_headers()}
+    )
+
+
+def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None) -> Response:
+    """A page that says what is wrong, with the API's status, code and words. A fault of ours is logged."""
+    content = _problem_of(request, error)
+    return render(request, visitor, "fault.html", status=int(content["status"]), problem=content)
+
+
+def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
+    """What a form shows that was refused: the field and the rule."""
+    content = _problem_of(request, error)
+    return {"field": str(content.get("field", "")), "message": str(content["detail"])}
+
+
+def _problem_of(request: Request, error: HooksagaError) -> dict[str, Any]:
+    """The API's own answer to the error: it hides what is not for callers, and logs what is a fault of ours."""
+    correlation_id = correlation_id_of_request(request)
+    answer = problem(error, request_id_of(request), root_path_of(request), correlation_id)
+    return json.loads(bytes(answer.body))
+
+
+async def not_found(request: Request, visitor: Visitor) -> Response:
+    """For every path below that names no page."""
+    raise NotFound("route_not_found", "there is no such page")
+
+
+def render(
+    request: Request,
+    visitor: Visitor | None,
+    template: str,
+    *,
+    status: int = 200,
+    back: str | None = None,
+    **content: Any,
+) -> Response:
+    """The template as a response that no cache keeps and no other site may frame.
+
+    back: where the page is found again, with its parameters. What answers a form has to name it, because its own
+    path is for forms only; without it that is the first page.
+    """
+    place = visitor.place if visitor else place_of(request)
+    theme = visitor.session.theme if visitor else content.pop("theme", Theme())
+    words = Translator(language_of(request))
+    path, query = request.url.path.removeprefix(root_path_of(request)), request.url.query
+    own_address = f"{path}?{query}" if query else path
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            _=words,
+            visitor=visitor,
+            place=place,
+            theme=theme,
+            link=partial(link, request),
+            own=partial(_own_link, request, place),
+            here=path,
+            back=back or (own_address if request.method in ("GET", "HEAD") else place.path),
+            csrf=_csrf_field(visitor),
+            code=partial(shown_code, visitor.caller) if visitor else None,
+            now=datetime.now(UTC),
+            **content,
+        )
+    )
+    return Response(text, status, media_type=HTML, headers=page_headers(theme))
+
+
+def panel_status(request: Request, *, changes: bool) -> int:
+    """The status of a page's part that asks for itself again: the one that ends the asking once nothing changes."""
+    return 200 if changes or "hx-request" not in request.headers else STOP_ASKING
+
+
+def _csrf_field(visitor: Visitor | None) -> Markup:
+    token = visitor.session.csrf if visitor else ""
+    return Markup('<input type="hidden" name="csrf" value="{}">').format(token)
+
+
+def link(request: Request, path: str, **parameters: object) -> str:
+    """A path of ours, with the parameters that are set; a time among them in RFC 3339."""
+    given = {name: _parameter(value) for name, value in parameters.items() if value not in (None, "")}
+    return quote(root_path_of(request) + path) + (f"?{urlencode(given)}" if given else "")
+
+
+def _own_link(request: Request, place: Place, path: str, **parameters: object) -> str:
+    """A path below the console's or the portal's own, whichever the page is of."""
+    return link(request, place.path + path, **parameters)
+
+
+def _parameter(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def page_headers(theme: Theme) -> dict[str, str]:
+    """Nothing is loaded from elsewhere but a portal's logo, nothing runs that is not our file, nothing is framed but
+    by the origin that a portal's link states."""
+    logo = urlsplit(theme.logo_url)
+    framed_by = theme.origin or "'none'"
+    images = f" {logo.scheme}://{logo.netloc}" if theme.logo_url else ""
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'{images}; connect-src 'self'; "
+        f"form-action 'self'; base-uri 'none'; frame-ancestors {framed_by}"
+    )
+    frames = {} if theme.origin else {"x-frame-options": "DENY"}
+    return {**_plain_headers(), "content-security-policy": policy, **frames}
+
+
+def _plain_headers() -> dict[str, str]:
+    return {
+        "cache-control": "no-store",
+        "referrer-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+    }
+
+
+def moment(value: datetime | None) -> Markup | str:
+    """A time in UTC, to the second."""
+    if value is None:
+        return ""
+    utc = value.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{utc:%Y-%m-%d %H:%M:%S}"
+    )
+
+
+def local(value: datetime | None) -> str:
+    """A time in UTC as the fields of forms take it."""
+    return "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def age(seconds: float | None) -> str:
+    """About how long: 12 s, 5 min, 3 h, 2 d."""
+    if seconds is None:
+        return NOTHING
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration in the unit that suits it."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc or url

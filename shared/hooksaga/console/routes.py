@@ -1,0 +1,93 @@
+"""Every path of the pages. The portal has those of one tenant's own, with the same code behind them."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.console import bulk, dead_letters, deliveries, events, keys, now, portal, subscriptions
+from hooksaga.console.assets import serve_asset
+from hooksaga.console.pages import Handler, fault, not_found, page
+from hooksaga.console.sign_in import choose_language, show_sign_in, sign_in, sign_out
+from hooksaga.core.errors import HooksagaError
+
+
+def _get(path: str, show: Handler) -> Route:
+    return Route(path, show, methods=["GET"])
+
+
+def _post(path: str, act: Handler) -> Route:
+    return Route(path, act, methods=["POST"])
+
+
+async def _asset(request: Request) -> Response:
+    try:
+        return await serve_asset(request)
+    except HooksagaError as error:
+        return fault(request, error)
+
+
+def _of_both(base: str) -> list[Route]:
+    """What an operator and a subscriber both see; the subscriber of one tenant only."""
+    one = base + "/subscriptions/{id}"
+    return [
+        _get(base + "/subscriptions", subscriptions.list_all),
+        _get(base + "/subscriptions/new", subscriptions.show_new),
+        _post(base + "/subscriptions", subscriptions.create),
+        _get(one, subscriptions.show),
+        _get(one + "/edit", subscriptions.show_edit),
+        _post(one + "/edit", subscriptions.change),
+        _post(one + "/switch", subscriptions.switch),
+        _post(one + "/delete", subscriptions.delete),
+        _post(one + "/verify", subscriptions.verify),
+        _post(one + "/rotate-secret", subscriptions.rotate),
+        _post(one + "/test-event", subscriptions.send_test),
+        _get(base + "/events/{id}", events.show),
+        _get(base + "/events/{id}/panel", events.show),
+        _post(base + "/sagas/{id}/cancel", events.cancel),
+        _get(base + "/deliveries", deliveries.list_all),
+        _get(base + "/deliveries/{id}", deliveries.show),
+        _get(base + "/dead-letters", dead_letters.list_all),
+        _get(base + "/dead-letters/{id}", dead_letters.show),
+        _post(base + "/dead-letters/{id}/requeue", dead_letters.requeue),
+        _post(base + "/sign-out", sign_out),
+    ]
+
+
+_ONE_OPERATION = "/console/bulk-operations/{id}"
+
+CONSOLE_ROUTES = [
+    _get("/console/assets/{name}", _asset),
+    _get("/console/language", choose_language),
+    _get("/console/sign-in", show_sign_in),
+    _post("/console/sign-in", sign_in),
+    _get("/console", now.show_now),
+    _get("/console/now/panel", now.show_panel),
+    _get("/console/events", events.search),
+    *_of_both("/console"),
+    _get("/console/bulk-operations", bulk.list_all),
+    _get("/console/bulk-operations/new", bulk.show_new),
+    _post("/console/bulk-operations", bulk.start),
+    _get(_ONE_OPERATION, bulk.show),
+    _get(_ONE_OPERATION + "/panel", bulk.show),
+    _post(_ONE_OPERATION + "/pause", bulk.pause),
+    _post(_ONE_OPERATION + "/resume", bulk.resume),
+    _post(_ONE_OPERATION + "/stop", bulk.stop),
+    _post(_ONE_OPERATION + "/pace", bulk.pace),
+    _get("/console/keys", keys.list_all),
+    _post("/console/keys", keys.create),
+    _post("/console/keys/{id}/revoke", keys.revoke),
+    _get("/console/portal-links", portal.show_links),
+    _post("/console/portal-links", portal.make_link),
+    _get("/console/{rest:path}", page()(not_found)),
+]
+
+PORTAL_ROUTES = [
+    _get("/portal/enter", portal.enter),
+    _get("/portal/ended", portal.show_ended),
+    _get("/portal/theme.css", portal.theme_css),
+    _get("/portal", portal.first_page),
+    *_of_both("/portal"),
+    _get("/portal/{rest:path}", page()(not_found)),
+]
+
+ROUTES = [*CONSOLE_ROUTES, *PORTAL_ROUTES]

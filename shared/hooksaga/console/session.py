@@ -1,0 +1,143 @@
+"""Who looks at a page: a sealed cookie that names a key by its hash, which is checked at every request.
+
+So a session can never do more than its key can now, and ends when the key is revoked, or when it is signed out: the
+database keeps which were.
+"""
+
+import hmac
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.http_api import Caller, Forbidden, root_path_of
+from hooksaga.api.public_address import is_own_origin, is_secure
+from hooksaga.api.sealed_sessions import Session, opened, sealed_session
+from hooksaga.api.services import Services
+from hooksaga.core.errors import HooksagaError
+from hooksaga.operations.api_keys import ApiKey
+from hooksaga.operations.console_sign_ins import end_sessions, session_has_ended
+
+CONSOLE_SECONDS = 12 * 3600
+
+
+class NotSignedIn(HooksagaError):
+    """There is no session, or it has ended."""
+
+
+class Place(StrEnum):
+    """Whose pages: the operator's, or one tenant's own."""
+
+    CONSOLE = "console"
+    PORTAL = "portal"
+
+    @property
+    def cookie(self) -> str:
+        return f"hooksaga_{self.value}"
+
+    @property
+    def path(self) -> str:
+        return f"/{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A session whose key was valid a moment ago, and what it may do."""
+
+    place: Place
+    session: Session
+    caller: Caller
+    scopes: frozenset[str]
+
+    def may(self, *scopes: str) -> bool:
+        """Whether it has one of the scopes; every page and action names the API's."""
+        return bool(self.scopes & set(scopes))
+
+    def need(self, *scopes: str) -> None:
+        """Raises Forbidden without one of the scopes."""
+        if not self.may(*scopes):
+            raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
+
+    def need_all_tenants(self) -> None:
+        """Raises Forbidden for a key that is bound to one tenant."""
+        if self.caller.tenant_id is not None:
+            raise Forbidden("this page is for keys that are bound to no tenant")
+
+
+def new_session(key_hash: bytes, seconds: int) -> Session:
+    """A session that begins now."""
+    return Session(key_hash, int(time.time()) + seconds)
+
+
+async def visitor_of(request: Request, services: Services, place: Place) -> Visitor:
+    """Who asks for a page. Raises NotSignedIn."""
+    session = opened(services, f"{place} session", request.cookies.get(place.cookie, ""))
+    found = None if session is None else await key_of(services, session)
+    if session is None or found is None:
+        raise NotSignedIn("sign in first")
+    tenant_id = session.tenant_id if place is Place.PORTAL else found.tenant_id
+    if place is Place.PORTAL and found.tenant_id not in (None, tenant_id):
+        raise NotSignedIn("this link's key is another tenant's")
+    is_operator = tenant_id is None and "admin" in found.scopes
+    return Visitor(place, session, Caller(tenant_id, found.id, is_operator), frozenset(found.scopes))
+
+
+async def key_of(services: Services, session: Session) -> ApiKey | None:
+    """The key of a session, or of a portal's link; None once that was signed out, or the key revoked."""
+    found = await services.check_key.submit(session.key_hash)
+    if found is None or await services.admin.run(
+        lambda connection: session_has_ended(connection, session.id)
+    ):
+        return None
+    return found
+
+
+async def end_session(services: Services, session: Session) -> None:
+    """End it on the server, with the portal's link that it began with: nobody gets in with either again."""
+    ids = [session.id, *([session.link_id] if session.link_id else [])]
+    ends_at = datetime.fromtimestamp(session.expires_at, UTC)
+    await services.admin.run(lambda connection: end_sessions(connection, ids, valid_until=ends_at))
+
+
+def set_cookie(
+    request: Request, response: Response, services: Services, place: Place, session: Session
+) -> None:
+    """Sign the browser in. A portal that stands in another site's frame needs a cookie that is kept apart for it."""
+    sealed = sealed_session(services, f"{place} session", session)
+    seconds = max(int(session.expires_at - time.time()), 0)
+    _set(request, response, place, sealed, seconds, framed=bool(session.theme.origin))
+
+
+def drop_cookie(request: Request, response: Response, place: Place, *, framed: bool) -> None:
+    """Sign the browser out."""
+    _set(request, response, place, "", 0, framed=framed)
+
+
+def _set(
+    request: Request, response: Response, place: Place, value: str, seconds: int, *, framed: bool
+) -> None:
+    path = root_path_of(request) + place.path
+    parts = [f"{place.cookie}={value}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly"]
+    if framed:
+        parts += ["SameSite=None", "Partitioned", "Secure"]
+    else:
+        parts += ["SameSite=Lax", *(["Secure"] if is_secure(request) else [])]
+    response.headers.append("set-cookie", "; ".join(parts))
+
+
+def check_same_origin(request: Request) -> None:
+    """Raises Forbidden for a form that another site's page sent. Browsers name the page's origin with every form."""
+    fetch_site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin", "")
+    own = is_own_origin(request, origin) or fetch_site == "same-origin"
+    if fetch_site not in (None, "same-origin") or not own:
+        raise Forbidden("this form was sent by a page of another origin")
+
+
+def check_form_token(visitor: Visitor, given: str) -> None:
+    """Raises Forbidden for a form that was not made for this session."""
+    if not hmac.compare_digest(visitor.session.csrf.encode(), given.encode(errors="surrogatepass")):
+        raise Forbidden("this form is not of this session; load the page again")

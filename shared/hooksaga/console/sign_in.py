@@ -1,0 +1,107 @@
+"""Signing in with an API key, or with a link that works once; and the language of the pages."""
+
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.http_api import Unauthorized, root_path_of, services_of
+from hooksaga.api.public_address import is_secure
+from hooksaga.console.forms import Fields, asked, read_form
+from hooksaga.console.language import COOKIE, Language
+from hooksaga.console.pages import action, fault, form_fault, redirect, render
+from hooksaga.console.session import (
+    CONSOLE_SECONDS,
+    Place,
+    Visitor,
+    check_same_origin,
+    drop_cookie,
+    end_session,
+    new_session,
+    set_cookie,
+)
+from hooksaga.core.errors import HooksagaError
+from hooksaga.operations.api_keys import hash_api_key
+from hooksaga.operations.console_sign_ins import use_sign_in
+
+A_YEAR = 31_536_000
+
+
+async def show_sign_in(request: Request) -> Response:
+    """The form; or, with the token of a link, the console."""
+    try:
+        token = request.query_params.get("token")
+        if token:
+            return await _with_link(request, token)
+        return render(request, None, "sign_in.html", next=own_path(asked(request).raw("next")), wrong=None)
+    except HooksagaError as error:
+        return fault(request, error)
+
+
+async def _with_link(request: Request, token: str) -> Response:
+    services = services_of(request)
+    key_hash = await services.admin.run(lambda connection: use_sign_in(connection, token))
+    if key_hash is None:
+        wrong = Unauthorized("this link was used before, or is too old; sign in with an API key")
+        return render(request, None, "sign_in.html", status=401, next="", wrong=form_fault(request, wrong))
+    return _signed_in(request, key_hash, "/console")
+
+
+async def sign_in(request: Request) -> Response:
+    """With the key from the form: the page that was asked for, or the form again."""
+    try:
+        check_same_origin(request)
+        form = await read_form(request)
+        key_hash = hash_api_key(form.raw("key").strip())
+        target = own_path(form.raw("next"))
+        if await services_of(request).check_key.submit(key_hash) is None:
+            wrong = form_fault(request, Unauthorized("this key is not valid"))
+            back = f"/console/sign-in?{urlencode({'next': target})}" if target else "/console/sign-in"
+            return render(request, None, "sign_in.html", status=401, back=back, next=target, wrong=wrong)
+        return _signed_in(request, key_hash, target or "/console")
+    except HooksagaError as error:
+        return fault(request, error)
+
+
+def _signed_in(request: Request, key_hash: bytes, target: str) -> Response:
+    response = to_own(request, target)
+    session = new_session(key_hash, CONSOLE_SECONDS)
+    set_cookie(request, response, services_of(request), Place.CONSOLE, session)
+    return response
+
+
+@action()
+async def sign_out(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """End the session, wherever a copy of its cookie is kept, and drop the cookie. Other sessions stay."""
+    await end_session(services_of(request), visitor.session)
+    target = "/portal/ended" if visitor.place is Place.PORTAL else "/console/sign-in"
+    response = redirect(request, target)
+    drop_cookie(request, response, visitor.place, framed=bool(visitor.session.theme.origin))
+    return response
+
+
+def own_path(path: str) -> str:
+    """The path if it is one of our pages, else nothing: nobody is led elsewhere from here."""
+    is_ours = path.startswith(("/console", "/portal")) and path.isprintable() and path.isascii()
+    return path if is_ours and not {" ", "\\"} & set(path) and "//" not in path else ""
+
+
+def to_own(request: Request, target: str) -> Response:
+    """To a page of ours, with its parameters as they stand."""
+    headers = {"location": quote(root_path_of(request)) + target, "cache-control": "no-store"}
+    return Response(status_code=303, headers=headers)
+
+
+async def choose_language(request: Request) -> Response:
+    """Remember the language, and back to the page."""
+    fields = asked(request)
+    wanted = fields.raw("to") if fields.raw("to") in tuple(Language) else Language.ENGLISH
+    back = own_path(fields.raw("back")) or "/console"
+    response = to_own(request, back)
+    is_framed = request.headers.get("sec-fetch-dest") == "iframe"
+    rules = "SameSite=None; Partitioned; Secure" if is_framed else "SameSite=Lax"
+    secure = "; Secure" if is_secure(request) and not is_framed else ""
+    path = root_path_of(request) or "/"
+    cookie = f"{COOKIE}={wanted}; Path={path}; Max-Age={A_YEAR}; HttpOnly; {rules}{secure}"
+    response.headers.append("set-cookie", cookie)
+    return response

@@ -1,0 +1,290 @@
+"""Subscriptions with their health: listed, made, changed, verified, tried. In the portal, those of one tenant."""
+
+import json
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.http_api import Forbidden, path_id, services_of
+from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, verify_for
+from hooksaga.console.forms import NOTHING_TYPED, Fields, asked, checked
+from hooksaga.console.pages import action, form_fault, page, redirect, render
+from hooksaga.console.session import Visitor
+from hooksaga.core.endpoint_health import disabled_at_if_it_goes_on
+from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.event_input import check_json_syntax, check_json_text, read_event
+from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
+from hooksaga.operations import attempt_log, subscription_health, subscriptions
+from hooksaga.operations.attempt_log import AttemptFilter
+from hooksaga.operations.overview import health_of
+from hooksaga.operations.subscription_stats import MOST_COUNTED, SAMPLE, SubscriptionStats, subscription_stats
+from hooksaga.operations.subscriptions import Subscription
+from hooksaga.stages.accept_events import AcceptedEvent
+
+PAGE = 50
+NEWEST = 10
+WINDOW_HOURS = 24
+SCOPE = "subscriptions:write"
+TEST_PAYLOAD = json.dumps({"test": True})
+OVERLAP_HOURS = "24"
+
+
+@page(SCOPE)
+async def list_all(request: Request, visitor: Visitor) -> Response:
+    """Newest first, each with how its endpoint does."""
+    fields = asked(request)
+    before_id, event_type = fields.number("before"), fields.text("type")
+    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
+    run = services_of(request).subscriptions.run
+    rows = await run(
+        lambda connection: subscriptions.list_subscriptions(
+            connection, tenant_id=tenant_id, event_type=event_type, before_id=before_id, limit=PAGE
+        )
+    )
+    health = await run(lambda connection: health_of(connection, [row.id for row in rows]))
+    following = rows[-1].id if len(rows) == PAGE else None
+    return render(
+        request,
+        visitor,
+        "subscriptions.html",
+        fields=fields,
+        rows=rows,
+        health=health,
+        following=following,
+    )
+
+
+@page(SCOPE)
+async def show_new(request: Request, visitor: Visitor) -> Response:
+    """An empty form."""
+    return _form(request, visitor, None, NOTHING_TYPED)
+
+
+def _form(
+    request: Request,
+    visitor: Visitor,
+    row: Subscription | None,
+    form: Fields,
+    wrong: HooksagaError | None = None,
+) -> Response:
+    status = 422 if wrong else 200
+    shown = form_fault(request, wrong) if wrong else None
+    here = f"{visitor.place.path}/subscriptions/" + (f"{row.id}/edit" if row else "new")
+    return render(
+        request, visitor, "subscription_form.html", status=status, back=here, row=row, form=form, wrong=shown
+    )
+
+
+@action(SCOPE)
+async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """The new subscription's page with its secret: the only time that it is shown. Or the form with what is wrong."""
+    try:
+        new = checked(NewSubscription, {**_content(form), "tenant_id": form.text("tenant_id")})
+        created, secret = await create_for(services_of(request), visitor.caller, new)
+    except (InvalidInput, ValueRefused) as error:
+        return _form(request, visitor, None, form, error)
+    return await _show(request, visitor, created, secret=secret, status=201)
+
+
+def _content(form: Fields) -> dict[str, Any]:
+    return {
+        "event_type": form.raw("event_type").strip(),
+        "callback_url": form.raw("callback_url").strip(),
+        "description": form.raw("description").strip(),
+        "max_retry_limit": form.number("max_retry_limit"),
+        "base_delay_seconds": form.decimal("base_delay_seconds"),
+        "timeout_seconds": form.decimal("timeout_seconds"),
+    }
+
+
+@page(SCOPE)
+async def show(request: Request, visitor: Visitor) -> Response:
+    """One subscription: its health, its last attempts, and what can be done with it."""
+    return await _show(request, visitor, await _read(request, visitor), done=asked(request).text("done"))
+
+
+async def _show(
+    request: Request,
+    visitor: Visitor,
+    row: Subscription,
+    *,
+    status: int = 200,
+    secret: str | None = None,
+    typed: Fields = NOTHING_TYPED,
+    wrong: HooksagaError | None = None,
+    done: str | None = None,
+) -> Response:
+    services, tenant_id = services_of(request), visitor.caller.tenant_id
+    health = await services.subscriptions.run(
+        lambda connection: subscription_health.show_health(connection, row.id, tenant_id=tenant_id)
+    )
+    stats, newest = await _numbers(request, visitor, row)
+    begun = health.first_failure_at if health.eligible else None
+    return render(
+        request,
+        visitor,
+        "subscription.html",
+        status=status,
+        row=row,
+        health=health,
+        stats=stats,
+        newest=newest,
+        disabled_then=disabled_at_if_it_goes_on(begun, services.settings.health_policy),
+        secret=secret,
+        wrong=form_fault(request, wrong) if wrong else None,
+        done=done,
+        test_payload=typed.raw("payload") or TEST_PAYLOAD,
+        overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
+        most=MOST_COUNTED,
+        sample=SAMPLE,
+        back=f"{visitor.place.path}/subscriptions/{row.id}",
+    )
+
+
+async def _numbers(
+    request: Request, visitor: Visitor, row: Subscription
+) -> tuple[SubscriptionStats, list[attempt_log.LoggedAttempt]]:
+    services, tenant_id = services_of(request), visitor.caller.tenant_id
+    stats = await services.admin.run(
+        lambda connection: subscription_stats(
+            connection, row.id, window_hours=WINDOW_HOURS, tenant_id=tenant_id
+        )
+    )
+    if not visitor.may("admin"):
+        return stats, []
+    wanted = AttemptFilter(tenant_id=tenant_id, subscription_id=row.id)
+    page = await services.admin.run(
+        lambda connection: attempt_log.list_attempts(connection, wanted, limit=NEWEST)
+    )
+    return stats, page.items
+
+
+async def _read(request: Request, visitor: Visitor) -> Subscription:
+    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    return await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.show_subscription(
+            connection, subscription_id, tenant_id=visitor.caller.tenant_id
+        )
+    )
+
+
+@page(SCOPE)
+async def show_edit(request: Request, visitor: Visitor) -> Response:
+    """The form with what is set."""
+    row = await _read(request, visitor)
+    return _form(request, visitor, row, Fields(_filled(row)))
+
+
+def _filled(row: Subscription) -> dict[str, str]:
+    names = ("event_type", "description", "max_retry_limit", "base_delay_seconds", "timeout_seconds")
+    given = {name: getattr(row, name) for name in names}
+    url = row.pending_callback_url or row.callback_url
+    return {
+        "callback_url": url,
+        **{name: "" if value is None else str(value) for name, value in given.items()},
+    }
+
+
+@action(SCOPE)
+async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """Back to the subscription, or the form with what is wrong. A new address waits until it is verified."""
+    row = await _read(request, visitor)
+    try:
+        await _change(request, visitor, row, checked(SubscriptionChange, _content(form)))
+    except (InvalidInput, ValueRefused) as error:
+        return _form(request, visitor, row, form, error)
+    return _back(request, visitor, row, done="changed")
+
+
+async def _change(
+    request: Request, visitor: Visitor, row: Subscription, wanted: SubscriptionChange
+) -> Subscription:
+    services = services_of(request)
+    return await services.subscriptions.run(
+        lambda connection: subscriptions.change_subscription(
+            connection,
+            row.id,
+            wanted,
+            tenant_id=visitor.caller.tenant_id,
+            policy=services.settings.address_policy,
+            box=box_of(services),
+        )
+    )
+
+
+def _back(request: Request, visitor: Visitor, row: Subscription, **more: str) -> Response:
+    return redirect(request, f"{visitor.place.path}/subscriptions/{row.id}", **more)
+
+
+@action(SCOPE)
+async def switch(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """On or off. What it missed meanwhile is not sent by itself: dead letters can be requeued."""
+    row = await _read(request, visitor)
+    active = form.raw("active") == "yes"
+    await _change(request, visitor, row, SubscriptionChange(active=active))
+    return _back(request, visitor, row, done="switched_on" if active else "switched_off")
+
+
+@action(SCOPE)
+async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """It takes nothing from now on, and is in no list any more."""
+    row = await _read(request, visitor)
+    await services_of(request).subscriptions.run(
+        lambda connection: subscriptions.deactivate_subscription(
+            connection, row.id, tenant_id=visitor.caller.tenant_id
+        )
+    )
+    return redirect(request, f"{visitor.place.path}/subscriptions")
+
+
+@action(SCOPE)
+async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """Send the challenge to its address; the page says how that went."""
+    row = await _read(request, visitor)
+    try:
+        await verify_for(services_of(request), row)
+    except (InvalidInput, Conflict) as error:
+        return await _show(request, visitor, row, status=422, wrong=error)
+    return _back(request, visitor, row, done="verified")
+
+
+@action(SCOPE)
+async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """The page with the new secret: the only time that it is shown."""
+    row = await _read(request, visitor)
+    hours = form.decimal("overlap_hours")
+    asked_for = {} if hours is None else {"overlap_seconds": hours * 3600}
+    try:
+        rotation = checked(SecretRotation, asked_for)
+        rotated, secret = await rotate_for(services_of(request), visitor.caller, row.id, rotation)
+    except InvalidInput as error:
+        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
+    return await _show(request, visitor, rotated, secret=secret)
+
+
+@action(SCOPE)
+async def send_test(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """An event of its type, for all of the tenant's subscriptions that take it; then the event's page. Or the
+    subscription's, with what was typed and what is wrong."""
+    if not visitor.may("events:write"):
+        raise Forbidden("this key needs one of the scopes: events:write")
+    row, services = await _read(request, visitor), services_of(request)
+    payload = (form.raw("payload") or "{}").encode(errors="surrogatepass")
+    try:
+        check_json_text(payload, services.settings.payload_max_bytes)
+        check_json_syntax(payload)
+        head = json.dumps(row.event_type).encode()
+        draft = read_event(
+            b'{"event_type":' + head + b',"payload":' + payload + b"}",
+            max_bytes=services.settings.payload_max_bytes,
+            idempotency_keys=[],
+            tenant_id=row.tenant_id,
+        )
+        answer = await services.accept.submit(draft)
+    except InvalidInput as error:
+        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
+    if not isinstance(answer, AcceptedEvent):
+        return await _show(request, visitor, row, status=422, typed=form, wrong=answer)
+    return redirect(request, f"{visitor.place.path}/events/{event_id_text(answer.webhook_id)}")

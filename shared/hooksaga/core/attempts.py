@@ -1,0 +1,81 @@
+"""What the attempt log tells of one attempt beyond its row: why it was made, and the headers that it carried.
+
+Pure. Secrets never come in: of the signature and of a subscription's own headers only the names are known here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+MASK = "***"
+"""Stands for every value that only the receiver may know."""
+
+
+class AttemptTrigger(StrEnum):
+    """Why an attempt was made. A retry is a retry, however its saga began."""
+
+    FIRST = "first"
+    RETRY = "retry"
+    REQUEUE = "requeue"
+    BACKFILL = "backfill"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as the log's filter names it."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class StatusClass(StrEnum):
+    """The kind of answer. NONE: nothing that HTTP calls an answer arrived."""
+
+    INFORMATIONAL = "1xx"
+    SUCCESS = "2xx"
+    REDIRECTION = "3xx"
+    CLIENT_ERROR = "4xx"
+    SERVER_ERROR = "5xx"
+    NONE = "none"
+
+    @property
+    def digit(self) -> int:
+        """The first digit of its statuses, 0 for NONE: what the database's index has."""
+        return 0 if self is StatusClass.NONE else int(self.value[0])
+
+
+@dataclass(frozen=True, slots=True)
+class SentHeaders:
+    """What of a request's headers cannot be told afterwards. webhook_timestamp is in unix seconds."""
+
+    webhook_timestamp: int
+    own_names: Sequence[str] = ()
+
+
+def trigger_of(
+    attempt_number: int, *, requeued_from: int | None, bulk_operation_id: int | None
+) -> AttemptTrigger:
+    """Why the attempt was made; the other two are its saga's. A bulk operation that requeues names the dead letter."""
+    if attempt_number > 1:
+        return AttemptTrigger.RETRY
+    if requeued_from is not None:
+        return AttemptTrigger.REQUEUE
+    return AttemptTrigger.FIRST if bulk_operation_id is None else AttemptTrigger.BACKFILL
+
+
+def masked_headers(
+    sent: SentHeaders, *, webhook_id: str, event_type: str, attempt_number: int, traceparent: str
+) -> dict[str, str]:
+    """The headers of the request as they were sent, in their order, with secrets masked.
+
+    The user-agent is missing: it names the version of then, which is not kept.
+    """
+    return {
+        "content-type": "application/json",
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(sent.webhook_timestamp),
+        "webhook-signature": MASK,
+        "hooksaga-event-type": event_type,
+        "hooksaga-attempt": str(attempt_number),
+        **dict.fromkeys(sent.own_names, MASK),
+        "traceparent": traceparent,
+    }

@@ -1,0 +1,249 @@
+"""CloudEvents 1.0 as input, structured or binary: both modes are read into the same attributes, by the same
+rules, so that an event that one takes the other takes as well, as the same event.
+
+The event's `data` is the payload, as the bytes that came; `type` is the event type; `source` and `id` together are the
+idempotency key, as CloudEvents demands of them. The extension `traceparent` is the event's trace, before that of the
+request that carries it. Other attributes are read for validity and not kept.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from urllib.parse import unquote
+
+import msgspec
+
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import (
+    MAX_DEPTH,
+    OWN_SOURCE,
+    EventDraft,
+    check_event_type,
+    check_json_syntax,
+    check_json_text,
+    check_tenant,
+    invalid_json,
+)
+from hooksaga.core.media_types import is_json, is_utf8, media_type_of
+from hooksaga.core.moments import MOMENT_RULE, read_moment
+from hooksaga.core.trace import read_traceparent
+
+STRUCTURED_TYPE = "application/cloudevents+json"
+
+NO_DATA = "null"
+"""The payload of an event without data."""
+
+_ANY_FORMAT = "application/cloudevents"
+_PREFIX = "ce-"
+_REQUIRED = ("specversion", "id", "source", "type")
+_DATA_MEMBERS = ("data", "data_base64")
+_TRACE = "traceparent"
+"""No fault of it is a fault of the event."""
+
+_ATTRIBUTE_NAME = re.compile(r"[a-z0-9]{1,50}")
+_NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
+    chr(0x10000 * plane + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+_NO_CHARACTER = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff{_NONCHARACTERS}]")
+
+_BEGINS_NUMBER = tuple("-0123456789")
+_HEADER_VALUE = re.compile(r"(?:[ -$&-~]|%[0-9A-Fa-f]{2})*")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def is_binary_mode(media_type: str, header_names: Iterable[str]) -> bool:
+    """Whether a request carries the attributes of an event in its headers. Names are in lower case."""
+    names = {f"{_PREFIX}{name}" for name in _REQUIRED}
+    return not media_type.startswith(_ANY_FORMAT) and not names.isdisjoint(header_names)
+
+
+def read_structured(
+    body: bytes, *, max_bytes: int, tenant_id: str | None, traceparent: str | None = None
+) -> EventDraft:
+    """The event in an `application/cloudevents+json` body. Raises InvalidInput with the attribute and the rule."""
+    check_json_text(body, max_bytes, MAX_DEPTH + 1)  # the data may be as deep as in binary mode
+    members = _members(body)
+    for name in members:
+        if name not in _DATA_MEMBERS:
+            _check_name(name)
+    attributes = {
+        name: text
+        for name, value in members.items()
+        if name not in (*_DATA_MEMBERS, _TRACE) and (text := _attribute_text(name, value)) is not None
+    }
+    own = _trace_attribute(members.get(_TRACE))
+    return _draft(attributes, _data(members), tenant_id, own or traceparent)
+
+
+def _members(body: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        raise InvalidInput("invalid_cloud_event", "a CloudEvent is a JSON object", status=422) from None
+    except msgspec.DecodeError as error:
+        raise invalid_json(body, error) from None
+
+
+def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
+    """The canonical text of an attribute; None where it is null, which means unset."""
+    text = bytes(value).decode()
+    if text == "null":
+        return None
+    if name not in _RULES and (text in ("true", "false") or _is_integer(text)):
+        return text
+    try:
+        return msgspec.json.decode(value, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        others = "" if name in _RULES else ", a boolean, or an integer of 32 bits"
+        raise _invalid(name[:50], f"must be a string{others}") from None
+
+
+def _is_integer(json_text: str) -> bool:
+    """Of 32 bits. JSON has one kind of number: 7.0 and 7e0 are 7."""
+    if not json_text.startswith(_BEGINS_NUMBER):
+        return False
+    number = float(json_text)
+    return number.is_integer() and -(2**31) <= number < 2**31
+
+
+def _trace_attribute(value: msgspec.Raw | None) -> str | None:
+    try:
+        return None if value is None else read_traceparent([msgspec.json.decode(value, type=str)])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _data(members: Mapping[str, msgspec.Raw]) -> str:
+    """JSON text. Data in base64 is taken where it is JSON, as a body of binary mode is."""
+    encoded = _attribute_text("data_base64", members["data_base64"]) if "data_base64" in members else None
+    if encoded is None:
+        return bytes(members["data"]).decode() if "data" in members else NO_DATA
+    if "data" in members:
+        raise _invalid("data_base64", "is given beside data")
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        raise _invalid("data_base64", "must be base64") from None
+    return _json_data(data, len(data))
+
+
+def read_binary(
+    headers: Sequence[tuple[str, str]],
+    body: bytes,
+    *,
+    max_bytes: int,
+    tenant_id: str | None,
+    traceparent: str | None = None,
+) -> EventDraft:
+    """The event whose attributes are `ce-…` headers and whose data is the body; an empty body is no data.
+
+    headers: every value of every header, with names in lower case. Raises InvalidInput with the attribute and the rule.
+    """
+    given = [(name.removeprefix(_PREFIX), value) for name, value in headers if name.startswith(_PREFIX)]
+    own = read_traceparent([value for name, value in given if name == _TRACE])
+    attributes = _header_attributes([(name, value) for name, value in given if name != _TRACE])
+    content_type = next((value for name, value in headers if name == "content-type"), "")
+    if content_type:
+        attributes["datacontenttype"] = content_type
+    return _draft(attributes, _json_data(body, max_bytes), tenant_id, own or traceparent)
+
+
+def _header_attributes(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    for name, value in given:
+        if name in attributes:
+            raise _invalid(name, "is given more than once")
+        if name == "datacontenttype":
+            raise _invalid(name, "is the header Content-Type in binary mode")
+        attributes[name] = _header_text(name, value)
+    return attributes
+
+
+def _json_data(data: bytes, max_bytes: int) -> str:
+    if not data:
+        return NO_DATA
+    check_json_text(data, max_bytes)
+    check_json_syntax(data)
+    return data.decode()
+
+
+def _header_text(name: str, value: str) -> str:
+    """The attribute's text: quotes are taken away, then percent signs, once.
+
+    Raises InvalidInput for what could be read in two ways, because two ids must not become one.
+    """
+    quoted = _QUOTED.fullmatch(value)
+    plain = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else value
+    if not _HEADER_VALUE.fullmatch(plain):
+        raise _invalid(name, "has printable ASCII characters; others, and %, are percent-encoded as UTF-8")
+    try:
+        return unquote(plain, errors="strict")
+    except UnicodeDecodeError:
+        raise _invalid(name, "is not UTF-8 behind its percent signs") from None
+
+
+def _draft(
+    attributes: Mapping[str, str], payload: str, tenant_id: str | None, traceparent: str | None
+) -> EventDraft:
+    for name, text in attributes.items():
+        _check(name, text)
+    if missing := [name for name in _REQUIRED if name not in attributes]:
+        raise _invalid(missing[0], f"is required, and {_RULES[missing[0]][1]}")
+    return EventDraft(
+        event_type=check_event_type(attributes["type"]),
+        payload=payload,
+        tenant_id=check_tenant(attributes.get("tenantid"), tenant_id),
+        source=attributes["source"],
+        external_id=attributes["id"],
+        traceparent=traceparent,
+    )
+
+
+def _check_name(name: str) -> None:
+    if not _ATTRIBUTE_NAME.fullmatch(name):
+        raise _invalid(name[:50], "attribute names are 1 to 50 lower-case letters and digits")
+
+
+def _check(name: str, text: str) -> None:
+    _check_name(name)
+    if _NO_CHARACTER.search(text):
+        raise _invalid(name, "holds a control character, or a code point that is no character")
+    follows, rule = _RULES.get(name, _NO_RULE)
+    if not follows(text):
+        raise _invalid(name, rule)
+
+
+def _is_source(text: str) -> bool:
+    return 0 < len(text) <= 255 and text != OWN_SOURCE
+
+
+def _is_json_in_utf8(content_type: str) -> bool:
+    return is_json(media_type_of(content_type)) and is_utf8(content_type)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        read_moment(text)
+    except ValueError:
+        return False
+    return True
+
+
+_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
+    "specversion": (lambda text: text == "1.0", 'must be "1.0"'),
+    "id": (lambda text: 0 < len(text) <= 255, "must have 1 to 255 characters"),
+    "source": (_is_source, f'must have 1 to 255 characters; "{OWN_SOURCE}" is for operational events only'),
+    "type": (lambda text: 0 < len(text) <= 100, "must have 1 to 100 characters"),
+    "datacontenttype": (_is_json_in_utf8, "the data must be JSON in UTF-8: */json or */*+json"),
+    "dataschema": (bool, "must not be empty"),
+    "subject": (bool, "must not be empty"),
+    "time": (_is_time, MOMENT_RULE),
+    "tenantid": (bool, "must not be empty"),
+}
+"""Of the attributes that CloudEvents defines, and of our own; their values are texts, where others may be numbers."""
+
+_NO_RULE: tuple[Callable[[str], bool], str] = (lambda _: True, "")
+
+
+def _invalid(attribute: str, rule: str) -> InvalidInput:
+    return InvalidInput("invalid_cloud_event", f"{attribute}: {rule}", field=attribute, status=422)

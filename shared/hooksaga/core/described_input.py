@@ -1,0 +1,83 @@
+"""What a JSON Schema can say of rules that are checked in code: the description must allow what is taken, and no more.
+
+Rules that no schema can say are in the words of the fields (decision 0066).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import JsonValue
+
+from hooksaga.core.custom_headers import MAX_HEADERS, MAX_VALUE_LENGTH, RESERVED, RESERVED_PREFIXES
+
+Schema = dict[str, JsonValue]
+
+NO_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f]*$"
+
+CALLBACK_URL_FORMAT = "callback-url"
+"""Of our own: an https URL by the rules of docs/api.md, which no pattern can hold."""
+
+BASE64_JSON_FORMAT = "base64-json"
+"""Of our own as well: base64 of JSON in UTF-8."""
+
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}"
+_TAKEN = "|".join([*(f"{name}$" for name in sorted(RESERVED)), *RESERVED_PREFIXES])
+_NAMES: Schema = {"pattern": f"^(?!{_TAKEN}){_NAME}$"}
+_VALUE = rf"[!-~]([ -~]{{0,{MAX_VALUE_LENGTH - 2}}}[!-~])?"
+
+HEADERS_SCHEMA: Schema = {
+    "type": "object",
+    "maxProperties": MAX_HEADERS,
+    "propertyNames": _NAMES,
+    "additionalProperties": {"type": "string", "pattern": rf"^(?!\*\*\*$){_VALUE}$"},
+}
+HEADER_CHANGES_SCHEMA: Schema = {
+    "type": "object",
+    "propertyNames": _NAMES,
+    "additionalProperties": {"anyOf": [{"type": "string", "pattern": f"^{_VALUE}$"}, {"type": "null"}]},
+}
+
+
+def described_without_null(*fields: str) -> Callable[[dict[str, Any]], None]:
+    """Changes a schema so that these fields, which may be left out, take no null."""
+
+    def change(schema: dict[str, Any]) -> None:
+        for name in fields:
+            field = schema["properties"][name]
+            value = next(choice for choice in field.pop("anyOf") if choice != {"type": "null"})
+            del field["default"]
+            field.update(value)
+
+    return change
+
+
+_NULL: Schema = {"type": "null"}
+_MOMENT: Schema = {"type": "string", "format": "date-time"}
+
+BULK_OPERATION_RULES: dict[str, JsonValue] = {
+    "oneOf": [
+        {
+            "properties": {
+                "kind": {"const": "requeue"},
+                "filter": {"properties": {"since": _NULL, "until": _NULL}},
+            },
+        },
+        {
+            "required": ["filter"],
+            "properties": {
+                "kind": {"const": "backfill"},
+                "filter": {
+                    "required": ["subscription_id", "since"],
+                    "properties": {
+                        "subscription_id": {"type": "integer"},
+                        "since": _MOMENT,
+                        "event_type": _NULL,
+                        "error_code": _NULL,
+                        "failed_after": _NULL,
+                        "failed_before": _NULL,
+                    },
+                },
+            },
+        },
+    ]
+}

@@ -1,0 +1,242 @@
+"""Reads the body of an ingest request. The payload is taken as the bytes that came, never re-written.
+
+Names repeated in the envelope: the last one counts, for every reader, because there is only this one. Names
+repeated inside a payload are the receiver's business and leave as they came.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from hooksaga.core.errors import InvalidInput
+
+MAX_DEPTH = 64
+MAX_BATCH_ITEMS = 500
+MAX_BATCH_DEPTH = 500
+"""Of the whole batch, so that one item that is too deep is answered alone."""
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+MOST_SAID = 200
+"""Characters of what a caller sent that an answer repeats."""
+
+RESERVED_PREFIX = "hooksaga."
+"""Of the types of operational events, which nobody but hooksaga makes; anybody may subscribe to them."""
+
+OWN_SOURCE = "hooksaga"
+"""The source of operational events, whose keys are therefore nobody else's."""
+
+EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
+_EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
+_KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""One that never ends is taken to the end: trying again at each quote in it would take the square of its length."""
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+class EventDraft(msgspec.Struct, frozen=True):
+    """A checked event that is not stored yet. payload is JSON text, kept to the byte.
+
+    external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key. traceparent is the
+    producer's trace, checked; None means that it sent none.
+    """
+
+    event_type: str
+    payload: str
+    tenant_id: str = "default"
+    source: str = ""
+    external_id: str | None = None
+    traceparent: str | None = None
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    event_type: str
+    payload: msgspec.Raw
+    tenant_id: str | None = None
+
+
+class _Item(_Envelope, forbid_unknown_fields=True):
+    idempotency_key: str | None = None
+
+
+class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+    items: list[msgspec.Raw]
+
+
+def read_event(
+    body: bytes,
+    *,
+    max_bytes: int,
+    idempotency_keys: Sequence[str],
+    tenant_id: str | None,
+    traceparent: str | None = None,
+) -> EventDraft:
+    """The event in a request body.
+
+    idempotency_keys: every value of the Idempotency-Key header. tenant_id: the only tenant the caller may write
+    for, None for all. Raises InvalidInput with the field and the rule.
+    """
+    check_json_text(body, max_bytes)
+    envelope = _decode(body, _Envelope)
+    return _draft(envelope, check_idempotency_key(idempotency_keys), tenant_id, traceparent)
+
+
+def read_batch(
+    body: bytes, *, max_bytes: int, item_max_bytes: int, tenant_id: str | None, traceparent: str | None = None
+) -> list[EventDraft | InvalidInput]:
+    """The events of `{"items": [...]}`, each with an `idempotency_key` of its own if it wants one.
+
+    A bad item is answered in its place and rejects no other. Raises InvalidInput for a body that cannot be read as a
+    batch of 1 to MAX_BATCH_ITEMS items.
+    """
+    check_json_text(body, max_bytes, MAX_BATCH_DEPTH)
+    items = _decode(body, _Batch).items
+    if not 1 <= len(items) <= MAX_BATCH_ITEMS:
+        rule = f"items holds 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
+        raise InvalidInput("invalid_batch", rule, field="items", status=422)
+    return [_read_item(bytes(item), item_max_bytes, tenant_id, traceparent) for item in items]
+
+
+def _read_item(
+    item: bytes, max_bytes: int, tenant_id: str | None, traceparent: str | None
+) -> EventDraft | InvalidInput:
+    try:
+        check_json_text(item, max_bytes)
+        envelope = _decode(item, _Item)
+        key = envelope.idempotency_key
+        return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id, traceparent)
+    except InvalidInput as error:
+        return error
+
+
+def _decode(body: bytes, kind: type[Struct]) -> Struct:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise _invalid_field(str(error)) from None
+    except msgspec.DecodeError as error:
+        raise invalid_json(body, error) from None
+
+
+def _draft(
+    envelope: _Envelope, external_id: str | None, tenant_id: str | None, traceparent: str | None
+) -> EventDraft:
+    return EventDraft(
+        event_type=check_event_type(envelope.event_type),
+        payload=bytes(envelope.payload).decode(),
+        tenant_id=check_tenant(envelope.tenant_id, tenant_id),
+        external_id=external_id,
+        traceparent=traceparent,
+    )
+
+
+def check_json_text(body: bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> None:
+    """Raises InvalidInput for a body that is too large, not UTF-8, or nested too deeply to be read safely."""
+    if len(body) > max_bytes:
+        raise InvalidInput(
+            "body_too_large", f"the body may have {max_bytes} bytes, not {len(body)}", status=413
+        )
+    if not body.strip():
+        raise InvalidInput("invalid_json", "the body is empty: a JSON object is expected")
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidInput("body_not_utf8", "the body must be UTF-8 without a byte-order mark")
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("body_not_utf8", f"the body is not UTF-8: byte {error.start} is wrong") from None
+    if _is_deeper_than(body, max_depth):
+        raise InvalidInput("body_too_deep", f"the body may be nested {max_depth} levels deep")
+
+
+def check_json_syntax(body: bytes) -> None:
+    """Raises InvalidInput for what is no JSON by its standard, such as NaN, which many parsers take."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        raise invalid_json(body, error) from None
+
+
+def invalid_json(body: bytes, error: msgspec.DecodeError) -> InvalidInput:
+    """The refusal of a body that is no JSON. Half of a surrogate pair, escaped, is no text, and is refused with it."""
+    hint = "; half of a surrogate pair is escaped in it, perhaps a character that was cut in two"
+    escapes = body.replace(rb"\\", b"")  # a doubled backslash begins none
+    lone = hint if _LONE_SURROGATE.search(escapes) else ""
+    return InvalidInput("invalid_json", f"the body is not valid JSON: {error}{lone}")
+
+
+def _is_deeper_than(body: bytes, limit: int) -> bool:
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(_STRING.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > limit:
+            return True
+    return False
+
+
+def check_event_type(value: str) -> str:
+    """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE, or is reserved for operational events."""
+    if not _EVENT_TYPE.fullmatch(value):
+        raise InvalidInput(
+            "invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422
+        )
+    if value.startswith(RESERVED_PREFIX):
+        raise InvalidInput(
+            "reserved_event_type",
+            f"event types that begin with {RESERVED_PREFIX} are made by hooksaga itself, and can be subscribed to",
+            field="event_type",
+            status=422,
+        )
+    return value
+
+
+def check_tenant(asked: str | None, allowed: str | None) -> str:
+    """The tenant to write for. A caller bound to one tenant may leave it out, and may name no other."""
+    tenant = asked if asked is not None else (allowed or "default")
+    if not _EVENT_TYPE.fullmatch(tenant):
+        raise InvalidInput(
+            "invalid_tenant_id", f"tenant_id has {EVENT_TYPE_RULE}", field="tenant_id", status=422
+        )
+    if allowed is not None and tenant != allowed:
+        raise InvalidInput(
+            "tenant_not_allowed", "this key may act for its own tenant only", field="tenant_id", status=403
+        )
+    return tenant
+
+
+def check_idempotency_key(values: Sequence[str]) -> str | None:
+    """The one key, or None without the header. Raises InvalidInput for an empty, repeated or unprintable one."""
+    if not values:
+        return None
+    if len(values) > 1:
+        raise _bad_key("Idempotency-Key is given more than once")
+    if not _KEY.fullmatch(values[0]):
+        raise _bad_key("Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end")
+    return values[0]
+
+
+def _bad_key(message: str) -> InvalidInput:
+    return InvalidInput("invalid_idempotency_key", message, field="Idempotency-Key", status=422)
+
+
+def _invalid_field(message: str) -> InvalidInput:
+    """msgspec says "… - at `$.name`", or names the field in backquotes."""
+    rule, _, place = message.rpartition(" - at `")
+    named = re.match(r"\$\.?([^`]*)`$", place) or re.search(r"field `([^`]+)`", message)
+    return InvalidInput(
+        "invalid_event",
+        f"the event is not valid: {shortened(rule or message)}",
+        field=shortened(named[1]) if named else "",
+        status=422,
+    )
+
+
+def shortened(text: str) -> str:
+    """A name that a caller chose may be as long as the body."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"

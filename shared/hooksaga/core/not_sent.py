@@ -1,0 +1,48 @@
+"""Why a delivery was given up without another attempt, in words for its dead letter."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.outcomes import ErrorCode
+
+CANCELED = "an operator canceled it"
+
+
+@dataclass(frozen=True, slots=True)
+class Inactive:
+    """What is known of a subscription that takes nothing: the last three are set where the monitor switched it off."""
+
+    id: int
+    active: bool
+    verified: bool
+    deleted_at: datetime | None
+    disabled_at: datetime | None
+    disabled_reason: str | None
+    disabled_failing_since: datetime | None
+
+
+def why_not_sent(subscription: Inactive | None, last_error_code: str | None) -> str:
+    """For a delivery whose subscription takes nothing. last_error_code: of its attempts, None where there was none."""
+    tried = last_error_code not in (None, ErrorCode.SUBSCRIPTION_INACTIVE)
+    return f"{'no further attempt was made' if tried else 'it was not sent'}: {_cause(subscription)}"
+
+
+def _cause(one: Inactive | None) -> str:
+    if one is not None and one.deleted_at is not None:
+        return f"the subscription was deleted at {_moment(one.deleted_at)}"
+    if one is not None and not one.active and one.disabled_at is not None:
+        off = f"and the subscription was switched off at {_moment(one.disabled_at)}"
+        if one.disabled_reason == DisabledReason.GONE:
+            return f"the endpoint answered 410 Gone, {off}"
+        since = one.disabled_failing_since or one.disabled_at
+        return f"the endpoint had only failed since {_moment(since)}, {off}"
+    if one is not None and not one.active:
+        return "the subscription was switched off by hand"
+    if one is not None and not one.verified:
+        return "the subscription's address was not verified"
+    return "the subscription took nothing at that moment"
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,124 @@
+"""Events that hooksaga makes about itself, for whoever in the tenant subscribes to them. They travel as any event.
+
+Their types begin with `hooksaga.`, which is reserved. Their payloads hold ids, times, error codes as subscribers see
+them, and of a callback URL its host only: never the payload of an event, a path, a query, a header or a secret.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit
+
+from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.models import rfc3339
+from hooksaga.core.outcomes import subscriber_error_code
+
+
+class OperationalType(StrEnum):
+    """Every type there is."""
+
+    SUBSCRIPTION_FAILING = "hooksaga.subscription.failing"
+    SUBSCRIPTION_DISABLED = "hooksaga.subscription.disabled"
+    DELIVERY_DEAD_LETTERED = "hooksaga.delivery.dead_lettered"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationalEvent:
+    """One that is not stored yet. `key` is the same whenever the same thing is told again."""
+
+    tenant_id: str
+    event_type: OperationalType
+    key: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailingEndpoint:
+    """A subscription with its run of failures. watched_since tells this run from one before a fresh start."""
+
+    id: int
+    tenant_id: str
+    event_type: str
+    callback_url: str
+    watched_since: datetime
+    failures: int
+    first_failure_at: datetime
+    last_failure_at: datetime
+    last_error_code: str | None
+    warned_at_50: datetime | None
+    warned_at_90: datetime | None
+    now: datetime
+
+
+def subscription_failing(
+    endpoint: FailingEndpoint, percent: int, will_be_disabled_at: datetime | None
+) -> OperationalEvent:
+    """A warning: so many per cent of the time after which it is switched off are over."""
+    data = {**_about(endpoint), "percent": percent, "will_be_disabled_at": rfc3339(will_be_disabled_at)}
+    key = f"subscription:{endpoint.id}:failing:{percent}:{rfc3339(endpoint.first_failure_at)}"
+    return _event(endpoint.tenant_id, OperationalType.SUBSCRIPTION_FAILING, key, endpoint.now, data)
+
+
+def subscription_disabled(endpoint: FailingEndpoint, reason: DisabledReason) -> OperationalEvent:
+    """The subscription gets nothing from now on, until somebody switches it on again."""
+    data = {**_about(endpoint), "reason": reason.value, "disabled_at": rfc3339(endpoint.now)}
+    key = f"subscription:{endpoint.id}:disabled:{rfc3339(endpoint.watched_since)}"
+    return _event(endpoint.tenant_id, OperationalType.SUBSCRIPTION_DISABLED, key, endpoint.now, data)
+
+
+def _about(endpoint: FailingEndpoint) -> dict[str, Any]:
+    return {
+        "subscription_id": endpoint.id,
+        "event_type": endpoint.event_type,
+        "callback_host": _host(endpoint.callback_url),
+        "error_code": subscriber_error_code(endpoint.last_error_code),
+        "consecutive_failures": endpoint.failures,
+        "first_failure_at": rfc3339(endpoint.first_failure_at),
+        "last_failure_at": rfc3339(endpoint.last_failure_at),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DeadDelivery:
+    """A dead letter, without its payload. event_id is the public one, `evt_…`."""
+
+    dead_letter_id: int
+    saga_id: int
+    event_id: str
+    event_type: str
+    tenant_id: str
+    subscription_id: int
+    callback_url: str
+    error_code: str | None
+    attempts: int
+    failed_at: datetime
+
+
+def delivery_dead_lettered(dead: DeadDelivery) -> OperationalEvent:
+    """One delivery was given up; it can be requeued."""
+    data = {
+        "dead_letter_id": dead.dead_letter_id,
+        "saga_id": dead.saga_id,
+        "event_id": dead.event_id,
+        "event_type": dead.event_type,
+        "subscription_id": dead.subscription_id,
+        "callback_host": _host(dead.callback_url),
+        "error_code": subscriber_error_code(dead.error_code),
+        "attempts": dead.attempts,
+        "failed_at": rfc3339(dead.failed_at),
+    }
+    key = f"dead_letter:{dead.dead_letter_id}"
+    return _event(dead.tenant_id, OperationalType.DELIVERY_DEAD_LETTERED, key, dead.failed_at, data)
+
+
+def _host(callback_url: str) -> str | None:
+    return urlsplit(callback_url).hostname
+
+
+def _event(
+    tenant_id: str, event_type: OperationalType, key: str, at: datetime, data: dict[str, Any]
+) -> OperationalEvent:
+    content = {"type": event_type.value, "timestamp": rfc3339(at), "data": data}
+    return OperationalEvent(tenant_id, event_type, key, json.dumps(content, separators=(",", ":")))

@@ -1,0 +1,34 @@
+"""What a link into the portal may say, checked by pydantic: some of it ends in headers and style sheets of ours."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from hooksaga.core.models import Description, StrictModel, TenantId, WholeNumber
+
+DEFAULT_MINUTES = 10
+MOST_MINUTES = 60
+
+_HOST = r"[a-z0-9.-]+(:[0-9]{1,5})?"
+
+Colour = Annotated[str, Field(pattern=r"^(#[0-9a-fA-F]{6})?$")]
+HttpsUrl = Annotated[str, Field(max_length=500, pattern=rf"^(https://{_HOST}(/[!#-~]*)?)?$")]
+Origin = Annotated[
+    str,
+    Field(
+        max_length=200,
+        pattern=rf"^(https://{_HOST}|http://localhost(:[0-9]{{1,5}})?|http://127\.0\.0\.1(:[0-9]{{1,5}})?)?$",
+    ),
+]
+"""https, or plain http on the reader's own machine; nothing behind the host."""
+
+
+class NewPortalLink(StrictModel):
+    """The body of POST /v1/portal-links: whose pages the link opens, and how they look."""
+
+    tenant_id: TenantId | None = None
+    minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES), WholeNumber] = DEFAULT_MINUTES
+    name: Annotated[Description, Field(max_length=100)] = ""
+    logo_url: HttpsUrl = ""
+    colour: Colour = ""
+    embed_origin: Origin = ""

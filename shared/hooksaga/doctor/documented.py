@@ -1,0 +1,75 @@
+"""What a database should be, read from where it is written: rights from the tables of sql/README.md, migrations and
+guards from the migrations themselves."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from hooksaga.adapters.migrations import MIGRATIONS_DIR
+
+RIGHTS_PAGE = MIGRATIONS_DIR.parent / "README.md"
+
+LETTERS = {"SELECT": "S", "INSERT": "I", "UPDATE": "U", "DELETE": "D", "EXECUTE": "X"}
+
+Rights = dict[tuple[str, str], set[str]]
+"""(object, role) -> letters as in the page; a small letter means some columns only. Any other right by its name."""
+
+ColumnRights = dict[tuple[str, str, str], set[str]]
+"""(table, role, right) -> columns."""
+
+_CREATED = re.compile(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)\s[^;]*?\sON (\w+)", re.MULTILINE)
+_DROPPED = re.compile(r"^DROP TRIGGER (?:IF EXISTS )?(\w+) ON (\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """roles: in the order of the page's columns."""
+
+    roles: tuple[str, ...]
+    rights: Rights
+    columns: ColumnRights
+    migrations: tuple[str, ...]
+    triggers: frozenset[tuple[str, str]]
+
+
+@cache
+def documented() -> Documented:
+    """All of it; files are read once."""
+    head, *rows = table_under("Who may do what")
+    return Documented(tuple(head[1:]), _rights(head, rows), _columns(), _migrations(), _triggers())
+
+
+def table_under(heading: str) -> list[list[str]]:
+    """The rows of the first table behind a heading of the page, its head included, without markup."""
+    text = RIGHTS_PAGE.read_text(encoding="utf-8").split(f"## {heading}\n", 1)[1]
+    lines = re.findall(r"^\|(.*)\|$", text.split("\n## ", 1)[0], re.MULTILINE)
+    rows = [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
+    return [row for row in rows if set("".join(row)) - set("- :")]
+
+
+def _rights(head: list[str], rows: list[list[str]]) -> Rights:
+    return {
+        (row[0], role): set(cell.replace(" ", ""))
+        for row in rows
+        for role, cell in zip(head[1:], row[1:], strict=True)
+        if cell
+    }
+
+
+def _columns() -> ColumnRights:
+    _, *rows = table_under("Rights on some columns only")
+    return {(table, role, right): set(columns.split(", ")) for table, role, right, columns in rows}
+
+
+def _migrations() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql")))
+
+
+def _triggers() -> frozenset[tuple[str, str]]:
+    """(table, trigger), as all migrations together leave them."""
+    found = set[tuple[str, str]]()
+    for path in sorted(MIGRATIONS_DIR.glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        found -= {(table, name) for name, table in _DROPPED.findall(text)}
+        found |= {(table, name) for name, table in _CREATED.findall(text)}
+    return frozenset(found)

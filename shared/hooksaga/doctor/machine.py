@@ -1,0 +1,126 @@
+"""This machine, without a database: versions, times, the data folder, disk, certificates, the port."""
+
+import platform
+import shutil
+import socket
+import ssl
+import stat
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+
+from hooksaga.adapters.http_connections import client_tls
+from hooksaga.core.product import VERSION
+from hooksaga.doctor.check import Check, skipped
+from hooksaga.local import database_account
+from hooksaga.runtime.settings import LEASE_MARGIN_SECONDS, MAX_SUBSCRIPTION_TIMEOUT_SECONDS, Settings
+from hooksaga.worker.http_server import HOST
+
+MIN_PYTHON = (3, 11)
+MIN_FREE_BYTES = 2**30
+ON_WINDOWS = sys.platform == "win32"
+
+_OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
+_OTHERS_AT_ALL = stat.S_IRWXG | stat.S_IRWXO
+_SECRET_FILES = ("api_key", "secrets.key", "tls/server.pem")
+
+
+def check_versions() -> Check:
+    """Python, and the package that is installed against the code that runs."""
+    faults = list[str]()
+    if sys.version_info < MIN_PYTHON:
+        faults.append("Python 3.11 or newer is needed")
+    if (installed := version("hooksaga")) != VERSION:
+        faults.append(f"this code is {VERSION}, and {installed} is installed: install this version")
+    return Check("versions", faults, f"hooksaga {VERSION}, Python {platform.python_version()}")
+
+
+def check_times(settings: Settings) -> Check:
+    """Their order is checked whenever settings are read, so there is nothing left to be ill; the values are shown."""
+    longest = MAX_SUBSCRIPTION_TIMEOUT_SECONDS
+    return Check(
+        "times are in order",
+        seen=f"connect {settings.http_connect_timeout_seconds:g} s, POST {settings.http_timeout_seconds:g} s and at "
+        f"most {longest:g} s, {LEASE_MARGIN_SECONDS} s to record it, lease {settings.lease_seconds:g} s",
+    )
+
+
+def check_data_folder(folder: Path) -> Check:
+    """It holds keys: its owner's alone. Root lets the database's own user pass through, and list nothing."""
+    name = "the data folder is its owner's alone"
+    if not folder.exists():
+        return skipped(name, f"{folder.absolute()} is not there yet: `hooksaga up` makes it")
+    if ON_WINDOWS:
+        return skipped(name, "Windows has no such modes")
+    others = _OTHERS if database_account.is_root() else _OTHERS_AT_ALL
+    faults = [_too_open(folder, "700")] if _mode(folder) & others else []
+    files = [folder / file for file in _SECRET_FILES if (folder / file).exists()]
+    faults += [_too_open(file, "600") for file in files if _mode(file) & _OTHERS_AT_ALL]
+    return Check(name, faults, f"{folder.absolute()}, mode {_mode(folder):04o}")
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _too_open(path: Path, mode: str) -> str:
+    return f"{path} has mode {_mode(path):04o}: chmod {mode} {path}"
+
+
+def check_disk(folder: Path) -> Check:
+    """Of the file system that the data folder is, or would be, on."""
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    fault = "a database whose disk is full stops: free some, or set HOOKSAGA_DATA_DIR to another disk"
+    return Check("disk space", [fault] if free < MIN_FREE_BYTES else [], f"{free / 2**30:.1f} GiB free")
+
+
+def check_trust(settings: Settings) -> Check:
+    """What receivers' certificates are verified with: the system's authorities, and HOOKSAGA_CA_FILE's."""
+    name = "certificates to trust"
+    system = _trusted(None) + _lazily_trusted()
+    if settings.ca_file is None:
+        fault = "this system trusts no authority: install its ca-certificates, or set HOOKSAGA_CA_FILE"
+        return Check(name, [] if system else [fault], f"{system} of the system")
+    try:
+        own = _trusted(settings.ca_file) - _trusted(None)
+    except OSError as error:  # ssl.SSLError is one
+        fault = f"HOOKSAGA_CA_FILE ({settings.ca_file}) holds no certificate that can be read: {error}"
+        return Check(name, [fault], f"{system} of the system")
+    return Check(name, seen=f"{system} of the system, {max(own, 0)} more in {settings.ca_file}")
+
+
+def _trusted(ca_file: Path | None) -> int:
+    return client_tls(str(ca_file) if ca_file else None).cert_store_stats()["x509_ca"]
+
+
+def _lazily_trusted() -> int:
+    """OpenSSL reads a folder of certificates only as it needs them, so the store does not count them."""
+    folder = ssl.get_default_verify_paths().capath
+    return len(list(Path(folder).glob("*.0"))) if folder else 0
+
+
+def check_port(port: int) -> Check:
+    """Free for `hooksaga up`, or held by one that answers."""
+    name = f"port {port}"
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
+        return Check(name, seen="free")
+    except OSError as error:
+        if is_ours(port):
+            return Check(name, seen="hooksaga answers there")
+        fault = f"{error.strerror}: stop what holds it, or choose another with `hooksaga up --port`"
+        return Check(name, [fault], "not free")
+
+
+def is_ours(port: int) -> bool:
+    """Whether a healthy hooksaga answers there."""
+    try:
+        answer = httpx.get(f"http://{HOST}:{port}/healthz", timeout=5, trust_env=False)
+        return answer.status_code == httpx.codes.OK and answer.json().get("status") == "ok"
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,170 @@
+"""The two other processes of a measurement: the receiver, and the client that posts at a fixed rate.
+
+They are separate so that they do not share the event loop that is measured. Each talks to its parent through a pipe
+and ends when the parent's end of it closes, even if the parent was killed. Moments are seconds of the monotonic
+clock, which is one for all processes of a machine.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from hooksaga.local.receiver import Receiver, serve
+from hooksaga.local.receiver_journal import Journal, Signature
+from hooksaga.local.tls import ensure_certificates
+from hooksaga.worker import event_loop
+
+STOP_SECONDS = 10
+CONNECTIONS = 256
+REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When each delivery first came, by path and webhook-id; `requests` counts repeats too."""
+
+    first: dict[tuple[str, str], float]
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One 202: when it was read, and how long it took since the POST was due."""
+
+    event_id: str
+    at: float
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """What the client posts: the bodies in order, `rate` a second."""
+
+    url: str
+    key: str
+    bodies: list[bytes]
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What became of it; `refused` says why, once for each."""
+
+    started_at: float
+    accepted: list[Accepted]
+    refused: list[str]
+
+
+@contextmanager
+def child(target: Callable[..., None], *arguments: Any) -> Generator[Connection]:
+    """The parent's end of a pipe to a new process that runs `target(its end, *arguments)`."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        process.join(STOP_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        process.close()
+
+
+def receive(pipe: Connection, data_dir: Path) -> None:
+    """Sends its URL, then its Arrivals each time that it is asked."""
+    _run(_receive(pipe, data_dir))
+
+
+def post(pipe: Connection, posting: Posting) -> None:
+    """Sends numbers of answers so far, and at the end the Posted."""
+    _run(_post(pipe, posting))
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    event_loop.run(main)
+
+
+class _ArrivalJournal(Journal):
+    """Keeps the time of each delivery and nothing else, so that the receiver is not what is measured."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=False)
+        self.first: dict[tuple[str, str], float] = {}
+        self.count = 0
+
+    def write(self, path: str, headers: Mapping[str, str], body: bytes, signature: Signature) -> None:
+        webhook_id = headers.get("webhook-id", "")
+        if webhook_id.startswith("evt_"):
+            self.first.setdefault((path, webhook_id), time.monotonic())
+            self.count += 1
+
+
+async def _receive(pipe: Connection, data_dir: Path) -> None:
+    receiver = Receiver(quiet=True)
+    receiver.journal = journal = _ArrivalJournal()
+    running = await serve(certificates=ensure_certificates(data_dir), receiver=receiver)
+    pipe.send(running.url)
+    while await asyncio.to_thread(_is_asked, pipe):
+        pipe.send(Arrivals(journal.first, journal.count))
+    await running.stop()
+
+
+def _is_asked(pipe: Connection) -> bool:
+    try:
+        pipe.recv()
+    except (EOFError, OSError):
+        return False
+    return True
+
+
+async def _post(pipe: Connection, posting: Posting) -> None:
+    """Each POST starts when it is due, however long those before it take: a slow API does not slow its client."""
+    started = time.monotonic()
+    posted = Posted(started, [], [])
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    headers = {"authorization": f"Bearer {posting.key}", "content-type": "application/json"}
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        reporting = asyncio.create_task(_report(pipe, posted))
+        async with asyncio.TaskGroup() as group:
+            for number, body in enumerate(posting.bodies):
+                due = started + number / posting.rate
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                group.create_task(_post_one(session, f"{posting.url}/v1/events", body, due, posted))
+        reporting.cancel()
+    pipe.send(posted)
+
+
+async def _post_one(
+    session: aiohttp.ClientSession, url: str, body: bytes, due: float, posted: Posted
+) -> None:
+    try:
+        async with session.post(url, data=body) as response:
+            answer = await response.json()
+            now = time.monotonic()
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        posted.refused.append(f"{type(error).__name__}: {error}")
+        return
+    if response.status == 202:
+        posted.accepted.append(Accepted(answer["id"], now, (now - due) * 1000))
+    else:
+        posted.refused.append(f"{response.status}: {answer.get('detail')}")
+
+
+async def _report(pipe: Connection, posted: Posted) -> None:
+    while True:
+        await asyncio.sleep(REPORT_SECONDS)
+        pipe.send(len(posted.accepted) + len(posted.refused))

@@ -1,0 +1,170 @@
+"""The account that PostgreSQL runs as. PostgreSQL refuses to run as root, so root lends it an account that is there.
+
+For everybody but root, and on Windows, it is the account of this process, and nothing here changes anything.
+Root's choice, in this order:
+
+1. the owner of the database's folder, where there is a database;
+2. the owner of the data folder, where that is an account of this machine other than root;
+3. `nobody`.
+
+No account is created, and no permission outside the data folder is changed.
+"""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+from typing import TypedDict
+
+from hooksaga.local.private_folder import make_private
+
+if sys.platform != "win32":
+    import pwd
+
+LAST_RESORT = "nobody"
+PROBE_SECONDS = 30
+
+
+class NoDatabaseAccount(RuntimeError):
+    """PostgreSQL cannot run for root here. The message says why, and what to type."""
+
+
+class RunOptions(TypedDict, total=False):
+    """The keyword arguments of `subprocess.run` that choose the account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAccount:
+    """uid None: the account of this process."""
+
+    name: str = ""
+    uid: int | None = None
+    gid: int | None = None
+
+    def run_options(self) -> RunOptions:
+        """To start a program of PostgreSQL."""
+        if self.uid is None or self.gid is None:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def give(self, path: Path) -> None:
+        """Make the account the owner of one file or folder."""
+        if sys.platform != "win32" and self.uid is not None and self.gid is not None:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def may_search(self, folder: Path) -> bool:
+        """Whether the permission bits of one folder let the account pass through it."""
+        return bool(folder.stat().st_mode & self.search_bit(folder))
+
+    def search_bit(self, folder: Path) -> int:
+        """The permission bit of the folder that decides for this account."""
+        found = folder.stat()
+        if found.st_uid == self.uid:
+            return stat.S_IXUSR
+        return stat.S_IXGRP if found.st_gid == self.gid else stat.S_IXOTH
+
+
+def is_root() -> bool:
+    return sys.platform != "win32" and os.geteuid() == 0
+
+
+def account_of(data_dir: Path) -> DatabaseAccount:
+    """The account that the database in this data folder runs as.
+
+    Raises NoDatabaseAccount when root finds none.
+    """
+    if sys.platform == "win32" or not is_root():
+        return DatabaseAccount()
+    for path in (data_dir / "postgres", data_dir):
+        if path.exists() and path.stat().st_uid != 0:
+            name = _name_of(path.stat().st_uid)
+            if name is not None or path != data_dir:  # only initdb wants a name
+                return DatabaseAccount(
+                    name or str(path.stat().st_uid), path.stat().st_uid, path.stat().st_gid
+                )
+    try:
+        found = pwd.getpwnam(LAST_RESORT)
+    except KeyError:
+        raise NoDatabaseAccount(_no_account(data_dir)) from None
+    return DatabaseAccount(found.pw_name, found.pw_uid, found.pw_gid)
+
+
+if sys.platform != "win32":
+
+    def _name_of(uid: int) -> str | None:
+        try:
+            return pwd.getpwuid(uid).pw_name
+        except KeyError:
+            return None
+
+
+def _no_account(data_dir: Path) -> str:
+    return (
+        f"PostgreSQL refuses to run as root, and there is no account {LAST_RESORT} here that it could run as.\n"
+        f"Run hooksaga as another user, or give the data folder to an account of its own:\n"
+        f"  useradd --system hooksaga\n"
+        f"  {join(['install', '-d', '-o', 'hooksaga', '-m', '700', str(data_dir)])}"
+    )
+
+
+def tell_on_stderr(line: str) -> None:
+    sys.stderr.write(f"hooksaga: {line}\n")
+
+
+def make_data_folder(folder: Path, tell: Callable[[str], None] = tell_on_stderr) -> None:
+    """Make a data folder, and those above it that are missing, for its owner alone.
+
+    Root lets the database's account pass through these folders, and list none of them, and tells that.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    make_private(folder)
+    account = account_of(folder)
+    for one in {folder, *missing}:
+        if account.uid is not None and not account.may_search(one):
+            one.chmod(one.stat().st_mode | account.search_bit(one))
+            tell(f"{one} can be passed through now, not listed: the account {account.name} has to")
+
+
+def check_reach(account: DatabaseAccount, data_dir: Path, program: Path) -> None:
+    """Raises NoDatabaseAccount when the account cannot enter the data folder or run the program."""
+    if account.uid is None:
+        return
+    database = data_dir / "postgres"
+    if database.exists() and database.stat().st_uid != account.uid:
+        raise NoDatabaseAccount(
+            f"PostgreSQL refuses to run as root, and {database} belongs to root. Give it to an account, for "
+            f"instance\n  {join(['chown', '-R', f'{account.uid}:{account.gid}', str(database)])}"
+        )
+    try:
+        subprocess.run(  # `cwd` would be entered as root
+            ["/bin/sh", "-c", 'cd "$1" && exec "$2" --version', "sh", data_dir, program],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=True,
+            **account.run_options(),
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NoDatabaseAccount(_out_of_reach(account, (data_dir, program.parent), error)) from error
+
+
+def _out_of_reach(account: DatabaseAccount, paths: tuple[Path, ...], error: Exception) -> str:
+    folders = {folder for path in paths for folder in (path, *path.parents)}
+    closed = sorted(str(folder) for folder in folders if not account.may_search(folder))
+    said = f"PostgreSQL refuses to run as root, and the account {account.name} that it would run as "
+    if not closed:
+        return said + f"cannot be used: {error}.\nRun hooksaga as another user than root."
+    return (
+        said + f"may not pass through {', '.join(closed)}.\n"
+        "Run hooksaga as another user than root, or in folders that every user may pass through, or permit it:\n"
+        f"  {join(['chmod', 'o+x', *closed])}"
+    )

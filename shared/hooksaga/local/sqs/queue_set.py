@@ -1,0 +1,42 @@
+"""The queues of SQS mode, each work queue with its redrive queue, as the stacks make them on AWS."""
+
+from dataclasses import dataclass
+
+from hooksaga.local.sqs.sqs_api import SqsApi
+
+WORK_QUEUES = ("routing", "orchestration", "delivery", "delivery-retry")
+DEAD_TASKS = "dead-tasks"
+REDRIVE_RETENTION_SECONDS = 14 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSet:
+    """URLs by name; `redrive` by the name of the work queue."""
+
+    work: dict[str, str]
+    redrive: dict[str, str]
+    dead_tasks: str
+
+    def settings(self) -> dict[str, str]:
+        """The variables by which functions find their queues."""
+        urls = {**self.work, DEAD_TASKS: self.dead_tasks}
+        return {f"HOOKSAGA_{name.replace('-', '_').upper()}_QUEUE_URL": url for name, url in urls.items()}
+
+
+async def create_queues(
+    api: SqsApi, prefix: str, *, visibility_seconds: dict[str, int], max_receive_count: int = 5
+) -> QueueSet:
+    """Make all queues. `visibility_seconds` by the name of the work queue."""
+    work: dict[str, str] = {}
+    redrive: dict[str, str] = {}
+    for name in WORK_QUEUES:
+        redrive[name] = await api.create_queue(
+            f"{prefix}-{name}-redrive", MessageRetentionPeriod=REDRIVE_RETENTION_SECONDS
+        )
+        target = (await api.attributes(redrive[name]))["QueueArn"]
+        work[name] = await api.create_queue(
+            f"{prefix}-{name}",
+            VisibilityTimeout=visibility_seconds[name],
+            RedrivePolicy={"deadLetterTargetArn": target, "maxReceiveCount": max_receive_count},
+        )
+    return QueueSet(work, redrive, await api.create_queue(f"{prefix}-{DEAD_TASKS}"))

@@ -1,0 +1,159 @@
+"""SQS mode on one machine: embedded PostgreSQL, an SQS API, every function in processes of its own, and an HTTP front.
+
+The same interface as LocalSystem, so whatever drives the one drives the other.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from hooksaga.adapters.migrations import migrate
+from hooksaga.adapters.secret_box import generate_key
+from hooksaga.aws.deployment import local_environment
+from hooksaga.local.private_folder import make_private
+from hooksaga.local.sqs.event_source import QueueMapping, QueueSource, Schedule
+from hooksaga.local.sqs.front import Front
+from hooksaga.local.sqs.function_table import API_FUNCTIONS, environment_of, function_kinds, function_spec
+from hooksaga.local.sqs.functions import LambdaFunction
+from hooksaga.local.sqs.ministack import Ministack, given_endpoint
+from hooksaga.local.sqs.queue_set import QueueSet, create_queues
+from hooksaga.local.sqs.sqs_api import SqsApi
+from hooksaga.local.system import LocalSystem, kept_text, seal_clear_headers, secret_box
+from hooksaga.runtime.settings import Settings
+from hooksaga.runtime.telemetry import note_migration_waits
+
+
+@dataclass(frozen=True, slots=True)
+class SqsOptions:
+    """What a test changes. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
+    there already; `environment` are more variables for the functions."""
+
+    tick_seconds: float = 60
+    endpoint: str | None = None
+    queue_prefix: str = "hooksaga"
+    max_receive_count: int = 5
+    mappings: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class SqsSystem(LocalSystem):
+    """`start`, then events flow until `stop`. Needs awslambdaric, and ministack or a given endpoint."""
+
+    def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
+        super().__init__(settings, port=port)
+        self._options = options or SqsOptions()
+        self._kinds = function_kinds(local_environment(settings.lease_seconds))
+        self.functions: dict[str, LambdaFunction] = {}
+        self.sources: dict[str, QueueSource] = {}
+        self.schedules: dict[str, Schedule] = {}
+
+    async def start(self) -> str:
+        """Bring up everything, and give the URL of the HTTP front.
+
+        Raises NoSqsEndpoint without an SQS API, OSError when the port is taken. What was begun is undone when a later
+        step fails.
+        """
+        self._ended = asyncio.Event()
+        async with AsyncExitStack() as started:
+            url = await self._start(started)
+            self._started = started.pop_all()
+        return url
+
+    async def _start(self, started: AsyncExitStack) -> str:
+        """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
+        started.push_async_callback(self._stop_database)
+        await self._start_database()
+        await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
+        await seal_clear_headers(self.address, secret_box(self._settings))
+        await self._ensure_api_key()
+        self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
+        self.queues = await self._create_queues()
+        self._make_functions()
+        started.push_async_callback(self._stop_functions)
+        await asyncio.gather(*(function.warm_up() for function in self.functions.values()))
+        started.push_async_callback(self._stop_sources)
+        await self._start_sources()
+        front = Front([(self.functions[name], _routes_of(name)) for name in API_FUNCTIONS])
+        url = await front.start(self._port)
+        started.push_async_callback(front.stop)
+        return url
+
+    async def wait(self) -> None:
+        """Returns when `stop` is called. Raises as LocalSystem.wait: nothing else here ends by itself."""
+        ended = asyncio.create_task(self._ended.wait())
+        try:
+            await self._until_one_ends(ended)
+        finally:
+            ended.cancel()
+
+    async def abandon(self) -> None:
+        """Stop the functions without waiting for what they do."""
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Accept nothing more, let the batches under way end, and stop what was started here."""
+        await self._started.aclose()
+        self._ended.set()
+
+    async def _stop_functions(self) -> None:
+        await asyncio.gather(*(function.stop() for function in self.functions.values()))
+
+    async def _stop_sources(self) -> None:
+        await asyncio.gather(*(schedule.stop() for schedule in self.schedules.values()))
+        await asyncio.gather(*(source.stop() for source in self.sources.values()))
+
+    async def _endpoint(self, started: AsyncExitStack) -> str:
+        endpoint = self._options.endpoint or given_endpoint()
+        if endpoint is None:
+            ministack = Ministack(self._settings.data_dir / "ministack.log")
+            endpoint = await ministack.start()
+            started.push_async_callback(ministack.stop)
+        return endpoint
+
+    async def _create_queues(self) -> QueueSet:
+        visibility = {
+            queue: kind.visibility_seconds for kind in self._kinds.values() for queue in kind.queues
+        }
+        return await create_queues(
+            self.sqs,
+            self._options.queue_prefix,
+            visibility_seconds=visibility,
+            max_receive_count=self._options.max_receive_count,
+        )
+
+    def _make_functions(self) -> None:
+        keys = self._settings.secrets_keys or [
+            kept_text(self._settings.data_dir / "secrets.key", generate_key)
+        ]
+        environment = environment_of(
+            self._settings,
+            HOOKSAGA_DATABASE_URL=self.address.url,
+            HOOKSAGA_SECRETS_KEY=",".join(keys),
+            AWS_ENDPOINT_URL=self.sqs.endpoint,
+            **self.queues.settings(),
+            **self._options.environment,
+        )
+        logs = self._settings.data_dir / "functions"
+        make_private(logs)
+        for name, kind in self._kinds.items():
+            if name == "migrate":  # has run, in this process
+                continue
+            self.functions[name] = LambdaFunction(function_spec(name, kind, environment), logs)
+
+    async def _start_sources(self) -> None:
+        for name, kind in self._kinds.items():
+            for queue in kind.queues:
+                options = self._options.mappings.get(queue, {})
+                mapping = QueueMapping(self.queues.work[queue], **options)
+                source = QueueSource(self.sqs, mapping, self.functions[name])
+                await source.start()
+                self.sources[queue] = source
+            if kind.scheduled:
+                self.schedules[name] = Schedule(self.functions[name], self._options.tick_seconds)
+                self.schedules[name].start()
+
+
+def _routes_of(name: str) -> Any:
+    return import_module(f"functions.{name}.handler").function.routes

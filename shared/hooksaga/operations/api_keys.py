@@ -1,0 +1,97 @@
+"""Keys of the HTTP API: only their SHA-256 is stored; they are checked, made and revoked by function."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import NotFound
+
+KEY_PREFIX = "hs_"
+ALL_SCOPES = ("events:write", "subscriptions:write", "admin")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A valid key. tenant_id None: it may act for every tenant."""
+
+    hash: bytes
+    id: int
+    tenant_id: str | None
+    scopes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyView:
+    """What a list shows of a key: never the key."""
+
+    id: int
+    name: str
+    last_four: str
+    tenant_id: str | None
+    scopes: list[str]
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _CreatedRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _RevokedRow:
+    revoked: bool | None
+
+
+def generate_api_key() -> str:
+    """A new key of 256 random bits."""
+    return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_api_key(key: str) -> bytes:
+    """SHA-256 of the key. Keys are random, so a slow hash would add nothing."""
+    return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
+
+
+async def check_api_keys(connection: Connection, hashes: Sequence[bytes]) -> list[ApiKey]:
+    """The valid keys among the hashes. The look-up is by hash, so its time tells nothing of any key."""
+    return await fetch_rows(
+        connection, load_queries("api_keys")["check_api_keys"], {"hashes": list(hashes)}, ApiKey
+    )
+
+
+async def create_api_key(
+    connection: Connection,
+    key: str,
+    *,
+    name: str,
+    tenant_id: str | None = None,
+    scopes: Sequence[str] = ALL_SCOPES,
+) -> int:
+    """Make the key valid and give its id back. A key that is known already keeps its rights."""
+    params = {
+        "name": name,
+        "hash": hash_api_key(key),
+        "last_four": key[-4:],
+        "tenant_id": tenant_id,
+        "scopes": list(scopes),
+    }
+    row = await fetch_row(connection, load_queries("api_keys")["create_api_key"], params, _CreatedRow)
+    assert row is not None
+    return row.id
+
+
+async def list_api_keys(connection: Connection) -> list[ApiKeyView]:
+    """All keys, revoked ones too, newest first."""
+    return await fetch_rows(connection, load_queries("api_keys")["list_api_keys"], {}, ApiKeyView)
+
+
+async def revoke_api_key(connection: Connection, key_id: int) -> None:
+    """The next request with this key is refused. Raises NotFound `api_key_not_found`."""
+    row = await fetch_row(connection, load_queries("api_keys")["revoke_api_key"], {"id": key_id}, _RevokedRow)
+    if row is None or not row.revoked:
+        raise NotFound("api_key_not_found", f"there is no key {key_id}")

@@ -1,0 +1,225 @@
+"""The attempt log: which attempts were made, when, why, and what came of them. Reads only.
+
+A list is read page by page along one index, newest first. How many keys a page may pass on its way is bounded: where
+little matches, a page may be short, or empty, and still have a next one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.attempts import Outcome, SentHeaders, StatusClass
+from hooksaga.core.errors import NotFound
+from hooksaga.core.saga import JobStatus
+
+MAX_SCANNED = 10_000
+"""Keys that one page may pass."""
+
+_LARGEST_STEP = 2_500
+_EVERY_CLASS = tuple(range(10))
+_STATUS = {Outcome.COMPLETED: JobStatus.COMPLETED, Outcome.FAILED: JobStatus.FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFilter:
+    """Every field that is set must match. finished_after is inclusive, finished_before is not."""
+
+    tenant_id: str | None = None
+    subscription_id: int | None = None
+    event_type: str | None = None
+    error_code: str | None = None
+    status_class: StatusClass | None = None
+    outcome: Outcome | None = None
+    finished_after: datetime | None = None
+    finished_before: datetime | None = None
+
+    @property
+    def means_failures(self) -> bool:
+        """Whether no completed attempt can match."""
+        answered_well = self.status_class in (None, StatusClass.SUCCESS)
+        return self.outcome is Outcome.FAILED or self.error_code is not None or not answered_well
+
+    def params(self) -> dict[str, Any]:
+        """For the queries that filter."""
+        return {
+            "tenant_id": self.tenant_id,
+            "subscription_id": self.subscription_id,
+            "event_type": self.event_type,
+            "error_code": self.error_code,
+            "class": None if self.status_class is None else self.status_class.digit,
+            "status": None if self.outcome is None else _STATUS[self.outcome].value,
+            "finished_after": self.finished_after,
+            "finished_before": self.finished_before,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a finished attempt stands in the log. It never moves."""
+
+    finished_at: datetime
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    found: bool
+
+
+Scan = Callable[[Position | None, int], Awaitable[list[Position]]]
+"""The positions behind the one given, so many at the most, in the order of an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAttempt:
+    """One attempt with its event; max_attempts is null for those of an older version."""
+
+    id: int
+    saga_id: int
+    webhook_id: UUID
+    event_type: str
+    tenant_id: str
+    subscription_id: int
+    status: str
+    attempt_number: int
+    max_attempts: int | None
+    requeued_from: int | None
+    bulk_operation_id: int | None
+    worker_id: str | None
+    claim_count: int
+    resolved_ip: str | None
+    reconnected: bool
+    response_status: int | None
+    error_code: str | None
+    duration_ms: int | None
+    attempt_at: datetime
+    leased_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAttempt(LoggedAttempt):
+    """With the answer's first 16 KiB, and what is kept of the request's headers."""
+
+    retry_after_seconds: int | None
+    response_body: str | None
+    response_truncated: bool
+    own_header_names: str | None
+    traceparent: str | None
+
+    @property
+    def sent(self) -> SentHeaders | None:
+        return sent_headers(self.leased_at, self.own_header_names)
+
+
+def sent_headers(leased_at: datetime | None, own_header_names: str | None) -> SentHeaders | None:
+    """None for an attempt that sent nothing, or that an older version made. It was signed for when it was leased."""
+    if leased_at is None or own_header_names is None:
+        return None
+    return SentHeaders(int(leased_at.timestamp()), own_header_names.split())
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPage:
+    """following is where the next page begins; None behind the last one."""
+
+    items: list[LoggedAttempt]
+    following: Position | None
+
+
+async def list_attempts(
+    connection: Connection, wanted: AttemptFilter, *, before: Position | None = None, limit: int = 50
+) -> AttemptPage:
+    """Finished attempts, newest first, those before the position. Each is met once, whatever is added meanwhile."""
+    if not await _may_see_subscription(connection, wanted):
+        return AttemptPage([], None)
+    query, more = _driving_index(wanted)
+
+    async def scan(begin: Position | None, how_many: int) -> list[Position]:
+        params = {**more, **_between(wanted, begin), "limit": how_many}
+        return await fetch_rows(connection, load_queries("attempt_log")[query], params, Position)
+
+    return await gather(connection, wanted, scan, before, limit)
+
+
+async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -> bool:
+    """Of another tenant's nothing is told, not even how far a page would get along its attempts."""
+    if wanted.tenant_id is None or wanted.subscription_id is None:
+        return True
+    params = {"subscription_id": wanted.subscription_id, "tenant_id": wanted.tenant_id}
+    return (
+        await fetch_row(connection, load_queries("attempt_log")["is_of_tenant"], params, _Found) is not None
+    )
+
+
+async def gather(
+    connection: Connection, wanted: AttemptFilter, scan: Scan, begin: Position | None, limit: int
+) -> AttemptPage:
+    """A page of what the filter means, in the order of the scan. Takes larger steps the less of it matches."""
+    found: list[LoggedAttempt] = []
+    scanned, step = 0, limit
+    while scanned < MAX_SCANNED:
+        keys = await scan(begin, step)
+        found += await _matching(connection, wanted, keys)
+        if len(found) >= limit:
+            return AttemptPage(found[:limit], position_of(found[limit - 1]))
+        if len(keys) < step:
+            return AttemptPage(found, None)
+        begin = keys[-1]
+        scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
+    return AttemptPage(found, begin)
+
+
+def _driving_index(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
+    """The block that goes along the narrowest index, and its own parameters."""
+    if wanted.subscription_id is not None:
+        query = "scan_failed_of_subscription" if wanted.means_failures else "scan_subscription"
+        return query, {"subscription_id": wanted.subscription_id}
+    if wanted.error_code is not None:
+        return "scan_error_code", {"error_code": wanted.error_code}
+    if wanted.means_failures:
+        classes = _EVERY_CLASS if wanted.status_class is None else (wanted.status_class.digit,)
+        return "scan_failed_classes", {"classes": list(classes)}
+    return "scan_all", {}
+
+
+def _between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
+    """The position to begin at, and the time to end at. The database knows times beyond every other."""
+    latest = Position(wanted.finished_before, 0) if wanted.finished_before else None
+    begin = before or latest
+    return {
+        "before_at": begin.finished_at if begin else "infinity",
+        "before_id": begin.id if begin else 0,
+        "after": wanted.finished_after or "-infinity",
+    }
+
+
+async def _matching(
+    connection: Connection, wanted: AttemptFilter, keys: Sequence[Position]
+) -> list[LoggedAttempt]:
+    """Those of the attempts that the filter means, in the order of the keys."""
+    if not keys:
+        return []
+    params = {**wanted.params(), "ids": [key.id for key in keys]}
+    rows = await fetch_rows(connection, load_queries("attempt_log")["attempts_by_id"], params, LoggedAttempt)
+    by_id = {row.id: row for row in rows}
+    return [by_id[key.id] for key in keys if key.id in by_id]
+
+
+def position_of(attempt: LoggedAttempt) -> Position:
+    """Where a finished attempt stands."""
+    assert attempt.finished_at is not None
+    return Position(attempt.finished_at.astimezone(UTC), attempt.id)
+
+
+async def show_attempt(connection: Connection, attempt_id: int, *, tenant_id: str | None) -> WholeAttempt:
+    """One attempt in any state. Raises NotFound `attempt_not_found`, also for another tenant's."""
+    params = {"id": attempt_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("attempt_log")["show_attempt"], params, WholeAttempt)
+    if row is None:
+        raise NotFound("attempt_not_found", f"there is no attempt {attempt_id}")
+    return row

@@ -1,0 +1,308 @@
+"""Many dead letters requeued, or many old events sent to one subscription: durable, paced, a lane per subscription.
+
+All state is in the rows, and the step is one statement (see sql/migrations/0013_bulk_operations.sql): whoever takes
+the next step goes on where the last one ended, on time by the database's clock.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, Params, fetch_row, fetch_rows, refusals
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.bulk import BulkKind, BulkStatus
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow, RowRefused
+from hooksaga.core.models import NewBulkOperation, rfc3339
+from hooksaga.core.trace import correlation_id_of
+
+MAX_SAGAS = 500
+MAX_LANES = 100
+MAX_OPEN = 100
+"""Sagas of bulk operations that one subscription may have under way or waiting for a retry, before it has to wait."""
+
+MAX_LANES_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BulkCaller:
+    """Who asks: a key, or whoever invokes the admin function. tenant_id None: for all tenants."""
+
+    tenant_id: str | None
+    name: str
+    key_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkLane:
+    """How far an operation is with one subscription."""
+
+    subscription_id: int
+    matched: int
+    done: int
+    skipped: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOperation:
+    """One operation. done are sagas started; skipped were requeued by somebody else, or have no active subscription."""
+
+    id: int
+    kind: str
+    status: str
+    tenant_id: str | None
+    filter: dict[str, Any]
+    rate_per_second: float
+    reason: str
+    created_by: str
+    created_by_key_id: int | None
+    matched: int
+    done: int
+    skipped: int
+    last_step_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    lanes: list[BulkLane] = field(default_factory=list[BulkLane])
+
+
+@dataclass(frozen=True, slots=True)
+class BulkCount:
+    """What a dry run found: so many things, of so many subscriptions."""
+
+    matched: int
+    subscriptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class BulkStep:
+    """What one step started: sagas, and the seconds until each is due. None left to step: operation_id is None.
+
+    refused: the operation itself, where the database does not take the saga that is next: nothing was started.
+    """
+
+    operation_id: int | None = None
+    status: str = BulkStatus.RUNNING
+    saga_ids: list[int] = field(default_factory=list[int])
+    delays: list[float] = field(default_factory=list[float])
+    refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
+
+
+@dataclass(frozen=True, slots=True)
+class _StepRow:
+    operation_id: int
+    status: str
+    saga_ids: list[int]
+    delays: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class _NextRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedRow:
+    id: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedRow:
+    moved: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _BackfillFacts:
+    tenant_id: str
+    event_type: str
+    takes: bool
+    now: datetime
+    retention_horizon: datetime | None
+
+
+async def start_bulk_operation(
+    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+) -> tuple[BulkOperation, bool]:
+    """Start an operation, and whether this call did: the same one that has not ended is given back instead.
+
+    Raises for a backfill what `_selection` says.
+    """
+    tenant_id, chosen = await _selection(connection, wanted, caller)
+    params = {
+        "kind": wanted.kind,
+        "tenant_id": tenant_id,
+        "filter": json.dumps(chosen),
+        "rate_per_second": wanted.rate_per_second,
+        "reason": wanted.reason,
+        "key_id": caller.key_id,
+        "created_by": caller.name,
+    }
+    row = await fetch_row(connection, _query("start_bulk_operation"), params, _StartedRow)
+    assert row is not None
+    return await show_bulk_operation(connection, row.id, tenant_id=caller.tenant_id), row.created
+
+
+async def count_bulk_operation(
+    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+) -> BulkCount:
+    """How much an operation would do now. Raises as `start_bulk_operation` does."""
+    tenant_id, chosen = await _selection(connection, wanted, caller)
+    params = {"kind": wanted.kind, "tenant_id": tenant_id, "filter": json.dumps(chosen)}
+    row = await fetch_row(connection, _query("count_bulk_operation"), params, BulkCount)
+    assert row is not None
+    return row
+
+
+async def _selection(
+    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+) -> tuple[str | None, dict[str, Any]]:
+    """Whose rows, and which: the filter as it is kept. Equal filters are equal texts.
+
+    Raises for a backfill NotFound `subscription_not_found`, Conflict `subscription_inactive` or
+    `before_retention_horizon`, or InvalidInput for a range that ends before it begins, or begins in the future.
+    """
+    given = wanted.filter.model_dump(exclude_none=True)
+    chosen = {name: _kept(value) for name, value in given.items()}
+    if wanted.kind == BulkKind.REQUEUE:
+        return caller.tenant_id, chosen
+    params = {"id": given["subscription_id"], "tenant_id": caller.tenant_id}
+    facts = await fetch_row(connection, _query("backfill_facts"), params, _BackfillFacts)
+    if facts is None:
+        raise NotFound("subscription_not_found", "there is no such subscription")
+    _check_backfill(facts, given)
+    return facts.tenant_id, {**chosen, "event_type": facts.event_type}
+
+
+def _kept(value: Any) -> Any:
+    """A moment in UTC, so that equal ones are equal texts; one at the very ends of the calendar as it came."""
+    if not isinstance(value, datetime):
+        return value
+    try:
+        return rfc3339(value)
+    except OverflowError:
+        return value.isoformat()
+
+
+def _check_backfill(facts: _BackfillFacts, wanted: Mapping[str, Any]) -> None:
+    since: datetime = wanted["since"]
+    if not facts.takes:
+        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+    if since > facts.now:
+        raise InvalidInput(
+            "invalid_field", "filter.since: is in the future", field="filter.since", status=422
+        )
+    if wanted.get("until", datetime.max.replace(tzinfo=UTC)) <= since:
+        raise InvalidInput(
+            "invalid_field", "filter.until: must be later than since", field="filter.until", status=422
+        )
+    if facts.retention_horizon is not None and since < facts.retention_horizon:
+        raise Conflict(
+            "before_retention_horizon",
+            f"deliveries of events before {rfc3339(facts.retention_horizon)} may have been deleted, so it is not known "
+            "any more which of them the subscription got; begin no earlier",
+        )
+
+
+async def step_bulk_operation(
+    connection: Connection,
+    *,
+    horizon_seconds: float,
+    passed_by: frozenset[int] = frozenset(),
+    max_open: int = MAX_OPEN,
+) -> BulkStep:
+    """Start the sagas of the next horizon_seconds for the operation that waited longest, apart from those passed by."""
+    params = {
+        "passed_by": list(passed_by),
+        "horizon_seconds": horizon_seconds,
+        "max_lanes": MAX_LANES,
+        "max_open": max_open,
+    }
+    for most in (MAX_SAGAS, 1):  # what comes before a saga that is refused is started one by one
+        try:
+            async with refusals():
+                row = await fetch_row(
+                    connection, _query("step_bulk_operation"), {**params, "max_sagas": most}, _StepRow
+                )
+        except RowRefused as refused:
+            reason = str(refused)
+        else:
+            return BulkStep(**asdict(row)) if row else BulkStep()
+    next_one = await fetch_row(connection, _query("next_bulk_operation"), params, _NextRow)
+    if next_one is None:
+        return BulkStep()
+    told = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
+    return BulkStep(operation_id=next_one.id, refused=[told])
+
+
+@dataclass(frozen=True, slots=True)
+class _TracedRow:
+    id: int
+    webhook_id: UUID
+    traceparent: str | None
+
+
+async def traces_of_sagas(connection: Connection, saga_ids: Sequence[int]) -> dict[int, str]:
+    """The trace of each saga's event."""
+    rows = await fetch_rows(connection, _query("traces_of_sagas"), {"saga_ids": list(saga_ids)}, _TracedRow)
+    return {row.id: correlation_id_of(row.webhook_id, row.traceparent) for row in rows}
+
+
+async def move_bulk_operation(
+    connection: Connection, operation_id: int, status: BulkStatus, *, tenant_id: str | None
+) -> BulkOperation:
+    """Pause, resume or stop; what it is already is answered as it is.
+
+    Raises NotFound `bulk_operation_not_found`, or Conflict `bulk_operation_ended`.
+    """
+    params = {"id": operation_id, "tenant_id": tenant_id, "status": status.value}
+    await fetch_row(connection, _query("move_bulk_operation"), params, _MovedRow)
+    operation = await show_bulk_operation(connection, operation_id, tenant_id=tenant_id)
+    if operation.status != status:
+        raise Conflict("bulk_operation_ended", f"bulk operation {operation_id} is {operation.status}")
+    return operation
+
+
+async def pace_bulk_operation(
+    connection: Connection, operation_id: int, rate_per_second: float | None, *, tenant_id: str | None
+) -> BulkOperation:
+    """Go on at another rate; None changes nothing. Raises as `move_bulk_operation` does."""
+    params: Params = {"id": operation_id, "tenant_id": tenant_id, "rate_per_second": rate_per_second}
+    await fetch_row(connection, _query("pace_bulk_operation"), params, _MovedRow)
+    operation = await show_bulk_operation(connection, operation_id, tenant_id=tenant_id)
+    if operation.finished_at is not None:
+        raise Conflict("bulk_operation_ended", f"bulk operation {operation_id} is {operation.status}")
+    return operation
+
+
+async def list_bulk_operations(
+    connection: Connection,
+    *,
+    tenant_id: str | None,
+    status: BulkStatus | None = None,
+    before_id: int | None = None,
+    limit: int = 50,
+) -> list[BulkOperation]:
+    """Newest first, without their lanes."""
+    params = {"tenant_id": tenant_id, "status": status, "before_id": before_id, "limit": limit}
+    return await fetch_rows(connection, _query("list_bulk_operations"), params, BulkOperation)
+
+
+async def show_bulk_operation(
+    connection: Connection, operation_id: int, *, tenant_id: str | None
+) -> BulkOperation:
+    """With its lanes, at most MAX_LANES_SHOWN. Raises NotFound `bulk_operation_not_found`."""
+    params = {"id": operation_id, "tenant_id": tenant_id}
+    operation = await fetch_row(connection, _query("show_bulk_operation"), params, BulkOperation)
+    if operation is None:
+        raise NotFound("bulk_operation_not_found", f"there is no bulk operation {operation_id}")
+    wanted = {"id": operation_id, "limit": MAX_LANES_SHOWN}
+    operation.lanes.extend(await fetch_rows(connection, _query("lanes_of_bulk_operation"), wanted, BulkLane))
+    return operation
+
+
+def _query(name: str) -> Any:
+    return load_queries("bulk_operations")[name]

@@ -1,0 +1,67 @@
+"""Signing in and out of the pages: links that work once, and sessions that were ended. Only hashes are stored."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import NotFound
+
+SIGN_IN_SECONDS = 3600
+"""A link that nobody used for so long is no use any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CreatedRow:
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    answer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _UsedRow:
+    key_hash: bytes | None
+
+
+async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
+    """The token of a new link for this key. Raises NotFound `api_key_not_found`."""
+    token = secrets.token_urlsafe(32)
+    params = {"token_hash": _hash(token), "key_hash": key_hash, "valid_seconds": SIGN_IN_SECONDS}
+    row = await fetch_row(connection, load_queries("console")["create_sign_in"], params, _CreatedRow)
+    if row is None or not row.created:
+        raise NotFound("api_key_not_found", "there is no such key, or it was revoked")
+    return token
+
+
+async def use_sign_in(connection: Connection, token: str) -> bytes | None:
+    """The hash of the link's key, at its first use in time; None for any other token, and at any other use."""
+    params = {"token_hash": _hash(token)}
+    row = await fetch_row(connection, load_queries("console")["use_sign_in"], params, _UsedRow)
+    return None if row is None else row.key_hash
+
+
+async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_until: datetime) -> None:
+    """End the sessions with these ids, now and for everybody. valid_until: when the last of them would have ended."""
+    params = {
+        "hashes": [_hash(one) for one in ids],
+        "valid_until": valid_until,
+        "callers_now": datetime.now(UTC),
+    }
+    await fetch_row(connection, load_queries("console")["end_sessions"], params, _Answer)
+
+
+async def session_has_ended(connection: Connection, session_id: str) -> bool:
+    """Whether the session was ended before its time."""
+    params = {"hash": _hash(session_id)}
+    row = await fetch_row(connection, load_queries("console")["session_has_ended"], params, _Answer)
+    return row is not None and row.answer
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

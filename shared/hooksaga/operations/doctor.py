@@ -1,0 +1,58 @@
+"""The facts of a database that `hooksaga doctor` judges: what is there, not what should be.
+
+They are read from the catalog, as any role that may read the list of migrations; only whether an event can be stored
+is tried."""
+
+from typing import Any
+
+from hooksaga.adapters.database import Connection, Role, fetch_dicts, refusals
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.event_input import EventDraft
+from hooksaga.operations.audit import audit_one
+from hooksaga.stages.accept_events import insert_events
+
+RETENTION_ROLE = "retention_operator"
+PRODUCERS = "event_producer"
+"""The group of the applications that add events by SQL."""
+
+_RIGHTS = ("table_rights", "column_rights", "function_rights")
+_LISTS = ("applied_migrations", "triggers", "idle_slots", *_RIGHTS)
+_AUDITED = ("identity_near_its_end", "transaction_ids_near_their_end")
+"""Promises of the audit that the catalog answers."""
+
+_TRIED_TYPE = "doctor.tried"
+
+
+async def read_facts(connection: Connection) -> dict[str, Any]:
+    """JSON content: a list of rows for each block of sql/queries/doctor.sql, an object for `server` and `owners`.
+
+    Raises SchemaMismatch where no migration ever ran.
+    """
+    queries = load_queries("doctor")
+    facts: dict[str, Any] = {name: await fetch_dicts(connection, queries[name], {}) for name in _LISTS}
+    facts |= {name: (await audit_one(connection, name)).rows for name in _AUDITED}
+    (facts["limits"],) = await fetch_dicts(connection, queries["limits"], {})
+    facts["roles"] = await fetch_dicts(connection, queries["roles"], {"roles": sorted(_roles(facts))})
+    (facts["owners"],) = await fetch_dicts(connection, queries["owners"], {})
+    return {**facts, "server": await read_server(connection)}
+
+
+async def read_server(connection: Connection) -> dict[str, Any]:
+    """The one block that older servers and empty databases answer too."""
+    (server,) = await fetch_dicts(connection, load_queries("doctor")["server"], {})
+    return server
+
+
+async def try_to_store(connection: Connection) -> None:
+    """Store an event as a producer's is stored, and take it back; one id is used up.
+
+    Raises RowRefused, or whatever else a producer's event would meet.
+    """
+    async with refusals(), connection.transaction(force_rollback=True):
+        await insert_events(connection, [EventDraft(_TRIED_TYPE, "{}")])
+
+
+def _roles(facts: dict[str, Any]) -> set[str]:
+    """Those that hooksaga makes, and whoever else was given a right."""
+    ours = {role.value for role in Role if role is not Role.OWNER} | {RETENTION_ROLE, PRODUCERS}
+    return ours | {row["role"] for name in _RIGHTS for row in facts[name]}

@@ -1,0 +1,266 @@
+"""Why a subscription got an event, or did not: what the router saw then, and what became of it. Reads only.
+
+Facts of the moment of routing, never of now: the database keeps each change of what routing asks for
+(subscription_history), and the router writes down what it could see of them (routing_decisions).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import IntEnum
+from typing import Any, LiteralString
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import NotFound
+from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
+
+MAX_DECISIONS = 250
+"""Subscriptions in one answer."""
+
+WALKED_AT_ONCE = 250
+MAX_WALKED = 1000
+"""Subscriptions looked at for one answer: it may end early, with `next`, where most were shown before."""
+
+
+class Rank(IntEnum):
+    """The order in which subscriptions are shown: those with a saga, those that ever took the type, the others."""
+
+    STARTED = 0
+    OF_TYPE = 1
+    OTHERS = 2
+
+
+_WALKS = {Rank.STARTED: "walk_started", Rank.OF_TYPE: "walk_of_type", Rank.OTHERS: "walk_others"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page ends: after this subscription of this rank."""
+
+    rank: Rank = Rank.STARTED
+    after_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SagaStanding:
+    """The newest saga of a pair. started_by is None where the routing was not recorded. attempt_limit: as of now."""
+
+    id: int
+    status: str
+    started_by: StartedBy | None
+    created_at: datetime
+    attempt_count: int
+    attempt_limit: int
+    next_attempt_at: datetime
+    final_error_code: str | None
+    dead_letter_id: int | None
+    dead_letter_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One subscription. matched: by the router; None while the event waits, or where that was not recorded.
+
+    then: what the router saw, None for nothing. saga: None though matched means that retention removed it, which
+    it does with delivered ones only.
+    """
+
+    subscription_id: int
+    subscription_created_at: datetime
+    callback_url: str
+    matched: bool | None
+    reason: Reason | None
+    then: Facts | None
+    now: Facts
+    saga: SagaStanding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """One event's routing, with a page of its tenant's subscriptions. next: None when none is left to show.
+
+    One with very many subscriptions is routed in parts: until the last one it waits, with the sagas_started so far.
+    """
+
+    event_id: int
+    webhook_id: UUID
+    tenant_id: str
+    event_type: str
+    accepted_at: datetime
+    waiting_since: datetime | None
+    routed_at: datetime | None
+    sagas_started: int | None
+    decisions: Sequence[Decision] = ()
+    next: Place | None = None
+
+    @property
+    def state(self) -> RoutingState:
+        """An event that was put into the outbox again has been routed."""
+        if self.routed_at is not None:
+            return RoutingState.ROUTED
+        return RoutingState.UNRECORDED if self.waiting_since is None else RoutingState.WAITING
+
+
+async def explain_event(
+    connection: Connection,
+    webhook_id: UUID,
+    *,
+    tenant_id: str | None,
+    default_attempt_limit: int,
+    after: Place | None = None,
+    limit: int = MAX_DECISIONS,
+) -> Routing:
+    """Matched first, then those that took the event's type at some time, then the others; each by id.
+
+    An event that was not routed, or not recorded, shows subscriptions with sagas only. Raises NotFound
+    `event_not_found`, also for another tenant's.
+    """
+    params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
+    routing = await fetch_row(connection, _query("show_routing"), params, Routing)
+    if routing is None:
+        raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
+    ids, following = await _page(connection, routing, after or Place(), limit)
+    wanted = {"event_id": routing.event_id, "subscription_ids": ids}
+    rows = await fetch_rows(connection, _query("decisions_of_subscriptions"), wanted, _Row)
+    decisions = [_decision(routing, row, default_attempt_limit) for row in rows]
+    return replace(routing, decisions=decisions, next=following)
+
+
+def _query(name: str) -> LiteralString:
+    return load_queries("explain")[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    id: int
+    fits: bool
+
+
+async def _page(
+    connection: Connection, routing: Routing, place: Place, limit: int
+) -> tuple[list[int], Place | None]:
+    """At most `limit` subscriptions behind the place, and the place to go on from."""
+    last = Rank.OTHERS if routing.state is RoutingState.ROUTED else Rank.STARTED
+    found: list[int] = []
+    walked = 0
+    while place.rank <= last:
+        rows = await _walk(connection, routing, place)
+        for row in rows:
+            if row.fits and len(found) == limit:
+                return found, place
+            found += [row.id] if row.fits else []
+            place = Place(place.rank, row.id)
+        walked += len(rows)
+        if len(rows) < WALKED_AT_ONCE:
+            if place.rank == last:
+                break
+            place = Place(Rank(place.rank + 1))
+        elif walked >= MAX_WALKED:
+            return found, place
+    return found, None
+
+
+async def _walk(connection: Connection, routing: Routing, place: Place) -> list[_Walked]:
+    params: dict[str, Any] = {
+        "event_id": routing.event_id,
+        "tenant_id": routing.tenant_id,
+        "event_type": routing.event_type,
+        "after_id": place.after_id,
+        "limit": WALKED_AT_ONCE,
+    }
+    return await fetch_rows(connection, _query(_WALKS[place.rank]), params, _Walked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """then_… are all null when the router saw nothing. routed: the router started a saga; by_router: the newest."""
+
+    subscription_id: int
+    subscription_created_at: datetime
+    callback_url: str
+    max_retry_limit: int | None
+    now_event_type: str
+    now_active: bool
+    now_verified: bool
+    now_eligible_since: datetime | None
+    now_deleted_at: datetime | None
+    then_event_type: str | None
+    then_active: bool | None
+    then_verified: bool | None
+    then_eligible_since: datetime | None
+    then_deleted_at: datetime | None
+    then_in_time: bool
+    saga_id: int | None
+    saga_status: str | None
+    saga_created_at: datetime | None
+    attempt_count: int | None
+    next_attempt_at: datetime | None
+    final_error_code: str | None
+    requeued_from: int | None
+    dead_letter_id: int | None
+    dead_letter_reason: str | None
+    routed: bool
+    by_router: bool
+
+
+def _decision(routing: Routing, row: _Row, default_attempt_limit: int) -> Decision:
+    then, reason, matched = _then(row), None, None
+    if routing.state is RoutingState.ROUTED:
+        if not row.routed:
+            reason = why_not_matched(then, routing.event_type, in_time=row.then_in_time)
+        matched = reason is None
+    return Decision(
+        subscription_id=row.subscription_id,
+        subscription_created_at=row.subscription_created_at,
+        callback_url=row.callback_url,
+        matched=matched,
+        reason=reason,
+        then=then,
+        now=Facts(
+            row.now_event_type, row.now_active, row.now_verified, row.now_eligible_since, row.now_deleted_at
+        ),
+        saga=_saga(routing, row, default_attempt_limit),
+    )
+
+
+def _then(row: _Row) -> Facts | None:
+    if row.then_event_type is None or row.then_active is None or row.then_verified is None:
+        return None
+    return Facts(
+        row.then_event_type,
+        row.then_active,
+        row.then_verified,
+        row.then_eligible_since,
+        row.then_deleted_at,
+    )
+
+
+def _saga(routing: Routing, row: _Row, default_attempt_limit: int) -> SagaStanding | None:
+    if row.saga_id is None:
+        return None
+    assert row.saga_status is not None
+    assert row.saga_created_at is not None
+    assert row.attempt_count is not None
+    assert row.next_attempt_at is not None
+    return SagaStanding(
+        id=row.saga_id,
+        status=row.saga_status,
+        started_by=_started_by(routing, row),
+        created_at=row.saga_created_at,
+        attempt_count=row.attempt_count,
+        attempt_limit=row.max_retry_limit or default_attempt_limit,
+        next_attempt_at=row.next_attempt_at,
+        final_error_code=row.final_error_code,
+        dead_letter_id=row.dead_letter_id,
+        dead_letter_reason=row.dead_letter_reason,
+    )
+
+
+def _started_by(routing: Routing, row: _Row) -> StartedBy | None:
+    if row.requeued_from is not None:
+        return StartedBy.REQUEUE
+    if routing.state is RoutingState.UNRECORDED:
+        return None
+    return StartedBy.ROUTING if row.by_router else StartedBy.BACKFILL

@@ -1,0 +1,203 @@
+"""What happened: events with their sagas and attempts, dead letters, the backlog. Reads only."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import NotFound
+from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_time
+
+MAX_SAGAS_SHOWN = 1000
+MAX_ATTEMPTS_SHOWN = 1000
+MAX_ANSWER_SHOWN = 1000
+"""Characters of each answer. All of an event is one answer of the API, for which AWS takes 6 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One job, as the attempt log shows it."""
+
+    id: int
+    saga_id: int
+    attempt_number: int
+    status: str
+    attempt_at: datetime
+    leased_at: datetime | None
+    finished_at: datetime | None
+    duration_ms: int | None
+    response_status: int | None
+    error_code: str | None
+    response_body: str | None
+    response_truncated: bool
+    worker_id: str | None
+    resolved_ip: str | None
+    reconnected: bool
+    retry_after_seconds: int | None
+    claim_count: int
+    max_attempts: int | None
+    own_header_names: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SagaView:
+    """One saga with its attempts, oldest first."""
+
+    id: int
+    subscription_id: int
+    status: str
+    attempt_count: int
+    next_attempt_at: datetime
+    final_error_code: str | None
+    requeued_from: int | None
+    bulk_operation_id: int | None
+    created_at: datetime
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
+
+    payload is JSON text to the byte.
+
+    pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
+    attempts of all that did. None when nothing can be missing.
+    """
+
+    id: int
+    webhook_id: UUID
+    traceparent: str | None
+    tenant_id: str
+    event_type: str
+    created_at: datetime
+    payload: str
+    pruned_before: datetime | None = None
+    sagas: list[SagaView] = field(default_factory=list[SagaView])
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterView:
+    """requeued_as is the saga that a requeue started; payload_snapshot is set when shown alone."""
+
+    id: int
+    saga_id: int
+    webhook_id: UUID
+    subscription_id: int
+    tenant_id: str
+    event_type: str
+    final_error_code: str | None
+    reason: str | None
+    failed_at: datetime
+    requeued_as: int | None
+    payload_snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The backlog now. oldest_due_seconds is null when nothing waits."""
+
+    outbox: int
+    sagas_waiting: int
+    sagas_due: int
+    jobs_pending: int
+    jobs_leased: int
+    results_unapplied: int
+    dead_letters_24h: int
+    oldest_due_seconds: float | None
+    delivered_last_minute: int
+
+
+async def show_event(
+    connection: Connection, webhook_id: UUID, *, tenant_id: str | None, most_sagas: int = MAX_SAGAS_SHOWN
+) -> EventView:
+    """Raises NotFound `event_not_found`, also for another tenant's."""
+    queries = load_queries("inspect")
+    params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
+    event = await fetch_row(connection, queries["show_event"], params, EventView)
+    if event is None:
+        raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
+    wanted = {"event_id": event.id, "limit": most_sagas}
+    event.sagas.extend(await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView))
+    by_id = {saga.id: saga for saga in event.sagas}
+    found = {
+        "saga_ids": list(by_id),
+        "limit": MAX_ATTEMPTS_SHOWN,
+        "most_characters": MAX_ANSWER_SHOWN,
+    }
+    for attempt in await fetch_rows(connection, queries["attempts_of_sagas"], found, Attempt):
+        by_id[attempt.saga_id].attempts.append(attempt)
+    return event
+
+
+@dataclass(frozen=True, slots=True)
+class SagaState:
+    """Where one saga stands."""
+
+    id: int
+    status: str
+    final_error_code: str | None
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def traced(self) -> Traced:
+        return Traced(self.id, correlation_id_of(self.webhook_id, self.traceparent))
+
+
+async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: str | None) -> SagaState:
+    """Raises NotFound `saga_not_found`, also for another tenant's."""
+    params = {"id": saga_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("inspect")["show_saga"], params, SagaState)
+    if row is None:
+        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+    return row
+
+
+async def list_dead_letters(
+    connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
+) -> list[DeadLetterView]:
+    """Newest first, those with an id below before_id."""
+    ids = await ids_of_time(connection, wanted)
+    below = [one for one in (before_id, ids.before_id) if one is not None]
+    params = {
+        **filter_params(wanted),
+        "after_id": ids.after_id,
+        "before_id": min(below, default=None),
+        "limit": limit,
+    }
+    return await fetch_rows(connection, load_queries("inspect")["list_dead_letters"], params, DeadLetterView)
+
+
+async def show_dead_letter(
+    connection: Connection, dead_letter_id: int, *, tenant_id: str | None
+) -> DeadLetterView:
+    """With its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
+    params = {"id": dead_letter_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("inspect")["show_dead_letter"], params, DeadLetterView)
+    if row is None:
+        raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
+    return row
+
+
+async def read_stats(connection: Connection) -> Stats:
+    """Counts over open work only; each is served by an index."""
+    row = await fetch_row(connection, load_queries("inspect")["stats"], {}, Stats)
+    assert row is not None
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class _Alive:
+    alive: bool
+
+
+async def check_alive(connection: Connection) -> None:
+    """Returns when the database answers; Session turns everything else into DatabaseUnavailable."""
+    await fetch_row(connection, load_queries("inspect")["check_alive"], {}, _Alive)

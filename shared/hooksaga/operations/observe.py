@@ -1,0 +1,23 @@
+"""How the pipeline stands, from the views that dashboards read (sql/migrations/0016). Reads only, as `observer`."""
+
+from dataclasses import dataclass
+
+from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.queries import load_queries
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """Of all tenants, at one moment. An age is 0 when nothing waits."""
+
+    outbox_age_seconds: float
+    oldest_due_saga_age_seconds: float
+    retry_debt_sagas: int
+    in_flight_jobs: int
+
+
+async def read_gauges(connection: Connection) -> Gauges:
+    """All of them in one statement, so they belong to one moment."""
+    row = await fetch_row(connection, load_queries("observe")["gauges"], {}, Gauges)
+    assert row is not None
+    return row

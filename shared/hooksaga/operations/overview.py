@@ -1,0 +1,180 @@
+"""What is wrong now, in figures that cost the same however large the tables are. Reads only.
+
+Rates are exact where a minute had few attempts. Of a minute that had more than SAMPLE the last SAMPLE are looked at,
+and how closely they follow one another says how many the whole minute had.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.queries import load_queries
+
+MINUTES = 60
+SAMPLE = 300
+LATENCY_SAMPLE = 30
+MOST_COUNTED = 10_000
+"""Where counting open work ends: this many mean that or more."""
+
+FAILURES_SEEN = 1_000
+LISTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """Attempts that ended within one minute. p50 and p95: of end-to-end latency, in milliseconds, None without any.
+
+    estimated: the counts are drawn from a sample.
+    """
+
+    minute: datetime
+    completed: int
+    failed: int
+    estimated: bool
+    p50: int | None = None
+    p95: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """Counts end at MOST_COUNTED. oldest_due_seconds is None when nothing waits; it may be negative for none due."""
+
+    unrouted: int
+    due: int
+    retrying: int
+    ready: int
+    in_flight: int
+    dead_letters_24h: int
+    oldest_due_seconds: float | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DueSaga:
+    """A delivery whose next attempt is overdue."""
+
+    id: int
+    subscription_id: int
+    status: str
+    attempt_count: int
+    next_attempt_at: datetime
+    webhook_id: UUID
+    event_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorWord:
+    """How many of the newest failures of the last hour ended with this word."""
+
+    error_code: str
+    attempts: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A subscription that only fails, or that was switched off for it."""
+
+    id: int
+    tenant_id: str
+    event_type: str
+    callback_url: str
+    consecutive_failures: int
+    first_failure_at: datetime | None
+    last_error_code: str | None
+    disabled_at: datetime | None
+    disabled_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSummary:
+    """How one subscription's endpoint does, for a list of them."""
+
+    subscription_id: int
+    consecutive_failures: int
+    first_failure_at: datetime | None
+    last_success_at: datetime | None
+    last_error_code: str | None
+    disabled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Of all tenants, at about one moment."""
+
+    minutes: Sequence[Minute]
+    work: OpenWork
+    oldest: Sequence[DueSaga]
+    errors: Sequence[ErrorWord]
+
+
+async def read_overview(connection: Connection) -> Overview:
+    """The last MINUTES and the open work of now, as the operator's role."""
+    work = await fetch_row(connection, _query("backlog"), {"most": MOST_COUNTED}, OpenWork)
+    assert work is not None
+    oldest = await fetch_rows(connection, _query("oldest_due"), {"limit": LISTED}, DueSaga)
+    wanted = {"sample": FAILURES_SEEN, "limit": LISTED}
+    errors = await fetch_rows(connection, _query("newest_failures"), wanted, ErrorWord)
+    return Overview(await _minutes(connection), work, oldest, errors)
+
+
+async def unwell_endpoints(connection: Connection) -> list[Endpoint]:
+    """Endpoints that only fail, the longest first, and behind them those that were switched off, the latest first."""
+    failing = await fetch_rows(connection, _query("failing_endpoints"), {"limit": LISTED}, Endpoint)
+    disabled = await fetch_rows(connection, _query("disabled_endpoints"), {"limit": LISTED}, Endpoint)
+    return failing + disabled
+
+
+async def health_of(connection: Connection, subscription_ids: Sequence[int]) -> dict[int, HealthSummary]:
+    """The health of each subscription that has any, by id."""
+    params = {"ids": list(subscription_ids)}
+    rows = await fetch_rows(connection, _query("health_of_subscriptions"), params, HealthSummary)
+    return {row.subscription_id: row for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    minute: datetime
+    seen: int
+    completed: int
+    failed: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Latencies:
+    minute: datetime
+    percentiles: list[int]
+
+
+async def _minutes(connection: Connection) -> list[Minute]:
+    params = {"minutes": MINUTES, "sample": SAMPLE}
+    counted = await fetch_rows(connection, _query("minutes"), params, _Counted)
+    params = {"minutes": MINUTES, "sample": LATENCY_SAMPLE}
+    rows = await fetch_rows(connection, _query("latencies"), params, _Latencies)
+    latencies = {row.minute: row.percentiles for row in rows}
+    return [_minute(row, latencies.get(row.minute)) for row in counted]
+
+
+def _minute(row: _Counted, percentiles: list[int] | None) -> Minute:
+    p50, p95 = percentiles or (None, None)
+    share = _share_seen(row)
+    completed, failed = round(row.completed / share), round(row.failed / share)
+    return Minute(row.minute, completed, failed, share < 1, p50, p95)
+
+
+def _share_seen(row: _Counted) -> float:
+    """Which part of its minute a sample is: 1 for a whole one, else the part of the minute that it covers."""
+    if row.seen < SAMPLE or row.oldest is None or row.newest is None:
+        return 1.0
+    ended = min(row.newest, row.minute + timedelta(minutes=1))
+    whole, covered = ended - row.minute, ended - row.oldest
+    return max(min(covered / whole, 1.0), 1e-4) if whole else 1.0
+
+
+def _query(name: str) -> Any:
+    return load_queries("console")[name]

@@ -1,0 +1,153 @@
+"""Dead letters back to life: always as a brand-new saga, never by touching the old one."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import Conflict, NotFound, RefusedRow, RowRefused
+from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.stages.batches import OnRefusal, run_isolating
+
+MAX_MATCHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """saga_id is None only where reason says why no saga was made. created: by this call, not by an earlier one."""
+
+    dead_letter_id: int
+    saga_id: int | None
+    created: bool
+    reason: str | None
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def traced_sagas(self) -> list[Traced]:
+        """Its saga, where one was made."""
+        if self.saga_id is None:
+            return []
+        return [Traced(self.saga_id, correlation_id_of(self.webhook_id, self.traceparent))]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter:
+    """Every field that is set must match. failed_after is inclusive, failed_before is not."""
+
+    tenant_id: str | None = None
+    subscription_id: int | None = None
+    event_type: str | None = None
+    error_code: str | None = None
+    failed_after: datetime | None = None
+    failed_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequeuedMatches:
+    """What a requeue by filter did: matched = requeued + skipped, unless it was a dry run."""
+
+    matched: int
+    requeued: list[Requeued]
+    skipped: int
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IdRange:
+    """Ids above the one and below the other; None where there is no end."""
+
+    after_id: int | None
+    before_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence[int]) -> list[Requeued]:
+    """Start a new saga for each dead letter, once: a repeat gives the same sagas. Unknown ids give nothing."""
+    return await fetch_rows(
+        connection,
+        load_queries("requeue")["requeue_dead_letters"],
+        {"dead_letter_ids": list(dead_letter_ids)},
+        Requeued,
+    )
+
+
+async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
+    """Requeue one dead letter.
+
+    Raises NotFound `dead_letter_not_found`, or Conflict `subscription_inactive`.
+    """
+    answers = await requeue_dead_letters(connection, [dead_letter_id])
+    if not answers:
+        raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
+    if answers[0].saga_id is None:
+        raise Conflict("subscription_inactive", "its subscription is not active and verified")
+    return answers[0]
+
+
+async def requeue_matching(
+    connection: Connection,
+    wanted: DeadLetterFilter,
+    *,
+    limit: int = MAX_MATCHED,
+    dry_run: bool = False,
+    on_refusal: OnRefusal = lambda _row: None,
+) -> RequeuedMatches:
+    """Requeue the oldest dead letters that match and were not requeued before, until limit new sagas are made.
+
+    A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued, as is one
+    that the database refuses, which is told to on_refusal.
+    """
+
+    async def requeue_some(ids: Sequence[int]) -> list[Requeued | None]:
+        async with refusals():
+            return [*await requeue_dead_letters(connection, ids)]
+
+    def refused(dead_letter_id: int, error: RowRefused) -> None:
+        on_refusal(RefusedRow(reason=str(error), dead_letter_id=dead_letter_id))
+
+    matched, requeued, between = 0, list[Requeued](), await ids_of_time(connection, wanted)
+    while len(requeued) < limit:
+        ids = await _match(connection, wanted, between, limit - len(requeued))
+        if not ids:
+            break
+        matched, between = matched + len(ids), replace(between, after_id=ids[-1])
+        if dry_run:
+            break
+        answers = await run_isolating(requeue_some, ids, refused)
+        requeued += [answer for answer in answers if answer is not None and answer.created]
+    return RequeuedMatches(matched, requeued, 0 if dry_run else matched - len(requeued), dry_run)
+
+
+async def ids_of_time(connection: Connection, wanted: DeadLetterFilter) -> IdRange:
+    """Between which ids all that the filter's times mean lies."""
+    if wanted.failed_after is None and wanted.failed_before is None:
+        return IdRange(None, None)
+    params = {"failed_after": wanted.failed_after, "failed_before": wanted.failed_before}
+    found = await fetch_row(connection, load_queries("requeue")["ids_of_time"], params, IdRange)
+    assert found is not None
+    return found
+
+
+async def _match(connection: Connection, wanted: DeadLetterFilter, between: IdRange, limit: int) -> list[int]:
+    params = {**filter_params(wanted), **asdict(between), "limit": limit}
+    rows = await fetch_rows(connection, load_queries("requeue")["match_dead_letters"], params, _IdRow)
+    return [row.id for row in rows]
+
+
+def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
+    """The filter as query parameters."""
+    return {
+        "tenant_id": wanted.tenant_id,
+        "subscription_id": wanted.subscription_id,
+        "event_type": wanted.event_type,
+        "error_code": wanted.error_code,
+        "failed_after": wanted.failed_after,
+        "failed_before": wanted.failed_before,
+    }

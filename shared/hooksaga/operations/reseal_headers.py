@@ -1,0 +1,80 @@
+"""The values of subscriptions' own headers, sealed anew under the first of the keys; and those in clear, sealed.
+
+As reseal_secrets: nothing is locked while values are opened and sealed, and what changed meanwhile stays as it then is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
+from hooksaga.operations.reseal_secrets import BATCH, Resealed
+from hooksaga.stages.own_headers import has_clear_values, reseal_headers
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadersRow:
+    id: int
+    headers: str
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What changes, with its new form; and the ids of what no key opens, and of what holds clear text."""
+
+    changed: list[tuple[_HeadersRow, str]]
+    unreadable: list[int]
+    in_clear: list[int]
+
+
+async def reseal_headers_batch(
+    connection: Connection,
+    box: SecretBox,
+    *,
+    after_id: int = 0,
+    dry_run: bool = False,
+    only_clear: bool = False,
+) -> Resealed:
+    """The next BATCH subscriptions with headers after that id. only_clear: look for values in clear, and leave what is
+    sealed as it is. In a dry run nothing is written."""
+    params = {"after_id": after_id, "limit": BATCH, "only_clear": only_clear}
+    rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_headers"], params, _HeadersRow)
+    found = _sealed_anew(box, rows, only_clear)
+    if found.changed and not dry_run:
+        await _replace(connection, found.changed)
+    last_id = rows[-1].id if len(rows) == BATCH else None
+    return Resealed(
+        len(rows), len(found.changed), tuple(found.unreadable), last_id, in_clear=tuple(found.in_clear)
+    )
+
+
+def _sealed_anew(box: SecretBox, rows: Sequence[_HeadersRow], only_clear: bool) -> _Found:
+    found = _Found([], [], [])
+    for row in rows:
+        stored = json.loads(row.headers)
+        try:
+            anew = reseal_headers(box, stored, only_clear=only_clear)
+            if has_clear_values(stored):
+                found.in_clear.append(row.id)
+        except (UnreadableSecret, ValueError):
+            found.unreadable.append(row.id)
+            continue
+        if anew is not None:
+            found.changed.append((row, json.dumps(anew)))
+    return found
+
+
+async def _replace(connection: Connection, changed: list[tuple[_HeadersRow, str]]) -> None:
+    params = {
+        "ids": [row.id for row, _ in changed],
+        "old": [row.headers for row, _ in changed],
+        "new": [new for _, new in changed],
+    }
+    await fetch_rows(connection, load_queries("reseal_secrets")["replace_headers"], params, _IdRow)

@@ -1,0 +1,100 @@
+"""Rotation of the key that seals secrets: every stored signing secret is sealed anew under the first of the keys.
+
+Every process must know the new key before, and may forget the old one after. Nothing is locked while secrets are
+opened and sealed; a secret that changed meanwhile is left as it then is, which is under the new key as well.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from hooksaga.adapters.database import Connection, Session, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Resealed:
+    """checked: how many secrets, or subscriptions with headers, were looked at; changed: how many were, or would be,
+    sealed anew. unreadable: the subscriptions of those that none of the keys opens; in_clear: those with header values
+    that were not sealed. last_id: None when the end was reached."""
+
+    checked: int
+    changed: int
+    unreadable: tuple[int, ...]
+    last_id: int | None
+    in_clear: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretRow:
+    id: int
+    subscription_id: int
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+async def reseal_batch(
+    connection: Connection, box: SecretBox, *, after_id: int = 0, dry_run: bool = False
+) -> Resealed:
+    """The next BATCH secrets after that id, in one statement. In a dry run nothing is written."""
+    params = {"after_id": after_id, "limit": BATCH}
+    rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_secrets"], params, _SecretRow)
+    found, unreadable = _sealed_anew(box, rows)
+    if found and not dry_run:
+        await _replace(connection, found)
+    return Resealed(len(rows), len(found), tuple(unreadable), rows[-1].id if len(rows) == BATCH else None)
+
+
+def _sealed_anew(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretRow, str]], list[int]]:
+    found, unreadable = list[tuple[_SecretRow, str]](), list[int]()
+    for row in rows:
+        try:
+            new = box.reseal(row.secret)
+        except UnreadableSecret:
+            unreadable.append(row.subscription_id)
+            continue
+        if new is not None:
+            found.append((row, new))
+    return found, unreadable
+
+
+async def _replace(connection: Connection, found: list[tuple[_SecretRow, str]]) -> None:
+    params = {
+        "ids": [row.id for row, _ in found],
+        "old": [row.secret for row, _ in found],
+        "new": [new for _, new in found],
+    }
+    await fetch_rows(connection, load_queries("reseal_secrets")["replace_secrets"], params, _IdRow)
+
+
+def together(first: Resealed, second: Resealed) -> Resealed:
+    """Both batches as one that ended where the second did."""
+    return replace(
+        second,
+        checked=first.checked + second.checked,
+        changed=first.changed + second.changed,
+        unreadable=first.unreadable + second.unreadable,
+        in_clear=first.in_clear + second.in_clear,
+    )
+
+
+class Batch(Protocol):
+    """reseal_batch or reseal_headers_batch, with all but the place of its beginning chosen."""
+
+    async def __call__(self, connection: Connection, *, after_id: int) -> Resealed: ...
+
+
+async def reseal_all(session: Session, batch: Batch) -> Resealed:
+    """Every batch, each a unit of work of its own."""
+    done = await session.run(lambda connection: batch(connection, after_id=0))
+    while (last_id := done.last_id) is not None:
+        following = partial(batch, after_id=last_id)
+        done = together(done, await session.run(following))
+    return done

@@ -1,0 +1,60 @@
+"""How an endpoint does, and what a subscription missed while it was switched off. Reads only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import NotFound
+
+MISSED_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointHealth:
+    """How one endpoint does, as far as attempts are counted. eligible: it gets events now."""
+
+    subscription_id: int
+    eligible: bool
+    consecutive_failures: int
+    first_failure_at: datetime | None
+    last_failure_at: datetime | None
+    last_success_at: datetime | None
+    last_error_code: str | None
+    disabled_at: datetime | None
+    disabled_reason: str | None
+    counted_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What a disabled subscription has missed: dead letters since it failed only, not requeued yet, and events
+    accepted since it was switched off. at_least: there may be more than was looked at."""
+
+    failing_since: datetime
+    since: datetime
+    dead_letters: int
+    events: int
+    at_least: bool
+
+
+async def show_health(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> EndpointHealth:
+    """Raises NotFound `subscription_not_found`, also for another tenant's."""
+    params = {"id": subscription_id, "tenant_id": tenant_id}
+    row = await fetch_row(
+        connection, load_queries("subscription_health")["show_health"], params, EndpointHealth
+    )
+    if row is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    return row
+
+
+async def read_missed(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None, most: int = MISSED_MOST
+) -> Missed | None:
+    """What a subscription that the monitor switched off has missed; None for any other. Looks at `most` rows of
+    each kind."""
+    params = {"id": subscription_id, "tenant_id": tenant_id, "most": most}
+    return await fetch_row(connection, load_queries("subscription_health")["read_missed"], params, Missed)

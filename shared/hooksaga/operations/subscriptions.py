@@ -1,0 +1,197 @@
+"""Who gets what, where: configuration only, without side effects."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
+from hooksaga.adapters.queries import load_queries
+from hooksaga.adapters.secret_box import SecretBox
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.callback_url import InvalidCallbackUrl, parse_callback_url
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.models import NewSubscription, SubscriptionChange
+from hooksaga.stages.own_headers import StoredHeaders, change_headers, seal_headers
+
+MOST_SECRETS = 10
+"""That sign for one subscription at a time, the new one included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A row of subscriptions. Null limits mean the system's defaults, whatever they are at each attempt; headers have
+    the stored form of own_headers."""
+
+    id: int
+    tenant_id: str
+    event_type: str
+    callback_url: str
+    pending_callback_url: str | None
+    description: str
+    active: bool
+    verified: bool
+    eligible_since: datetime | None
+    max_retry_limit: int | None
+    base_delay_seconds: float | None
+    timeout_seconds: float | None
+    headers: StoredHeaders
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+def normal_callback_url(url: str, policy: AddressPolicy) -> str:
+    """The one form that is stored and called. Raises InvalidInput `invalid_callback_url` with the rule."""
+    try:
+        return parse_callback_url(url, policy).url
+    except InvalidCallbackUrl as error:
+        raise InvalidInput("invalid_callback_url", str(error), field="callback_url", status=422) from None
+
+
+async def create_subscription(
+    connection: Connection,
+    new: NewSubscription,
+    *,
+    tenant_id: str,
+    callback_url: str,
+    sealed_secret: str,
+    box: SecretBox,
+) -> Subscription:
+    """Store the subscription, not verified yet, and its sealed secret, both or neither. box seals its headers."""
+    params = {
+        **new.model_dump(exclude={"headers", "tenant_id", "callback_url"}),
+        "tenant_id": tenant_id,
+        "callback_url": callback_url,
+        "headers": json.dumps(seal_headers(box, new.headers)),
+        "secret": sealed_secret,
+    }
+    async with refusals():
+        row = await fetch_row(
+            connection, load_queries("subscriptions")["create_subscription"], params, Subscription
+        )
+    assert row is not None
+    return row
+
+
+async def list_subscriptions(
+    connection: Connection,
+    *,
+    tenant_id: str | None,
+    event_type: str | None = None,
+    before_id: int | None = None,
+    limit: int = 50,
+) -> list[Subscription]:
+    """Newest first, those with an id below before_id. tenant_id None: of all tenants."""
+    params = {"tenant_id": tenant_id, "event_type": event_type, "before_id": before_id, "limit": limit}
+    return await fetch_rows(
+        connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription
+    )
+
+
+async def show_subscription(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> Subscription:
+    """Raises NotFound `subscription_not_found`, also for another tenant's."""
+    return await _one(connection, "show_subscription", subscription_id, tenant_id)
+
+
+async def _one(
+    connection: Connection, query: str, subscription_id: int, tenant_id: str | None
+) -> Subscription:
+    params = {"id": subscription_id, "tenant_id": tenant_id}
+    row = await fetch_row(connection, load_queries("subscriptions")[query], params, Subscription)
+    if row is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    return row
+
+
+async def change_subscription(
+    connection: Connection,
+    subscription_id: int,
+    change: SubscriptionChange,
+    *,
+    tenant_id: str | None,
+    policy: AddressPolicy,
+    box: SecretBox,
+) -> Subscription:
+    """Apply the fields that are given. A new callback_url of a verified subscription waits until it is verified
+    itself. Of headers those that are given change, and box seals them.
+
+    Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url` or, for headers, `invalid_field`.
+    """
+    fields = change.model_dump(exclude_unset=True)
+    if "callback_url" in fields:
+        fields["callback_url"] = normal_callback_url(fields["callback_url"], policy)
+    async with transaction(connection):
+        present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
+        if "headers" in fields:
+            fields["headers"] = change_headers(box, present.headers, fields["headers"])
+        params = {**asdict(present), **_with_pending_url(present, fields)}
+        params["headers"] = json.dumps(params["headers"])
+        row = await fetch_row(
+            connection, load_queries("subscriptions")["update_subscription"], params, Subscription
+        )
+    assert row is not None
+    return row
+
+
+def _with_pending_url(present: Subscription, fields: dict[str, Any]) -> dict[str, Any]:
+    wanted = fields.get("callback_url", present.callback_url)
+    if "callback_url" not in fields or not present.verified:
+        return fields
+    waiting = None if wanted == present.callback_url else wanted
+    return {**fields, "callback_url": present.callback_url, "pending_callback_url": waiting}
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    secrets: int
+
+
+async def deactivate_subscription(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> None:
+    """Stop it for good and hide it from lists; its history stays. Repeating it changes nothing.
+
+    Raises NotFound `subscription_not_found`.
+    """
+    params = {"id": subscription_id, "tenant_id": tenant_id}
+    query = load_queries("subscriptions")["deactivate_subscription"]
+    if await fetch_row(connection, query, params, _IdRow) is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+
+
+async def rotate_secret(
+    connection: Connection,
+    subscription_id: int,
+    *,
+    tenant_id: str | None,
+    sealed_secret: str,
+    overlap_seconds: float,
+) -> Subscription:
+    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it, and all that were
+    retired before, at once.
+
+    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` where MOST_SECRETS would sign: each makes
+    the signature's header longer, and receivers bound it.
+    """
+    queries = load_queries("subscriptions")
+    params = {"id": subscription_id, "overlap_seconds": overlap_seconds, "secret": sealed_secret}
+    async with transaction(connection):
+        present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
+        await fetch_rows(connection, queries["retire_secrets"], params, _IdRow)
+        await fetch_rows(connection, queries["delete_expired_secrets"], params, _IdRow)
+        left = await fetch_row(connection, queries["count_secrets"], params, _Secrets)
+        if left and left.secrets >= MOST_SECRETS:
+            raise Conflict(
+                "too_many_secrets",
+                f"{left.secrets} secrets sign for it; overlap_seconds 0 ends them, or wait for it",
+            )
+        await fetch_rows(connection, queries["add_secret"], params, _IdRow)
+    return present

@@ -1,0 +1,49 @@
+"""Log lines and metrics of the operations."""
+
+from collections.abc import Iterable
+
+from hooksaga.core.bulk import BulkStatus
+from hooksaga.core.endpoint_health import DisabledReason, EarlyWarning
+from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.requeue import Requeued
+from hooksaga.operations.watch_endpoints import Watched
+from hooksaga.runtime.metrics import Metric
+from hooksaga.runtime.telemetry import count, logger
+
+
+def note_requeued(answers: Iterable[Requeued]) -> None:
+    """Sagas that a requeue has started just now."""
+    count(Metric.SAGAS_CREATED, sum(answer.created for answer in answers))
+
+
+def note_bulk_step(step: BulkStep) -> None:
+    """One line per step that started something, or ended its operation."""
+    count(Metric.SAGAS_CREATED, len(step.saga_ids))
+    if step.operation_id is not None and (step.saga_ids or step.status != BulkStatus.RUNNING):
+        keys = {"bulk_operation_id": step.operation_id, "status": step.status, "sagas": len(step.saga_ids)}
+        logger.info("bulk operation stepped", extra=keys)
+
+
+def note_verification_failed(subscription_id: int, error_code: str | None) -> None:
+    """The reason, for operators. error_code None: the endpoint answered 2xx, and not with the challenge alone."""
+    keys = {"subscription_id": subscription_id, "error_code": error_code}
+    logger.warning("verification failed", extra=keys)
+
+
+def note_watched(watched: Watched) -> None:
+    """One line per verdict: an endpoint is failing, or its subscription was switched off."""
+    disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)
+    count(Metric.ENDPOINTS_DISABLED, disabled)
+    for verdict in watched.verdicts:
+        percent = verdict.what.percent if isinstance(verdict.what, EarlyWarning) else None
+        logger.warning(
+            "endpoint failing" if percent else "endpoint disabled",
+            extra={
+                "subscription_id": verdict.subscription_id,
+                "tenant_id": verdict.tenant_id,
+                "percent": percent,
+                "reason": verdict.what.value if isinstance(verdict.what, DisabledReason) else None,
+                "consecutive_failures": verdict.consecutive_failures,
+                "error_code": verdict.error_code,
+            },
+        )

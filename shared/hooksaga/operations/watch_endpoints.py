@@ -1,0 +1,226 @@
+"""The health of endpoints: counts how attempts ended, warns, and switches off what is gone. It never deletes anything.
+
+Repeating a step changes nothing more, and monitors side by side do each thing once. Workers and orchestrators neither
+write here nor wait for it: everything is found afterwards in the finished jobs.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, LiteralString, Protocol, TypeAlias, TypeVar, assert_never
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, transaction
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.endpoint_health import (
+    FIRST_WARNING,
+    FRESH_SECONDS,
+    LAST_WARNING,
+    MIN_FAILURES,
+    DisabledReason,
+    EarlyWarning,
+    FailureRun,
+    HealthPolicy,
+    disabled_at_if_it_goes_on,
+    judge_run,
+)
+from hooksaga.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
+from hooksaga.core.operational_events import (
+    FailingEndpoint,
+    OperationalEvent,
+    subscription_disabled,
+    subscription_failing,
+)
+from hooksaga.core.outcomes import UNCOUNTED
+from hooksaga.core.trace import Traced
+from hooksaga.operations.operational_events import BATCH, store_operational_events, tell_of_dead_letters
+from hooksaga.stages.batches import refused_at_savepoints
+
+Answer = TypeVar("Answer")
+
+COUNT_BATCH = 5_000
+SETTLE_SECONDS = 60.0
+"""An attempt is counted when its result is this old: twice what the statement that wrote it may take."""
+GONE_LOOKBACK_SECONDS = 3600.0
+"""A 410 that no monitor has seen for so long is found by the next one: the subscription still gets events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided and done about one subscription. callback URLs are not in it."""
+
+    subscription_id: int
+    tenant_id: str
+    what: DisabledReason | EarlyWarning
+    consecutive_failures: int
+    error_code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one step did: attempts counted, verdicts, the events that tell of them, and the
+    subscriptions or dead letters that the database refused to change. more: call again."""
+
+    attempts: int = 0
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    events: list[Traced] = field(default_factory=list[Traced])
+    refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+async def count_attempts(
+    connection: Connection, *, settle_seconds: float = SETTLE_SECONDS, limit: int = COUNT_BATCH
+) -> int:
+    """Count the next finished attempts, each exactly once, and say how many. limit or more: call again."""
+    row = await fetch_row(
+        connection,
+        load_queries("watch_endpoints")["count_attempts"],
+        {"settle_seconds": settle_seconds, "limit": limit, "uncounted": [code.value for code in UNCOUNTED]},
+        _Counted,
+    )
+    assert row is not None
+    return row.attempts
+
+
+async def disable_gone(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
+    """Switch off the subscriptions whose receiver answered 410, whatever the policy says of failures."""
+
+    def decide(_endpoint: FailingEndpoint) -> DisabledReason:
+        return DisabledReason.GONE
+
+    wanted = {"lookback_seconds": GONE_LOOKBACK_SECONDS, "limit": limit}
+    return await _decide(connection, policy, load_queries("watch_endpoints")["lock_gone"], wanted, decide)
+
+
+async def judge_failing(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
+    """Warn of the subscriptions that only fail, and switch off those that did for too long."""
+    if not policy.gives_up:
+        return Watched()
+
+    def decide(endpoint: FailingEndpoint) -> Decision:
+        run = FailureRun(
+            endpoint.failures,
+            endpoint.first_failure_at,
+            endpoint.last_failure_at,
+            endpoint.warned_at_50,
+            endpoint.warned_at_90,
+        )
+        return judge_run(run, policy, endpoint.now)
+
+    wanted = {
+        "warn_seconds": policy.seconds_until(FIRST_WARNING),
+        "warn_again_seconds": policy.seconds_until(LAST_WARNING),
+        "disable_seconds": policy.disable_after_seconds,
+        "fresh_seconds": FRESH_SECONDS,
+        "min_failures": MIN_FAILURES,
+        "limit": limit,
+    }
+    return await _decide(connection, policy, load_queries("watch_endpoints")["lock_failing"], wanted, decide)
+
+
+Decision: TypeAlias = DisabledReason | EarlyWarning | None
+_Decided: TypeAlias = tuple[FailingEndpoint, DisabledReason | EarlyWarning]
+
+
+async def _decide(
+    connection: Connection,
+    policy: HealthPolicy,
+    lock: LiteralString,
+    wanted: dict[str, Any],
+    decide: Callable[[FailingEndpoint], Decision],
+) -> Watched:
+    """Lock, decide, note, and tell, in one transaction: nobody is told what did not happen, or the other way round."""
+    async with transaction(connection):
+        endpoints = await fetch_rows(connection, lock, wanted, FailingEndpoint)
+        decided = [(one, what) for one in endpoints if (what := decide(one)) is not None]
+        if not decided:
+            return Watched()
+        done = Watched()
+
+        async def carry_out(part: Sequence[_Decided]) -> list[Verdict]:
+            await _note(connection, part)
+            events = [_event(one, what, policy) for one, what in part]
+            done.events.extend(await store_operational_events(connection, events))
+            return [_verdict(one, what) for one, what in part]
+
+        def tell(refused: _Decided, error: RowRefused) -> None:
+            done.refused.append(RefusedRow(reason=str(error), subscription_id=refused[0].id))
+
+        done.verdicts.extend(await refused_at_savepoints(connection, carry_out, decided, tell))
+    return replace(done, more=len(done.verdicts) == wanted["limit"])
+
+
+async def _note(
+    connection: Connection, decided: Sequence[tuple[FailingEndpoint, DisabledReason | EarlyWarning]]
+) -> None:
+    verdicts = [what for _, what in decided]
+    columns = {
+        "subscription_ids": [endpoint.id for endpoint, _ in decided],
+        "percents": [what.percent if isinstance(what, EarlyWarning) else None for what in verdicts],
+        "first_failures": [endpoint.first_failure_at for endpoint, _ in decided],
+        "reasons": [what.value if isinstance(what, DisabledReason) else None for what in verdicts],
+    }
+    await fetch_rows(connection, load_queries("watch_endpoints")["note_verdicts"], columns, _IdRow)
+
+
+def _event(
+    endpoint: FailingEndpoint, what: DisabledReason | EarlyWarning, policy: HealthPolicy
+) -> OperationalEvent:
+    match what:
+        case DisabledReason():
+            return subscription_disabled(endpoint, what)
+        case EarlyWarning():
+            end = disabled_at_if_it_goes_on(endpoint.first_failure_at, policy)
+            return subscription_failing(endpoint, what.percent, end)
+        case _:
+            assert_never(what)
+
+
+def _verdict(endpoint: FailingEndpoint, what: DisabledReason | EarlyWarning) -> Verdict:
+    return Verdict(endpoint.id, endpoint.tenant_id, what, endpoint.failures, endpoint.last_error_code)
+
+
+async def _count(connection: Connection, policy: HealthPolicy) -> Watched:
+    attempts = await count_attempts(connection)
+    return Watched(attempts=attempts, more=attempts >= COUNT_BATCH)
+
+
+async def _tell(connection: Connection, policy: HealthPolicy) -> Watched:
+    refused: list[RefusedRow] = []
+    told = await tell_of_dead_letters(connection, on_refusal=refused.append)
+    return Watched(events=told, refused=refused, more=len(told) == BATCH)
+
+
+class Step(Protocol):
+    """One unit of the monitor's work, safe to repeat."""
+
+    async def __call__(self, connection: Connection, policy: HealthPolicy) -> Watched: ...
+
+
+STEPS: tuple[Step, ...] = (_tell, disable_gone, _count, judge_failing)
+"""The monitor's whole work, each a unit of its own, in this order."""
+
+
+async def take_steps(take: Callable[[Step], Awaitable[Answer]]) -> list[Answer]:
+    """What `take` gives for each step. One that fails keeps none behind it from being taken: its fault is raised at the
+    end. Raises DatabaseUnavailable at once."""
+    answers: list[Answer] = []
+    fault: Exception | None = None
+    for step in STEPS:
+        try:
+            answers.append(await take(step))
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised below
+            fault = fault or error
+    if fault is not None:
+        raise fault
+    return answers

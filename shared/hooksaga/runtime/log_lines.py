@@ -1,0 +1,149 @@
+"""The canonical lines: one per attempt, per routed event, per saga transition, per lease that was lost.
+
+They are the log's bulk, so they are written a batch at a time and past the logger's own slow way, to the same stream,
+in the same JSON. What a key means is the same in every line:
+
+- event_id, saga_id, job_id, subscription_id: as everywhere.
+- correlation_id: the trace id of the event, from the producer's request to the receiver. A reset lease has none: the
+  lease cleaner may read jobs and nothing else. The saga's other lines have it.
+- span_id: the parent that the receiver sees in its `traceparent`.
+- lease_expiration: when the worker's lease ends or ended.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+
+
+class AttemptLine(msgspec.Struct, omit_defaults=True):
+    """One POST and every decision in it."""
+
+    job_id: int
+    saga_id: int
+    event_id: str
+    subscription_id: int
+    correlation_id: str
+    span_id: str
+    attempt: int
+    claim: int
+    status: str
+    duration_ms: int
+    worker_id: str
+    lease_expiration: datetime
+    response_status: int | None = None
+    error_code: str | None = None
+    resolved_ip: str | None = None
+    reconnected: bool = False
+
+
+class RoutedLine(msgspec.Struct):
+    """One event that was routed, or a part of one. sagas: how many deliveries it became."""
+
+    event_id: str
+    correlation_id: str
+    sagas: int
+    routing_delay_ms: float
+
+
+class MoveLine(msgspec.Struct, omit_defaults=True):
+    """One saga transition. next_attempt_at is there while it waits for a retry, end_to_end_ms once it is delivered."""
+
+    saga_id: int
+    event_id: str
+    subscription_id: int
+    correlation_id: str
+    status: str
+    attempt_count: int
+    previous_status: str | None = None
+    job_id: int | None = None
+    error_code: str | None = None
+    dead_letter_id: int | None = None
+    next_attempt_at: datetime | None = None
+    worker_id: str | None = None
+    lease_expiration: datetime | None = None
+    end_to_end_ms: float | None = None
+
+
+class ResetLine(msgspec.Struct, omit_defaults=True):
+    """One lease that ended before its worker had written a result."""
+
+    job_id: int
+    saga_id: int
+    subscription_id: int
+    status: str
+    claim: int
+    lease_expiration: datetime
+    worker_id: str | None = None
+    error_code: str | None = None
+
+
+class RefusedLine(msgspec.Struct, omit_defaults=True):
+    """One row that the database refused. reason names the rule, never a value."""
+
+    reason: str
+    saga_id: int | None = None
+    job_id: int | None = None
+    subscription_id: int | None = None
+    dead_letter_id: int | None = None
+    bulk_operation_id: int | None = None
+    event_id: str | None = None
+    correlation_id: str | None = None
+
+
+class Entry(NamedTuple):
+    """level: a number of logging."""
+
+    level: int
+    message: str
+    line: AttemptLine | RoutedLine | MoveLine | ResetLine | RefusedLine
+
+
+class _Ready(str):
+    """Lines of JSON that are not formatted again."""
+
+    __slots__ = ()
+
+
+class LineFormatter(LambdaPowertoolsFormatter):
+    """Powertools' own, which lets finished lines pass: so they share its handler, its stream and its lock."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return record.msg if isinstance(record.msg, _Ready) else super().format(record)
+
+    def head(self, level: int, message: str) -> bytes:
+        """What lines of this moment have in common, appended keys included; without the last brace."""
+        record = logging.LogRecord("", level, "", 0, message, None, None)
+        common = {
+            "level": logging.getLevelName(level),
+            "message": message,
+            "timestamp": self.formatTime(record),
+            **{name: value for name, value in self.log_format.items() if name not in self.log_record_order},
+            "xray_trace_id": self._get_latest_trace_id(),
+        }
+        return _encode({name: value for name, value in common.items() if value is not None})[:-1]
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def write_lines(logger: Logger, entries: Iterable[Entry]) -> None:
+    """Write the entries that the logger's level lets through, all at once. Never raises for a stream that is gone."""
+    threshold = logger.log_level
+    heads: dict[tuple[int, str], bytes] = {}
+    lines: list[bytes] = []
+    formatter = logger.registered_formatter
+    assert isinstance(formatter, LineFormatter)
+    for level, message, line in entries:
+        if level < threshold:
+            continue
+        if (kind := (level, message)) not in heads:
+            heads[kind] = formatter.head(level, message)
+        lines.append(heads[kind] + b"," + _encode(line)[1:])
+    if lines:
+        text = _Ready(b"\n".join(lines).decode())
+        logger.registered_handler.handle(logging.makeLogRecord({"msg": text}))

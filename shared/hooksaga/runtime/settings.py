@@ -1,0 +1,204 @@
+"""All configuration, from the environment only, checked at start."""
+
+import re
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from hooksaga.adapters.libpq import is_conninfo
+from hooksaga.core.address_policy import AddressPolicy
+from hooksaga.core.endpoint_health import HealthPolicy
+from hooksaga.core.public_url import checked_public_url
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.core.secrets_keys import is_key, split_keys
+
+PREFIX = "HOOKSAGA_"
+
+LEASE_MARGIN_SECONDS = 5
+"""A lease outlives the longest POST by at least this, so that its result can still be written."""
+
+MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
+
+LEAST_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
+
+
+_API_KEY = re.compile(r"[!-~]{16,200}")
+
+
+class InvalidSettings(ValueError):
+    """One line per variable: its name, and the rule that it breaks."""
+
+
+class Settings(BaseSettings):
+    """Each field is the variable HOOKSAGA_<NAME>. Seconds may be fractions."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True)
+
+    database_url: SecretStr | None = None
+    database_host: str | None = None
+    database_port: int = Field(default=5432, ge=1, le=65535)
+    database_name: str = "hooksaga"
+    database_ca_file: Path | None = None
+    database_secret_arn: str | None = None
+    prepared_statements: bool | None = None
+    data_dir: Path = Path(".hooksaga")
+    api_key: SecretStr | None = None
+    public_url: str | None = None
+
+    base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
+    max_delay_seconds: float = Field(default=3600, gt=0, le=86_400, allow_inf_nan=False)
+    max_retry_limit: int = Field(default=5, ge=1, le=50)
+    retry_jitter: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
+
+    http_timeout_seconds: float = Field(
+        default=15, ge=0.05, le=MAX_SUBSCRIPTION_TIMEOUT_SECONDS, allow_inf_nan=False
+    )
+    http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
+    lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
+    max_lost_leases: int = Field(default=5, ge=1, le=100)
+
+    disable_after_days: float = Field(default=5, ge=0, le=365, allow_inf_nan=False)
+
+    egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
+    ca_file: Path | None = None
+    concurrency: int = Field(default=200, ge=2, le=10_000)
+    fan_out_rate: int = Field(default=1000, ge=1, le=10_000)
+    redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
+    payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
+    secrets_key: SecretStr | None = None
+    secrets_key_arn: str | None = None
+
+    routing_queue_url: str | None = None
+    orchestration_queue_url: str | None = None
+    delivery_queue_url: str | None = None
+    delivery_retry_queue_url: str | None = None
+    dead_tasks_queue_url: str | None = None
+
+    @field_validator("egress_allow", mode="before")
+    @classmethod
+    def _read_networks(cls, value: Any) -> Any:
+        return AddressPolicy.parse(value).allow if isinstance(value, str) else value
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_public_url(cls, value: str | None) -> str | None:
+        return None if value is None else checked_public_url(value)
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_libpq_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not is_conninfo(value.get_secret_value()):
+            raise ValueError("must be a libpq URL, such as postgresql://owner:password@host/hooksaga")
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _can_be_sent(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _API_KEY.fullmatch(value.get_secret_value()):
+            raise ValueError("must have 16 to 200 printable ASCII characters without blanks")
+        return value
+
+    @field_validator("lease_seconds")
+    @classmethod
+    def _outlives_every_post(cls, value: float) -> float:
+        if value < LEAST_LEASE_SECONDS:
+            raise ValueError(
+                f"must be at least {LEAST_LEASE_SECONDS}: the longest timeout that a subscription may have, and "
+                f"{LEASE_MARGIN_SECONDS} seconds to write its result"
+            )
+        return value
+
+    @field_validator("ca_file", "database_ca_file")
+    @classmethod
+    def _is_readable(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_file():
+            raise ValueError("there is no such file")
+        return value
+
+    @field_validator("secrets_key")
+    @classmethod
+    def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        for key in _split(value):
+            if not is_key(key):
+                raise ValueError("each key is 32 bytes of URL-safe base64, several are separated by commas")
+        return value
+
+    @model_validator(mode="after")
+    def _defaults_follow(self) -> "Settings":
+        """A default gives way to what was set, so that one variable alone is never refused for another's default."""
+        self._follow(
+            "http_timeout_seconds", max(self.http_timeout_seconds, self.http_connect_timeout_seconds)
+        )
+        self._follow(
+            "http_connect_timeout_seconds", min(self.http_connect_timeout_seconds, self.http_timeout_seconds)
+        )
+        self._follow("base_delay_seconds", min(self.base_delay_seconds, self.max_delay_seconds))
+        self._follow("redispatch_seconds", max(self.redispatch_seconds, 2 * self.lease_seconds))
+        return self
+
+    def _follow(self, name: str, value: float) -> None:
+        if name not in self.model_fields_set:
+            object.__setattr__(self, name, value)  # past `frozen`, and it still counts as not set
+
+    @model_validator(mode="after")
+    def _times_are_in_order(self) -> "Settings":
+        if self.http_connect_timeout_seconds > self.http_timeout_seconds:
+            raise ValueError(
+                "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS"
+            )
+        return self
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """The limits of subscriptions that have none of their own."""
+        return RetryPolicy(
+            max_retry_limit=self.max_retry_limit,
+            base_delay_seconds=self.base_delay_seconds,
+            max_delay_seconds=self.max_delay_seconds,
+            jitter=self.retry_jitter,
+        )
+
+    @property
+    def health_policy(self) -> HealthPolicy:
+        """When an endpoint that only fails is given up."""
+        return HealthPolicy(self.disable_after_days * 86_400)
+
+    @property
+    def address_policy(self) -> AddressPolicy:
+        """Where deliveries may go."""
+        return AddressPolicy(self.egress_allow)
+
+    @property
+    def queue_urls(self) -> dict[str, str]:
+        """The URLs that are set, by queue name."""
+        names = ("routing", "orchestration", "delivery", "delivery_retry", "dead_tasks")
+        urls = {name: getattr(self, f"{name}_queue_url") for name in names}
+        return {name: url for name, url in urls.items() if url}
+
+    @property
+    def secrets_keys(self) -> list[str]:
+        """The keys for subscription secrets, the one that encrypts first; empty when none is set."""
+        return _split(self.secrets_key)
+
+
+def read_settings(**overrides: Any) -> Settings:
+    """The settings of this environment. Raises InvalidSettings, whose message never holds a value."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        raise InvalidSettings(
+            "\n".join(_explain(problem) for problem in error.errors(include_input=False))
+        ) from None
+
+
+def _explain(problem: Any) -> str:
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    name = "_".join(str(part) for part in problem["loc"][:1])
+    return f"{PREFIX}{name.upper()}: {message}" if name else message
+
+
+def _split(value: SecretStr | None) -> list[str]:
+    return split_keys(value.get_secret_value()) if value else []

@@ -1,0 +1,112 @@
+"""One poisoned row never stops its neighbours."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from hooksaga.adapters.database import Connection, refusals
+from hooksaga.core.errors import RefusedRow, RowRefused
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+async def run_isolating(
+    run: Callable[[Sequence[Item]], Awaitable[list[Answer]]],
+    items: Sequence[Item],
+    on_refusal: Callable[[Item, RowRefused], Answer],
+) -> list[Answer]:
+    """The answers of `run` over the items, batch by batch in order; `run` may answer fewer than it is given.
+
+    Where the database refuses a batch, its halves are tried apart, down to the one item at fault, which gets
+    the answer of `on_refusal`. `run` must leave nothing behind when it raises RowRefused.
+    """
+    try:
+        return await run(items)
+    except RowRefused as refused:
+        if len(items) == 1:
+            return [on_refusal(items[0], refused)]
+    middle = len(items) // 2
+    first = await run_isolating(run, items[:middle], on_refusal)
+    return first + await run_isolating(run, items[middle:], on_refusal)
+
+
+OnRefusal = Callable[[RefusedRow], None]
+
+
+async def pass_refused(
+    run: Callable[[Sequence[int] | None], Awaitable[list[Answer]]],
+    look: Callable[[], Awaitable[Mapping[int, RefusedRow]]],
+    on_refusal: OnRefusal,
+) -> list[Answer]:
+    """The answers of `run(None)`, one statement over rows that it finds, or of `run(ids)` over the rows of `look`.
+
+    Where the database refuses that statement, the rows that `look` finds are tried by halves, and each that is refused
+    is told to `on_refusal` and stays as it is.
+    """
+
+    async def attempt(ids: Sequence[int] | None) -> list[Answer]:
+        async with refusals():
+            return await run(ids)
+
+    async def attempt_some(ids: Sequence[int]) -> list[Answer | None]:
+        return [*await attempt(ids)]
+
+    try:
+        return await attempt(None)
+    except RowRefused as refused:
+        rows = await look()
+        if not rows:
+            raise refused from None
+
+    def tell(row_id: int, error: RowRefused) -> None:
+        on_refusal(replace(rows[row_id], reason=str(error)))
+
+    answers = await run_isolating(attempt_some, list(rows), tell)
+    return [answer for answer in answers if answer is not None]
+
+
+async def refused_at_savepoints(
+    connection: Connection,
+    run: Callable[[Sequence[Item]], Awaitable[list[Answer]]],
+    items: Sequence[Item],
+    on_refusal: Callable[[Item, RowRefused], None],
+) -> list[Answer]:
+    """The answers of `run` inside the transaction that is open, without the items that the database refuses."""
+
+    async def attempt(part: Sequence[Item]) -> list[Answer | None]:
+        async with refusals(), connection.transaction():
+            return [*await run(part)]
+
+    answers = await run_isolating(attempt, items, on_refusal)
+    return [answer for answer in answers if answer is not None]
+
+
+async def refused_alone(
+    run: Callable[[dict[int, RefusedRow], Sequence[int] | None], Awaitable[list[Answer]]],
+    named: Sequence[int] | None,
+) -> list[Answer]:
+    """The answers of `run(seen, named)`, which is a transaction over rows that it puts into `seen` first, by id.
+
+    Where the database refuses it, each row is tried by its id in a transaction of its own, and only then the refusal
+    is raised, with the answers of the others in `done` and all that were refused in `rows`: a row that cannot be moved
+    holds up nobody, and none goes unnoticed.
+    """
+    seen: dict[int, RefusedRow] = {}
+    try:
+        return await run(seen, named)
+    except RowRefused as refused:
+        if len(seen) < 2:
+            refused.rows = [replace(row, reason=str(refused)) for row in seen.values()]
+            raise
+    answers, rows, refusal = list[Answer](), list[RefusedRow](), None
+    for row_id, row in seen.items():
+        try:
+            answers += await run({}, [row_id])
+        except RowRefused as error:
+            rows.append(replace(row, reason=str(error)))
+            refusal = error
+    if refusal is not None:
+        refusal.done, refusal.rows = answers, rows
+        raise refusal
+    return answers

@@ -1,0 +1,339 @@
+"""One job, one attempt, one result. The worker never touches sagas, makes jobs or decides on retries.
+
+A claim is a transaction of its own, the POST happens outside of any, and the result is another transaction that
+counts only while the lease is still the reporter's: worker and claim must match.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from hooksaga.adapters.database import Connection, fetch_rows, refusals
+from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
+from hooksaga.adapters.queries import load_queries
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
+from hooksaga.core.errors import RefusedRow, RowRefused
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.product import USER_AGENT
+from hooksaga.core.saga import JobStatus
+from hooksaga.core.signing import InvalidSecret, decode_secret, sign
+from hooksaga.core.trace import Traced, correlation_id_of, delivery_traceparent
+from hooksaga.stages.batches import run_isolating
+from hooksaga.stages.own_headers import open_headers
+
+
+class Lane(StrEnum):
+    """First attempts and retries wait apart, as the two delivery queues of SQS mode do."""
+
+    FIRST = "delivery"
+    RETRY = "delivery-retry"
+
+
+_FIND = {Lane.FIRST: "find_first_attempts", Lane.RETRY: "find_retries"}
+
+
+class WaitingJobs(msgspec.Struct, frozen=True):
+    """Ids of jobs of one subscription that waited a moment ago, oldest first."""
+
+    subscription_id: int
+    ids: list[int] | None
+
+
+class ClaimedJob(msgspec.Struct, frozen=True):
+    """A job that this worker holds until lease_until, with the configuration of this moment.
+
+    payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
+    current one first.
+    alone: its workers died again and again, and no other such job may be claimed beside it.
+    """
+
+    id: int
+    saga_id: int
+    subscription_id: int
+    attempt_number: int
+    claim_count: int
+    leased_at: datetime
+    lease_until: datetime
+    event_id: int
+    webhook_id: UUID
+    traceparent: str | None
+    event_type: str
+    event_created_at: datetime
+    payload: str
+    callback_url: str
+    headers: str
+    timeout_seconds: float | None
+    deliverable: bool
+    secrets: list[str] | None
+    alone: bool = False
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+class AttemptResult(msgspec.Struct, frozen=True):
+    """How one claimed job ended.
+
+    own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
+    """
+
+    job: ClaimedJob
+    outcome: SendOutcome
+    own_header_names: str | None = None
+
+    @property
+    def status(self) -> JobStatus:
+        return JobStatus.COMPLETED if self.outcome.error_code is None else JobStatus.FAILED
+
+    @property
+    def traced_job(self) -> Traced:
+        return Traced(self.job.id, self.job.correlation_id)
+
+
+class _ClaimEnd(msgspec.Struct, frozen=True):
+    """Of a claim that was still the worker's: whether it was ended, or its row is locked by somebody."""
+
+    id: int
+    is_done: bool
+
+
+def ids_of_each(most_ids: int, subscriptions: int) -> int:
+    """How many ids a look reads of each of so many subscriptions at the most; the query says the same."""
+    return 1 + most_ids // max(1, subscriptions)
+
+
+async def find_waiting_jobs(
+    connection: Connection,
+    lane: Lane,
+    *,
+    default_room: int,
+    busy: Mapping[int, int],
+    after_subscription: int = 0,
+    max_subscriptions: int = 100,
+    most_ids: int = 10_000,
+    passed_by: Collection[int] = (),
+) -> list[WaitingJobs]:
+    """Job ids that wait in a lane, for up to max_subscriptions subscriptions with an id above the given one.
+
+    busy maps subscription ids to the room that they have left; all others have default_room. Of many subscriptions
+    each gives no more than its share of most_ids, and one. Jobs passed by are left out.
+    """
+    params = {
+        "after_subscription": after_subscription,
+        "max_subscriptions": max_subscriptions,
+        "default_room": default_room,
+        "busy_subscriptions": list(busy),
+        "busy_room": list(busy.values()),
+        "most_ids": most_ids,
+        "passed_by": list(passed_by),
+    }
+    return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
+
+
+ALONE_FROM_LOST = 2
+"""So many workers that held a job died of something, it may be of this job."""
+
+
+def alone_from_lost(max_lost_leases: int) -> int:
+    """From how many lost leases on a job is claimed alone, so that the last of max_lost_leases is one of those."""
+    return max(1, min(ALONE_FROM_LOST, max_lost_leases - 1))
+
+
+async def claim_jobs(
+    connection: Connection,
+    job_ids: Sequence[int],
+    *,
+    worker_id: str,
+    lease_seconds: float,
+    alone_from: int = ALONE_FROM_LOST,
+    one_alone: bool = True,
+) -> list[ClaimedJob]:
+    """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's.
+
+    Of those with alone_from lost leases or more the oldest only, or none without one_alone: one of them may have killed
+    its workers, and would go on to take the others with it until they have lost as many leases too.
+    """
+    params = {
+        "job_ids": list(job_ids),
+        "worker_id": worker_id,
+        "lease_seconds": lease_seconds,
+        "alone_from": alone_from,
+        "one_alone": one_alone,
+    }
+    return await fetch_rows(connection, load_queries("deliver")["claim_jobs"], params, ClaimedJob)
+
+
+async def attempt(
+    sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeout_seconds: float
+) -> AttemptResult:
+    """POST one job, signed with every valid secret. Whatever is wrong with it ends as its result, with a code.
+
+    timeout_seconds is the default for subscriptions without their own.
+    """
+    if not job.deliverable:
+        return AttemptResult(job, _not_sent(ErrorCode.SUBSCRIPTION_INACTIVE))
+    try:
+        request = build_request(job, box, timeout_seconds=timeout_seconds, timestamp=signed_at(job))
+    except (UnreadableSecret, InvalidSecret, ValueError):
+        return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
+    outcome = await sender.send(request)
+    names = None if outcome.resolved_ip is None else " ".join(_own_headers(job.headers, box))
+    return AttemptResult(job, outcome, names)
+
+
+def signed_at(job: ClaimedJob) -> int:
+    """Unix seconds by the database's clock: a worker whose own is wrong would sign what nobody takes."""
+    return int(job.leased_at.timestamp())
+
+
+def build_request(
+    job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int
+) -> OutgoingRequest:
+    """The signed request. The body is the stored payload, byte for byte; id and body are the same on every try.
+
+    Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are no JSON object or a
+    subscription without a secret.
+    """
+    body = job.payload.encode()
+    webhook_id = event_id_text(job.webhook_id)
+    keys = [_signing_key(box.open(sealed)) for sealed in job.secrets or []]
+    headers = {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(keys, webhook_id, timestamp, body),
+        "hooksaga-event-type": job.event_type,
+        "hooksaga-attempt": str(job.attempt_number),
+        **_own_headers(job.headers, box),
+        # Last: a header of this name that was stored before it was reserved must not break the trace.
+        "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
+    }
+    return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
+
+
+_signing_key = lru_cache(10_000)(decode_secret)
+
+
+REMEMBERED_HEADERS = 2_048
+"""Stored headers of up to so many characters are opened once and remembered, as secrets are; longer ones each time."""
+
+
+def _own_headers(stored: str, box: SecretBox) -> Mapping[str, str]:
+    if stored == "{}":
+        return {}
+    return _opened_once(stored, box) if len(stored) <= REMEMBERED_HEADERS else _opened(stored, box)
+
+
+def _opened(stored: str, box: SecretBox) -> Mapping[str, str]:
+    return open_headers(box, json.loads(stored))
+
+
+_opened_once = lru_cache(10_000)(_opened)
+
+
+def _not_sent(error_code: ErrorCode) -> SendOutcome:
+    return SendOutcome(
+        response_status=None,
+        error_code=error_code,
+        response_body=None,
+        response_truncated=False,
+        retry_after_seconds=None,
+        resolved_ip=None,
+        duration_ms=0,
+    )
+
+
+async def record_results(
+    connection: Connection,
+    results: Sequence[AttemptResult],
+    *,
+    worker_id: str,
+    on_refusal: Callable[[RefusedRow], None] = lambda _row: None,
+    on_locked: Callable[[int], None] = lambda _job_id: None,
+) -> set[int]:
+    """Write results; the answer holds the job ids that were written. It waits for no lock.
+
+    A result that is missing in it came after its lease was lost, and is dropped; but those whose job is told to
+    on_locked are still good, and are to be tried again: somebody has locked the row. A result that the database
+    does not take is written as `internal_error` instead, alone, and told to on_refusal; where it does not take that
+    either the lease runs out.
+    """
+
+    async def write(batch: Sequence[AttemptResult]) -> list[int]:
+        params = {**_result_columns(batch), "worker_id": worker_id}
+        async with refusals():
+            rows = await fetch_rows(connection, load_queries("deliver")["record_results"], params, _ClaimEnd)
+        for row in rows:
+            if not row.is_done:
+                on_locked(row.id)
+        return [row.id for row in rows if row.is_done]
+
+    unwritable: list[AttemptResult] = []
+
+    def set_aside(result: AttemptResult, error: RowRefused) -> int:
+        on_refusal(_refused_row(result.job, error))
+        unwritable.append(AttemptResult(result.job, _not_sent(ErrorCode.INTERNAL_ERROR)))
+        return 0
+
+    def leave(_result: AttemptResult, _error: RowRefused) -> int:
+        return 0
+
+    written = set(await run_isolating(write, results, set_aside))
+    if unwritable:
+        written |= set(await run_isolating(write, unwritable, leave))
+    return written - {0}
+
+
+def _refused_row(job: ClaimedJob, error: RowRefused) -> RefusedRow:
+    return RefusedRow(
+        reason=str(error),
+        saga_id=job.saga_id,
+        job_id=job.id,
+        subscription_id=job.subscription_id,
+        event_id=event_id_text(job.webhook_id),
+        correlation_id=job.correlation_id,
+    )
+
+
+def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
+    outcomes = [result.outcome for result in results]
+    return {
+        "job_ids": [result.job.id for result in results],
+        "claim_counts": [result.job.claim_count for result in results],
+        "statuses": [result.status.value for result in results],
+        "response_statuses": [outcome.response_status for outcome in outcomes],
+        "error_codes": [outcome.error_code for outcome in outcomes],
+        "durations": [outcome.duration_ms for outcome in outcomes],
+        "response_bodies": [outcome.response_body for outcome in outcomes],
+        "truncated": [outcome.response_truncated for outcome in outcomes],
+        "retry_afters": [outcome.retry_after_seconds for outcome in outcomes],
+        "resolved_ips": [outcome.resolved_ip for outcome in outcomes],
+        "reconnected": [outcome.reconnected for outcome in outcomes],
+        "own_header_names": [result.own_header_names for result in results],
+    }
+
+
+async def hand_back_jobs(
+    connection: Connection, jobs: Sequence[ClaimedJob], *, worker_id: str
+) -> list[ClaimedJob]:
+    """Give back claims whose POST was never begun, so that they need not wait for their lease to end.
+
+    The answer is those that are to be tried again, because somebody has locked their rows.
+    """
+    params = {
+        "job_ids": [job.id for job in jobs],
+        "claim_counts": [job.claim_count for job in jobs],
+        "worker_id": worker_id,
+    }
+    rows = await fetch_rows(connection, load_queries("deliver")["hand_back_jobs"], params, _ClaimEnd)
+    locked = {row.id for row in rows if not row.is_done}
+    return [job for job in jobs if job.id in locked]

@@ -1,0 +1,51 @@
+"""SQS mode: the jobs that wait without a message that tells of them, and the note that one was sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.trace import correlation_id_of
+from hooksaga.stages.orchestrate import BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """A Pending job that delivery is to be told of."""
+
+    job_id: int
+    saga_id: int
+    subscription_id: int
+    attempt_number: int
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+@dataclass(frozen=True, slots=True)
+class _JobIdRow:
+    id: int
+
+
+async def find_undispatched_jobs(
+    connection: Connection, *, redispatch_seconds: float, grace_seconds: float = 30, limit: int = BATCH
+) -> list[WaitingJob]:
+    """SQS mode: Pending jobs that were not sent to a queue, or redispatch_seconds ago.
+
+    A job whose dispatch was not noted is left out while it is younger than grace_seconds: its sender may be at it.
+    """
+    params = {"redispatch_seconds": redispatch_seconds, "grace_seconds": grace_seconds, "limit": limit}
+    return await fetch_rows(
+        connection, load_queries("orchestrate")["find_undispatched_jobs"], params, WaitingJob
+    )
+
+
+async def mark_dispatched(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Note that a message was sent for each job that still waits."""
+    await fetch_rows(
+        connection, load_queries("orchestrate")["mark_dispatched"], {"job_ids": list(job_ids)}, _JobIdRow
+    )

@@ -1,0 +1,57 @@
+"""The local HTTP server: uvicorn on one port of 127.0.0.1, with bounds on its connections."""
+
+import contextlib
+import math
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from hooksaga.worker.connection_table import ConnectionTable
+from hooksaga.worker.host_header import OneHost
+from hooksaga.worker.http_protocol import IDLE_SECONDS, protocol_of
+
+HOST = "127.0.0.1"
+
+
+class HttpServer(uvicorn.Server):
+    """Signals are the business of the one who runs this server."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket. Raises OSError when the port is taken.
+
+    The protocol is named, because asyncio turns Nagle's algorithm off only for sockets that say TCP: with it an answer
+    in two pieces waits 40 ms for the client's acknowledgement of the first.
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, port))
+        listening.listen(2048)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def http_server(app: ASGIApp, connections: ConnectionTable, *, stop_seconds: int = 20) -> HttpServer:
+    """A server whose open connections are in the table. At its end requests may take stop_seconds more."""
+    config = uvicorn.Config(
+        OneHost(app),
+        log_config=None,
+        log_level="error",  # a warning for each malformed request would be a client's to fill the log with
+        access_log=False,
+        lifespan="off",
+        http=protocol_of(connections),
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=math.ceil(IDLE_SECONDS),
+        timeout_graceful_shutdown=stop_seconds,
+    )
+    return HttpServer(config)

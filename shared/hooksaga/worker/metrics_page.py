@@ -1,0 +1,62 @@
+"""`GET /metrics` on one machine: the process's counts, and gauges that are read from the views when somebody asks.
+
+It needs no key. The port is bound to this machine, and the page tells numbers of the whole system and nothing of any
+tenant, subscription or event. On AWS there is no such route: there the metrics are CloudWatch's.
+"""
+
+import asyncio
+import time
+from dataclasses import replace
+
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.operations.observe import Gauges, read_gauges
+from hooksaga.runtime.telemetry import logger
+from hooksaga.worker.open_metrics import OpenMetrics
+
+READ_SECONDS = 2.0
+"""A database that is slower than this is not waited for; the page then has no gauges."""
+LEAST_FRESH_SECONDS = 2.0
+MOST_BUSY_SHARE = 0.05
+"""Reading them takes no more of the database's time than this, however often the page is asked for."""
+
+
+class MetricsPage:
+    """Belongs to one event loop. `counted` is what the process counts with."""
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self.counted = OpenMetrics()
+        self.route = Route("/metrics", self._show, methods=["GET"])
+        self._session = Session(replace(address, unit_timeout_seconds=READ_SECONDS), Role.OBSERVER)
+        self._reading = asyncio.Lock()
+        self._gauges: Gauges | None = None
+        self._fresh_until = 0.0
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _show(self, _request: Request) -> Response:
+        return Response(
+            self.counted.text(await self._fresh_gauges()), headers={"content-type": CONTENT_TYPE_LATEST}
+        )
+
+    async def _fresh_gauges(self) -> Gauges | None:
+        async with self._reading:  # who comes meanwhile gets the same answer
+            if time.monotonic() >= self._fresh_until:
+                started = time.monotonic()
+                self._gauges = await self._read()
+                ended = time.monotonic()
+                self._fresh_until = ended + max(LEAST_FRESH_SECONDS, (ended - started) / MOST_BUSY_SHARE)
+            return self._gauges
+
+    async def _read(self) -> Gauges | None:
+        try:
+            return await self._session.run(read_gauges)
+        except DatabaseUnavailable as error:
+            logger.warning("gauges not read", extra={"error": str(error)})
+            return None

@@ -1,0 +1,389 @@
+"""Polling mode: every stage as a loop in one process, woken at once by the stage before, polling otherwise.
+
+Several processes may run on one database: what one has locked the others skip. A wake is a hint; whoever misses it
+finds the work by SQL at the next poll.
+
+One event with very many subscriptions holds up no other: what has few is routed, started and claimed beside it.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.adapters.http_sender import HttpSender
+from hooksaga.adapters.secret_box import SecretBox
+from hooksaga.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
+from hooksaga.core.outcomes import GONE
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations import bulk_operations, watch_endpoints, work_state
+from hooksaga.operations.telemetry import note_bulk_step, note_watched
+from hooksaga.runtime.settings import Settings
+from hooksaga.runtime.telemetry import logger
+from hooksaga.stages import clean_leases, orchestrate, route_events
+from hooksaga.stages.clean_leases import LeaseReset
+from hooksaga.stages.deliver import Lane
+from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.telemetry import note_moves, note_refused, note_resets, note_routed
+from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from hooksaga.worker.gone_workers import LOOK_SECONDS, give_back_leases_of_gone_workers
+from hooksaga.worker.overtaking_lane import OvertakingLane
+from hooksaga.worker.part_pace import PartPace
+from hooksaga.worker.places import Pool
+from hooksaga.worker.refused_rows import RefusedRows
+from hooksaga.worker.result_writer import GATHER_SECONDS, MANY, ResultWriter
+from hooksaga.worker.wide_fan_outs import WideFanOuts
+from hooksaga.worker.worker_identity import new_worker_id
+
+POLL_SECONDS = 1.0
+WATCH_SECONDS = 15.0
+SHORTEST_REST_SECONDS = 0.02
+RETRY_SHARE = 4
+"""One POST place in this many belongs to retries, the others to first attempts."""
+
+BULK_HORIZON_SECONDS = 3.0
+"""How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
+
+Step = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """One event per loop: set by whoever has made work for it."""
+
+    route: asyncio.Event = field(default_factory=asyncio.Event)
+    start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
+    claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
+    start: asyncio.Event = field(default_factory=asyncio.Event)
+    apply: asyncio.Event = field(default_factory=asyncio.Event)
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    retry: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def rest_after(failures: int) -> float:
+    """Seconds that a loop rests after so many failures in a row, one or more."""
+    return min(5.0, 0.1 * 2 ** min(failures, 6))
+
+
+class PollingWorker:
+    """All loops of one process. `run` goes on until `stop` is called, then lets what is in flight end."""
+
+    def __init__(
+        self, settings: Settings, address: DatabaseAddress, sender: HttpSender, box: SecretBox
+    ) -> None:
+        self.wakes = Wakes()
+        self.worker_id = new_worker_id()
+        self._settings = settings
+        self._stopping = asyncio.Event()
+        self._clean_now = asyncio.Event()
+        self._give_back_now = asyncio.Event()
+        self._bulk_now = asyncio.Event()
+        self._blocked_bulk: frozenset[int] = frozenset()
+        self._clean_rest = min(15.0, settings.lease_seconds / 4)
+        self._next_due_at = 0.0
+        self._refused_at = -POLL_SECONDS
+        self._refused = RefusedRows()
+        self._router = Session(address, Role.ROUTER)
+        self._wide = WideFanOuts()
+        self._pace = PartPace(settings.fan_out_rate)
+        self._starter = Session(address, Role.ORCHESTRATOR)
+        self._overtaker = Session(address, Role.ORCHESTRATOR)
+        self._canceler = Session(address, Role.ORCHESTRATOR)
+        self._applier = Session(address, Role.ORCHESTRATOR)
+        self._cleaner = Session(address, Role.LEASE_CLEANER)
+        self._bulk = Session(address, Role.ADMIN)
+        self._monitor = Session(address, Role.HEALTH_MONITOR)
+        self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
+        parts = LaneParts(self._writer, settings, sender, box, self.worker_id, self._wide)
+        retry_places = max(1, settings.concurrency // RETRY_SHARE)
+        first, retry = Pool(settings.concurrency - retry_places), Pool(retry_places)
+        by_id, in_turn, retries = (Session(address, Role.DELIVERY) for _ in range(3))
+        self._overtaking = OvertakingLane(first, by_id, self.wakes.claim_overtaking, parts)
+        self._lanes = {
+            self._overtaking: self.wakes.claim_overtaking,
+            DeliveryLane(Lane.FIRST, first, in_turn, self.wakes.first, parts): self.wakes.first,
+            DeliveryLane(Lane.RETRY, retry, retries, self.wakes.retry, parts): self.wakes.retry,
+        }
+
+    async def run(self) -> None:
+        """Run until stopped. A fault of one loop is logged, and that loop tries again; the others go on."""
+        wakes, lanes = self.wakes, self._lanes
+        async with asyncio.TaskGroup() as group:
+            loops = [
+                group.create_task(self._loop("router", self._route, wakes.route, self._until_next_part)),
+                group.create_task(
+                    self._loop("orchestrator", self._start, wakes.start, self._until_next_is_due)
+                ),
+                group.create_task(self._loop("orchestrator", self._start_overtaking, wakes.start_overtaking)),
+                group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
+                group.create_task(
+                    self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
+                ),
+                group.create_task(
+                    self._loop("lease_cleaner", self._give_back, self._give_back_now, lambda: LOOK_SECONDS)
+                ),
+                group.create_task(self._loop("bulk_operations", self._step_bulk, self._bulk_now)),
+                group.create_task(
+                    self._loop("health_monitor", self._watch, wakes.watch, lambda: WATCH_SECONDS)
+                ),
+                *(group.create_task(self._loop("delivery", lane.step, wake)) for lane, wake in lanes.items()),
+            ]
+            writing = group.create_task(self._writer.run())
+            await asyncio.wait(loops)
+            await asyncio.gather(*(lane.drain() for lane in lanes))
+            self._writer.stop()
+            await writing
+        await self._note_rest()
+        await self._close()
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
+        self._stopping.set()
+        wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
+        for event in (*wakes, self._clean_now, self._give_back_now, self._bulk_now):
+            event.set()
+        for lane in self._lanes:
+            lane.stop()
+
+    def events_accepted(self) -> None:
+        """There is something in the outbox."""
+        self.wakes.route.set()
+
+    async def cancel_saga(self, saga_id: int) -> None:
+        """End a waiting saga. Raises Conflict or NotFound, as the stage does.
+
+        It may have to wait for a lock, so it has a session of its own.
+        """
+        policy = self._settings.retry_policy
+        move = await self._canceler.run(
+            lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
+        )
+        note_moves([move])
+
+    async def _loop(
+        self,
+        name: str,
+        step: Step,
+        wake: asyncio.Event,
+        rest_seconds: Callable[[], float] = lambda: POLL_SECONDS,
+    ) -> None:
+        """Repeat a step while it finds work, else wait for a wake or the next poll."""
+        failures = 0
+        while not self._stopping.is_set():
+            wake.clear()
+            found_work = False
+            try:
+                found_work = await step()
+                failures = 0
+            except DatabaseUnavailable as error:
+                failures += 1
+                logger.warning("database unavailable", extra={"loop": name, "error": str(error)})
+            except Exception:  # noqa: BLE001 - a fault of ours is logged with its trace, and the loop lives on
+                failures += 1
+                logger.exception("loop failed", extra={"loop": name})
+            if failures:
+                await self._rest(self._stopping, rest_after(failures))
+            elif not found_work:
+                await self._rest(wake, rest_seconds())
+
+    @staticmethod
+    async def _rest(event: asyncio.Event, seconds: float) -> None:
+        """Until the event, or the time and up to a tenth more, so that processes do not poll in step."""
+        try:
+            async with asyncio.timeout(seconds * random.uniform(1, 1.1)):  # noqa: S311 - no secret
+                await event.wait()
+        except TimeoutError:
+            return
+
+    async def _route(self) -> bool:
+        go_on = self._pace.may_go_on()
+        refused: list[RefusedRow] = []
+        routed = await self._router.run(
+            partial(
+                route_events.route_events,
+                part_size=self._pace.part_size,
+                go_on=go_on,
+                on_refusal=refused.append,
+            )
+        )
+        self._note_refused(refused)
+        self._pace.note_routed(routed.events, went_on=go_on)
+        self._wide.note_routed(routed.events)
+        if any(event.saga_ids for event in routed.events):
+            self.wakes.start.set()
+        if self._wide.has_overtaking:
+            self.wakes.start_overtaking.set()
+        note_routed(routed)
+        return len(routed.events) >= route_events.MAX_EVENTS or any(event.more for event in routed.events)
+
+    def _until_next_part(self) -> float:
+        rest = self._pace.until_next_part()
+        return POLL_SECONDS if rest is None else rest
+
+    async def _start_overtaking(self) -> bool:
+        """Start what need not wait until the sagas of a wide event have been started."""
+        saga_ids = self._wide.take_overtaking(orchestrate.BATCH)
+        if not saga_ids:
+            return False
+        moves = await self._move(self._overtaker, partial(orchestrate.start_attempts_of, saga_ids=saga_ids))
+        self._overtaking.offer(moves)
+        self._told(moves)
+        return True
+
+    async def _start(self) -> bool:
+        first = await self._move(self._starter, orchestrate.start_first_attempts)
+        if first:
+            self._overtaking.offer([move for move in first if self._wide.is_overtaken_by(move.webhook_id)])
+            self.wakes.first.set()
+        self._wide.note_begun(move.webhook_id for move in first if move.job_id is None)
+        self._told(first)
+        return await self._start_retries() or self._may_be_more(first)
+
+    async def _start_retries(self) -> bool:
+        """When one may be due: an event without any asks for none."""
+        if self._until_next_is_due():
+            return False
+        retries = await self._move(self._starter, orchestrate.start_due_retries)
+        if retries:
+            self.wakes.retry.set()
+        self._told(retries)
+        if self._may_be_more(retries):
+            return True
+        rest = POLL_SECONDS
+        self._next_due_at = time.monotonic() + rest
+        if not self._has_refused_row:  # it is overdue, and looking again at once would not help
+            soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
+            rest = rest if soonest is None else min(rest, max(SHORTEST_REST_SECONDS, soonest))
+        # The least of both: whoever asked for another look meanwhile gets it.
+        self._next_due_at = min(self._next_due_at, time.monotonic() + rest)
+        return False
+
+    def _until_next_is_due(self) -> float:
+        """Seconds until a saga that waits is due; another process may have let one wait, so a poll at the most."""
+        return max(0.0, self._next_due_at - time.monotonic())
+
+    def _look_when_next_is_due(self) -> None:
+        """The wait until the soonest one may have become shorter."""
+        self._next_due_at = 0.0
+        self.wakes.start.set()
+
+    async def _apply(self) -> bool:
+        moves = await self._move(self._applier, orchestrate.apply_results)
+        self._told(moves)
+        if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
+            self._look_when_next_is_due()
+        if len(moves) >= MANY:
+            await self._rest(self._stopping, GATHER_SECONDS)
+        return self._may_be_more(moves)
+
+    async def _move(
+        self, session: Session, stage: Callable[..., Awaitable[list[SagaMoved]]]
+    ) -> list[SagaMoved]:
+        """What a stage moved. A row that the database refuses is logged, and holds up neither its neighbours nor the
+        stage behind this one."""
+        try:
+            return await session.run(partial(stage, defaults=self._settings.retry_policy))
+        except RowRefused as refused:
+            if not self._has_refused_row:
+                self._refused_at = time.monotonic()
+            self._note_refused(refused.rows)
+            return list(refused.done)
+
+    def _note_refused(self, rows: Sequence[RefusedRow]) -> None:
+        note_refused(self._refused.new_of(rows))
+
+    def _may_be_more(self, moves: Sequence[SagaMoved]) -> bool:
+        """Whether what waits was more than one look takes. Who makes more work sets a wake."""
+        return len(moves) >= orchestrate.BATCH or (bool(moves) and self._has_refused_row)
+
+    @property
+    def _has_refused_row(self) -> bool:
+        """In the time of a poll: one that stays is tried again alone no more often than that."""
+        return time.monotonic() < self._refused_at + POLL_SECONDS
+
+    def _told(self, moves: Sequence[SagaMoved]) -> None:
+        note_moves(moves)
+        if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
+            self.wakes.watch.set()  # somebody may want to know, or the endpoint is to be switched off
+
+    async def _watch(self) -> bool:
+        async def take(step: watch_endpoints.Step) -> bool:
+            done = await self._monitor.run(partial(step, policy=self._settings.health_policy))
+            note_watched(done)
+            self._note_refused(done.refused)
+            if done.events:
+                self.wakes.route.set()
+            return done.more
+
+        return any(await watch_endpoints.take_steps(take))
+
+    async def _clean(self) -> bool:
+        await self._cleaner.run(work_state.begin_work)
+        refused: list[RefusedRow] = []
+        resets = await self._cleaner.run(
+            partial(
+                clean_leases.clean_leases,
+                on_refusal=refused.append,
+                max_lost_leases=self._settings.max_lost_leases,
+                in_hand=self._writer.in_hand,
+            )
+        )
+        self._note_refused(refused)
+        note_resets(resets)
+        return self._waits_again(resets)
+
+    async def _give_back(self) -> bool:
+        limit = self._settings.max_lost_leases
+        return self._waits_again(await give_back_leases_of_gone_workers(self._cleaner, self.worker_id, limit))
+
+    def _waits_again(self, resets: Sequence[LeaseReset]) -> bool:
+        """Wake who goes on with them. True when there may be more."""
+        if resets:
+            for event in (self.wakes.first, self.wakes.retry, self.wakes.apply):
+                event.set()
+        return len(resets) == clean_leases.BATCH
+
+    async def _step_bulk(self) -> bool:
+        """One operation at a time; one that can start nothing now is passed by until the next poll."""
+        step = await self._bulk.run(
+            lambda connection: bulk_operations.step_bulk_operation(
+                connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk
+            )
+        )
+        note_bulk_step(step)
+        self._note_refused(step.refused)
+        if step.saga_ids:
+            self._look_when_next_is_due()
+        if step.operation_id is None:
+            self._blocked_bulk = frozenset()
+            return False
+        if not step.saga_ids:
+            self._blocked_bulk |= {step.operation_id}
+        return True
+
+    async def _note_rest(self) -> None:
+        try:
+            await self._cleaner.run(work_state.end_work)
+        except DatabaseUnavailable as error:
+            logger.warning("database unavailable", extra={"loop": "lease_cleaner", "error": str(error)})
+
+    async def _close(self) -> None:
+        steady = (
+            self._router,
+            self._starter,
+            self._overtaker,
+            self._canceler,
+            self._applier,
+            self._cleaner,
+            self._bulk,
+            self._monitor,
+        )
+        for session in steady:
+            await session.close()
+        for lane in self._lanes:
+            await lane.close()
+        await self._writer.close()
