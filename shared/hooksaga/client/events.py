@@ -1,0 +1,37 @@
+"""What a producer sends, and what it gets back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+Payload: TypeAlias = Mapping[str, Any] | Sequence[Any] | str | bytes | int | float | bool | None
+"""Any JSON value. A `str` or `bytes` is JSON text already, and is sent to the byte: a JSON string is `'"text"'`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event to send.
+
+    tenant_id: None for the tenant of the API key, or `default`. idempotency_key: None to have one made for the call.
+    """
+
+    event_type: str
+    payload: Payload
+    tenant_id: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentEvent:
+    """An event that is stored and will be delivered.
+
+    id: `evt_…`, which receivers get as `webhook-id`. duplicate: the key was known with the same content, and the other
+    fields are those of the first event; an attempt of this call whose answer was lost counts as the first too.
+    """
+
+    id: str
+    event_type: str
+    created_at: datetime
+    duplicate: bool
+    idempotency_key: str

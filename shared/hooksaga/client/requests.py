@@ -1,0 +1,140 @@
+"""Events as requests of the API. Pure; the bytes are made once, so that each attempt sends the same ones."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from hooksaga.client.errors import EventRefused
+from hooksaga.client.events import Event, Payload
+
+MAX_BATCH_ITEMS = 500
+MAX_BATCH_BYTES = 4 * 1024 * 1024
+
+_KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
+_TRACEPARENT = re.compile(r"[!-~]{1,200}")
+_OPENING, _CLOSING = b'{"items":[', b"]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A POST without what is the same for all of them."""
+
+    path: str
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self.headers.get("idempotency-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An event of a batch with its key, and its bytes or why it is not sent."""
+
+    event: Event
+    body: bytes = b""
+    refusal: EventRefused | None = None
+
+    @property
+    def key(self) -> str:
+        assert self.event.idempotency_key is not None
+        return self.event.idempotency_key
+
+
+def with_key(event: Event, new_key: Callable[[], str]) -> Event:
+    """The event with its own key, or with a new one."""
+    return event if event.idempotency_key is not None else replace(event, idempotency_key=new_key())
+
+
+def event_request(event: Event, traceparent: str | None) -> Request:
+    """The request of one event with a key. Raises EventRefused for what no request can carry."""
+    assert event.idempotency_key is not None
+    key = {"idempotency-key": _checked_key(event.idempotency_key)}
+    return Request("/v1/events", _envelope(event), {**key, **trace_headers(traceparent)})
+
+
+def batch_item(event: Event) -> Item:
+    """One event with a key as an item."""
+    try:
+        key = _checked_key(event.idempotency_key or "")
+        body = _envelope(event, idempotency_key=key)
+        if len(body) + len(_OPENING) + len(_CLOSING) > MAX_BATCH_BYTES:
+            rule = f"an item may have {MAX_BATCH_BYTES} bytes at most, not {len(body)}"
+            raise EventRefused(413, "body_too_large", None, rule)
+        return Item(event, body)
+    except EventRefused as refusal:
+        return Item(event, refusal=refusal)
+
+
+def batch_request(items: Sequence[Item], traceparent: str | None) -> Request:
+    """The request of a group of `groups_of`."""
+    body = _OPENING + b",".join(item.body for item in items) + _CLOSING
+    return Request("/v1/events/batch", body, trace_headers(traceparent))
+
+
+def groups_of(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """The items in order, in groups of which each fits into one request. Refused items count as nothing."""
+    group: list[Item] = []
+    size = number = 0
+    for item in items:
+        if item.refusal is None:
+            if number == MAX_BATCH_ITEMS or size + len(item.body) > MAX_BATCH_BYTES:
+                yield group
+                group, number = [], 0
+            if number == 0:
+                size = len(_OPENING) + len(_CLOSING)
+            size, number = size + len(item.body) + len(b","), number + 1
+        group.append(item)
+    if group:
+        yield group
+
+
+def trace_headers(traceparent: str | None) -> dict[str, str]:
+    """The header of a trace, or none where it could not be one: tracing makes no call fail."""
+    return {"traceparent": traceparent} if traceparent and _TRACEPARENT.fullmatch(traceparent) else {}
+
+
+def _envelope(event: Event, **more: str) -> bytes:
+    named = {"event_type": event.event_type, **more}
+    if event.tenant_id is not None:
+        named["tenant_id"] = event.tenant_id
+    return json.dumps(named).encode()[:-1] + b', "payload": ' + payload_bytes(event.payload) + b"}"
+
+
+def payload_bytes(payload: Payload) -> bytes:
+    """The payload as JSON text: what is text already to the byte.
+
+    Raises EventRefused for text that is not exactly one JSON value, and for a value that JSON has no text for, such as
+    NaN; TypeError for an object that is no JSON value.
+    """
+    try:
+        if isinstance(payload, str | bytes):
+            return _checked_text(payload)
+        return json.dumps(payload, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except RecursionError:
+        raise EventRefused(400, "body_too_deep", "payload", "the payload is nested too deep") from None
+    except ValueError as error:  # UnicodeError among them
+        hint = " (a str or bytes is taken as JSON text)" if isinstance(payload, str | bytes) else ""
+        raise EventRefused(400, "invalid_json", "payload", f"the payload is no JSON: {error}{hint}") from None
+
+
+def _checked_text(payload: str | bytes) -> bytes:
+    """Text of more than one value would become other fields of the event."""
+    text = payload.decode() if isinstance(payload, bytes) else payload
+    json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
+    return text.encode()
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _checked_key(key: str) -> str:
+    """Blanks at the ends get lost in a header, and two keys would be one."""
+    if not _KEY.fullmatch(key):
+        rule = "Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end"
+        raise EventRefused(422, "invalid_idempotency_key", "Idempotency-Key", rule)
+    return key

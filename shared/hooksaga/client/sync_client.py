@@ -1,0 +1,100 @@
+"""The client for programs without an event loop."""
+
+import os
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from hooksaga.client.access import access_to
+from hooksaga.client.answers import Answer, NoAnswer, Outcome
+from hooksaga.client.events import Event, Payload, SentEvent
+from hooksaga.client.exchange import Attempt, BatchResult, Steps, batch_steps, send_steps
+from hooksaga.client.retries import RetryPolicy
+
+T = TypeVar("T")
+
+
+class HooksagaClient:
+    """One API with one key. Keeps its connections until `close`; may be used by several threads at once.
+
+    base_url and api_key: else HOOKSAGA_API_URL and HOOKSAGA_API_KEY. http_client: the caller's own, for a certificate
+    authority or a proxy of one's own; it stays open. Raises ValueError for a URL or a key that cannot be used.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        retry: RetryPolicy | None = None,
+        http_client: httpx.Client | None = None,
+    ) -> None:
+        self._access = access_to(base_url, api_key, os.environ)
+        self._retry = retry or RetryPolicy()
+        self._owns_http = http_client is None
+        self._http = http_client or httpx.Client()
+
+    def send(
+        self,
+        event_type: str,
+        payload: Payload,
+        *,
+        tenant_id: str | None = None,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+    ) -> SentEvent:
+        """Send one event; once this returns, it is stored and will be delivered.
+
+        Without an idempotency_key one is made, so that the attempts of this call make one event; give one that your
+        own data knows, such as an order's number, to make the whole call safe to repeat. Raises EventRefused,
+        Unavailable or UnexpectedAnswer.
+        """
+        event = Event(event_type, payload, tenant_id, idempotency_key)
+        return self._run(send_steps(event, self._retry, traceparent=traceparent))
+
+    def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:
+        """Send any number of events, at most 500 and 4 MiB per request; one answer for each, in order.
+
+        An event that is refused is an EventRefused among the items of the result, and keeps no other from being
+        stored. Raises HooksagaClientError when a request as a whole does not succeed: its `results` and `remaining`
+        tell what has become of the events.
+        """
+        return self._run(batch_steps(events, self._retry, traceparent=traceparent))
+
+    def close(self) -> None:
+        """Close the connections; the client cannot be used any more."""
+        if self._owns_http:
+            self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            attempt = next(steps)
+            while True:
+                attempt = steps.send(self._outcome(attempt))
+        except StopIteration as done:
+            return done.value
+
+    def _outcome(self, attempt: Attempt) -> Outcome:
+        time.sleep(attempt.pause_seconds)
+        try:
+            response = self._http.post(
+                self._access.url + attempt.request.path,
+                content=attempt.request.body,
+                headers=self._access.headers(attempt.request.headers),
+                timeout=attempt.timeout_seconds,
+                follow_redirects=False,
+            )
+        except httpx.RequestError as error:
+            return NoAnswer(str(error) or type(error).__name__)
+        return Answer(response.status_code, response.content, dict(response.headers))
