@@ -71,6 +71,7 @@ class Object:
     """A named schema with fields, or one without, of which `kind` tells."""
 
     name: str
+    words: str
     fields: list[Field]
     kind: Markup
 
@@ -96,6 +97,7 @@ def objects_of(document: Json) -> list[Object]:
     return [
         Object(
             name,
+            schema.get("description", ""),
             fields_of(schema),
             type_of({**schema, "properties": {}} if "properties" in schema else schema),
         )

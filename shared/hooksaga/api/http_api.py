@@ -7,10 +7,10 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
@@ -242,6 +242,16 @@ def list_response(items: list[dict[str, Any]], page: Page) -> Response:
     """`{items, next}`; next is null on the last page."""
     following = write_cursor(items[-1]["id"]) if len(items) == page.limit else None
     return json_response({"items": items, "next": following})
+
+
+class _Row(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+def next_cursor(rows: Sequence[_Row], page: Page) -> str | None:
+    """Where the page behind these rows begins; None behind the last one."""
+    return write_cursor(rows[-1].id) if len(rows) == page.limit else None
 
 
 def json_response(content: Mapping[str, Any], status: int = 200) -> Response:

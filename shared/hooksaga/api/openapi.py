@@ -17,6 +17,9 @@ from starlette.routing import Route
 from hooksaga.api import openapi_attempts, openapi_events
 from hooksaga.api import openapi_schemas as schemas
 from hooksaga.api import openapi_words as words
+from hooksaga.api.answers import subscriptions as answers
+from hooksaga.api.answers.answer import Answer
+from hooksaga.api.description.schemas import schemas_of
 from hooksaga.api.http_api import json_response
 from hooksaga.api.openapi_answers import RESPONSES, links_of, problem_responses
 from hooksaga.api.openapi_examples import give_examples
@@ -326,6 +329,15 @@ _OPERATIONS = (
 )
 
 
+_ANSWERS: tuple[type[Answer], ...] = (
+    answers.SubscriptionWithSecret,
+    answers.ChangedSubscription,
+    answers.SubscriptionList,
+    answers.EndpointHealth,
+    answers.PortalLink,
+)
+
+
 @cache
 def openapi_document() -> Json:
     """The whole document."""
@@ -348,7 +360,8 @@ def openapi_document() -> Json:
         "tags": _tags(),
         "paths": paths,
         "components": {
-            "schemas": give_examples(
+            "schemas": schemas_of(_ANSWERS, schemas.SCHEMAS)
+            | give_examples(
                 words.describe_fields(
                     {
                         **openapi_events.SCHEMAS,

@@ -20,28 +20,6 @@ _NEW_SUBSCRIPTION: Json = {
     "max_retry_limit": 8,
     "headers": {"x-shop": "berlin"},
 }
-_SUBSCRIPTION: Json = {
-    "id": 7,
-    "tenant_id": "default",
-    **_NEW_SUBSCRIPTION,
-    "headers": {"x-shop": "***"},
-    "pending_callback_url": None,
-    "active": True,
-    "verified": True,
-    "eligible_since": "2026-03-01T08:00:00.000000Z",
-    "base_delay_seconds": None,
-    "timeout_seconds": None,
-    "created_at": "2026-03-01T07:55:10.118000Z",
-    "updated_at": "2026-03-01T08:00:00.000000Z",
-}
-_MISSED: Json = {
-    "failing_since": "2026-03-09T09:00:12.000000Z",
-    "since": "2026-03-14T09:00:30.000000Z",
-    "dead_letters": 1204,
-    "events": 530,
-    "at_least": False,
-}
-_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105 - an example
 _ATTEMPT: Json = {
     "id": 9001,
     "attempt_number": 1,
@@ -180,10 +158,6 @@ EXAMPLES: Json = {
     },
     "SecretRotation": {"overlap_seconds": 3600},
     "RequeueFilter": {"subscription_id": 8, "error_code": "http_503", "dry_run": True},
-    "Subscription": _SUBSCRIPTION,
-    "SubscriptionWithSecret": {**_SUBSCRIPTION, "secret": _SECRET},
-    "ChangedSubscription": {**_SUBSCRIPTION, "missed": _MISSED},
-    "Missed": _MISSED,
     "NewPortalLink": {
         "tenant_id": "acme",
         "minutes": 10,
@@ -191,24 +165,6 @@ EXAMPLES: Json = {
         "colour": "#0b5cad",
         "embed_origin": "https://app.acme.example",
     },
-    "PortalLink": {
-        "url": "https://hooks.example.com/portal/enter?token=gAAAAA",
-        "tenant_id": "acme",
-        "expires_at": "2026-03-14T09:36:53.000000Z",
-    },
-    "EndpointHealth": {
-        "subscription_id": 7,
-        "consecutive_failures": 31,
-        "first_failure_at": "2026-03-12T21:14:05.520000Z",
-        "last_failure_at": "2026-03-14T09:20:44.007000Z",
-        "last_success_at": "2026-03-12T21:02:59.713000Z",
-        "last_error_code": "http_503",
-        "disabled_at": None,
-        "disabled_reason": None,
-        "will_be_disabled_at": "2026-03-17T21:14:05.520000Z",
-        "counted_until": "2026-03-14T09:25:51.000000Z",
-    },
-    "SubscriptionList": {"items": [_SUBSCRIPTION], "next": None},
     "DeadLetter": _DEAD_LETTER,
     "DeadLetterWithPayload": {**_DEAD_LETTER, "payload_snapshot": {"order": 1001, "total": 19.99}},
     "DeadLetterList": {"items": [_DEAD_LETTER], "next": "000000000000002A"},

@@ -4,7 +4,6 @@ from typing import Any
 
 from hooksaga.core.attempts import AttemptTrigger
 from hooksaga.core.bulk import BulkKind, BulkStatus
-from hooksaga.core.endpoint_health import DisabledReason
 from hooksaga.core.outcomes import NO_PUBLIC_ADDRESS, ErrorCode
 from hooksaga.core.saga import JobStatus, SagaStatus
 
@@ -55,24 +54,6 @@ JOB_STATUS: Json = {"enum": [status.value for status in JobStatus]}
 TRIGGER: Json = {"enum": [trigger.value for trigger in AttemptTrigger]}
 REQUEST_HEADERS: Json = {"type": "object", "additionalProperties": TEXT}
 
-
-_SUBSCRIPTION: Json = {
-    "id": ID,
-    "tenant_id": NAME,
-    "event_type": NAME,
-    "callback_url": TEXT,
-    "pending_callback_url": maybe(TEXT),
-    "description": TEXT,
-    "active": FLAG,
-    "verified": FLAG,
-    "eligible_since": maybe(TIME),
-    "max_retry_limit": maybe(NUMBER),
-    "base_delay_seconds": maybe({"type": "number"}),
-    "timeout_seconds": maybe({"type": "number"}),
-    "headers": {"type": "object", "additionalProperties": TEXT},
-    "created_at": TIME,
-    "updated_at": TIME,
-}
 
 _ATTEMPT: Json = {
     "id": ID,
@@ -138,27 +119,6 @@ _BULK_OPERATION: Json = {
     "finished_at": maybe(TIME),
 }
 
-_MISSED: Json = {
-    "failing_since": TIME,
-    "since": TIME,
-    "dead_letters": NUMBER,
-    "events": NUMBER,
-    "at_least": FLAG,
-}
-
-_ENDPOINT_HEALTH: Json = {
-    "subscription_id": ID,
-    "consecutive_failures": NUMBER,
-    "first_failure_at": maybe(TIME),
-    "last_failure_at": maybe(TIME),
-    "last_success_at": maybe(TIME),
-    "last_error_code": maybe(_ref("ErrorCode")),
-    "disabled_at": maybe(TIME),
-    "disabled_reason": maybe({"enum": [reason.value for reason in DisabledReason]}),
-    "will_be_disabled_at": maybe(TIME),
-    "counted_until": TIME,
-}
-
 SCHEMAS: Json = {
     "Attempt": record(_ATTEMPT),
     "Saga": record(_SAGA),
@@ -174,15 +134,6 @@ SCHEMAS: Json = {
             "sagas": {"type": "array", "items": _ref("Saga")},
             "routing": _ref("Routing"),
         }
-    ),
-    "Subscription": record(_SUBSCRIPTION),
-    "SubscriptionWithSecret": record({**_SUBSCRIPTION, "secret": {"type": "string", "pattern": "^whsec_"}}),
-    "ChangedSubscription": record(_SUBSCRIPTION, {"missed": _ref("Missed")}),
-    "Missed": record(_MISSED),
-    "EndpointHealth": record(_ENDPOINT_HEALTH),
-    "SubscriptionList": listed("Subscription"),
-    "PortalLink": record(
-        {"url": {"type": "string", "pattern": "^https?://"}, "tenant_id": NAME, "expires_at": TIME}
     ),
     "DeadLetter": record(_DEAD_LETTER),
     "DeadLetterWithPayload": record({**_DEAD_LETTER, "payload_snapshot": ANY_JSON}),

@@ -193,9 +193,10 @@ class BulkChange(StrictModel):
 
 
 def rfc3339(moment: datetime | None) -> str | None:
+    """UTC with a Z, to the microsecond; None for None."""
+    return None if moment is None else utc_text(moment)
+
+
+def utc_text(moment: datetime) -> str:
     """UTC with a Z, to the microsecond."""
-    return (
-        None
-        if moment is None
-        else moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    )
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -6,10 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hooksaga.api.http_api import authorize, bearer_of, json_response, read_model
+from hooksaga.api.answers.subscriptions import PortalLink
+from hooksaga.api.http_api import authorize, bearer_of, read_model
+from hooksaga.api.json_answers import answer_response
 from hooksaga.api.portal_url import portal_url
 from hooksaga.core.event_input import check_tenant
-from hooksaga.core.models import rfc3339
+from hooksaga.core.models import utc_text
 from hooksaga.core.portal_links import NewPortalLink
 from hooksaga.operations.api_keys import hash_api_key
 
@@ -20,8 +22,8 @@ async def create(request: Request) -> Response:
     wanted = await read_model(request, NewPortalLink, empty=b"{}")
     tenant_id = check_tenant(wanted.tenant_id, caller.tenant_id)
     url, ends = portal_url(request, hash_api_key(bearer_of(request)), wanted, tenant_id)
-    expires_at = rfc3339(datetime.fromtimestamp(ends, UTC))
-    return json_response({"url": url, "tenant_id": tenant_id, "expires_at": expires_at}, 201)
+    expires_at = utc_text(datetime.fromtimestamp(ends, UTC))
+    return answer_response(PortalLink(url, tenant_id, expires_at), 201)
 
 
 ROUTES = [Route("/v1/portal-links", create, methods=["POST"])]

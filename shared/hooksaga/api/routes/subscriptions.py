@@ -1,31 +1,31 @@
 """/v1/subscriptions: configuration, and the verification handshake."""
 
 import os
-from dataclasses import asdict
-from typing import Any
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
+from hooksaga.api.answers import subscriptions as answers
 from hooksaga.api.http_api import (
     Caller,
     authorize,
-    json_response,
-    list_response,
+    next_cursor,
     page_of,
     path_id,
     query_text,
     read_model,
     services_of,
 )
+from hooksaga.api.json_answers import answer_response
 from hooksaga.api.routes import portal_links, subscription_health
 from hooksaga.api.services import Services
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.event_input import check_tenant
-from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange, rfc3339
+from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.core.signing import encode_secret
 from hooksaga.operations import subscriptions, verify_subscription
 from hooksaga.operations.subscriptions import Subscription
@@ -41,7 +41,7 @@ async def create(request: Request) -> Response:
     caller = await _caller(request)
     new = await read_model(request, NewSubscription)
     created, secret = await create_for(services_of(request), caller, new)
-    return json_response({**_shown(created), "secret": secret}, 201)
+    return answer_response(_with_secret(created, secret), 201)
 
 
 async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
@@ -76,13 +76,14 @@ async def list_all(request: Request) -> Response:
             limit=page.limit,
         )
     )
-    return list_response([_shown(row) for row in rows], page)
+    items = [_shown(row) for row in rows]
+    return answer_response(answers.SubscriptionList(items, next_cursor(rows, page)))
 
 
 async def show(request: Request) -> Response:
     """One subscription."""
     caller = await _caller(request)
-    return json_response(_shown(await _read(request, caller)))
+    return answer_response(_shown(await _read(request, caller)))
 
 
 async def change(request: Request) -> Response:
@@ -91,7 +92,7 @@ async def change(request: Request) -> Response:
     services = services_of(request)
     subscription_id = _id(request)
     wanted = await read_model(request, SubscriptionChange)
-    missed = await subscription_health.missed_by(request, caller, subscription_id) if wanted.active else {}
+    missed = await subscription_health.missed_by(request, caller, subscription_id) if wanted.active else UNSET
     changed = await services.subscriptions.run(
         lambda connection: subscriptions.change_subscription(
             connection,
@@ -102,7 +103,8 @@ async def change(request: Request) -> Response:
             box=box_of(services),
         )
     )
-    return json_response(_shown(changed) | missed)
+    answer = answers.ChangedSubscription.of(changed, headers=shown_headers(changed.headers), missed=missed)
+    return answer_response(answer)
 
 
 async def delete(request: Request) -> Response:
@@ -123,7 +125,7 @@ async def rotate_secret(request: Request) -> Response:
     subscription_id = _id(request)
     asked = await read_model(request, SecretRotation, empty=b"{}")
     rotated, secret = await rotate_for(services_of(request), caller, subscription_id, asked)
-    return json_response({**_shown(rotated), "secret": secret})
+    return answer_response(_with_secret(rotated, secret))
 
 
 async def rotate_for(
@@ -146,7 +148,7 @@ async def rotate_for(
 async def verify(request: Request) -> Response:
     """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
     caller = await _caller(request)
-    return json_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
+    return answer_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
 
 
 async def verify_for(services: Services, subscription: Subscription) -> Subscription:
@@ -196,12 +198,13 @@ def _id(request: Request) -> int:
     return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
 
 
-def _shown(subscription: Subscription) -> dict[str, Any]:
-    fields: dict[str, Any] = {**asdict(subscription), "headers": shown_headers(subscription.headers)}
-    del fields["deleted_at"]
-    for name in ("eligible_since", "created_at", "updated_at"):
-        fields[name] = rfc3339(fields[name])
-    return fields
+def _shown(subscription: Subscription) -> answers.Subscription:
+    return answers.Subscription.of(subscription, headers=shown_headers(subscription.headers))
+
+
+def _with_secret(subscription: Subscription, secret: str) -> answers.SubscriptionWithSecret:
+    headers = shown_headers(subscription.headers)
+    return answers.SubscriptionWithSecret.of(subscription, headers=headers, secret=secret)
 
 
 ROUTES = [

@@ -1,0 +1,64 @@
+"""JSON schemas of the OpenAPI document, each with an example, from the classes of the answers."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+import msgspec
+
+from hooksaga.api.answers.answer import Answer, reference_to
+
+Json = dict[str, Any]
+
+
+def schemas_of(classes: Iterable[type[Answer]], others: Json) -> Json:
+    """The schemas of these classes, and of those that their fields name, by name. `others` are schemas that fields
+    refer to and no class has. Raises ValueError for a field without words or an example."""
+    _, found = msgspec.json.schema_components(list(classes), ref_template=reference_to("{name}"))
+    examples = _Examples({**others, **found})
+    return {name: _described(name, schema, examples) for name, schema in found.items()}
+
+
+def _described(name: str, schema: Json, examples: "_Examples") -> Json:
+    fields: Json = {field: _field(f"{name}.{field}", part) for field, part in schema["properties"].items()}
+    kept = {key: value for key, value in schema.items() if key != "title"}
+    return {**kept, "properties": fields, "examples": [examples.of_object(name)]}
+
+
+def _field(name: str, schema: Json) -> Json:
+    """Without its example, which the object's example has."""
+    if "description" not in schema:
+        raise ValueError(f"{name} has no words")
+    return {key: value for key, value in schema.items() if key != "examples"}
+
+
+class _Examples:
+    """Puts the examples of fields together."""
+
+    def __init__(self, schemas: Json) -> None:
+        self._schemas = schemas
+
+    def of_object(self, name: str) -> Any:
+        """The example of an object: that of each field."""
+        schema = self._schemas[name]
+        if "examples" in schema:
+            return schema["examples"][0]
+        return {field: self._of(f"{name}.{field}", part) for field, part in schema["properties"].items()}
+
+    def _of(self, name: str, schema: Json) -> Any:
+        """Of a field that was given another example than its type has, the field's own."""
+        for example in self._own(name, schema):
+            return example
+        raise ValueError(f"{name} has no example")
+
+    def _own(self, name: str, schema: Json) -> Iterator[Any]:
+        match schema:
+            case {"examples": [*_, last]}:
+                yield last
+            case {"$ref": str(reference)}:
+                yield self.of_object(reference.rsplit("/", 1)[1])
+            case {"type": "array", "items": items}:
+                yield [self._of(name, cast(Json, items))]
+            case {"anyOf": [first, *_]}:
+                yield self._of(name, cast(Json, first))
+            case _:
+                return

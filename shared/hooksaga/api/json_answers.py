@@ -1,0 +1,31 @@
+"""Answers of the HTTP API as responses: compact JSON in UTF-8."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from hooksaga.api.answers.answer import Answer
+from hooksaga.api.error_code_views import shown_content
+from hooksaga.api.http_api import JSON_TYPE, Caller
+
+
+def answer_response(answer: Answer, status: int = 200, *, shown_to: Caller | None = None) -> Response:
+    """The answer, with every error code in it as this caller may see it."""
+    content = answer.content()
+    payload = None if answer.written_raw is None else content.pop(answer.written_raw)
+    text = dump_json(content if shown_to is None else shown_content(shown_to, content))
+    if answer.written_raw is not None:
+        text = f'{text[:-1]},"{answer.written_raw}":{payload}}}'
+    return Response(text, status, media_type=JSON_TYPE)
+
+
+def document_response(content: Mapping[str, Any]) -> Response:
+    """JSON that is no answer of ours, such as the description of the API."""
+    return Response(dump_json(content), media_type=JSON_TYPE)
+
+
+def dump_json(content: Any) -> str:
+    """JSON text; a lone surrogate, which UTF-8 cannot carry, is escaped."""
+    return json.dumps(content, ensure_ascii=True, separators=(",", ":"))
