@@ -19,8 +19,9 @@ from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.deliver import Lane
 from hooksaga.worker import delivery_lane
-from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from hooksaga.worker.delivery_lane import DeliveryLane
 from hooksaga.worker.held_jobs import Claim
+from hooksaga.worker.lane_parts import LaneParts
 from hooksaga.worker.places import Pool
 from hooksaga.worker.result_writer import ResultWriter
 from hooksaga.worker.wide_fan_outs import WideFanOuts

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from hooksaga.local.tls import Certificates
-from hooksaga.worker.polling import BULK_HORIZON_SECONDS
+from hooksaga.worker.upkeep import BULK_HORIZON_SECONDS
 from tests.api.running_system import wait_until
 from tests.database.bulk_rows import DEAD_LETTERS
 from tests.e2e.recorder import Recorder

@@ -9,7 +9,9 @@ import pytest
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import deliver
 from hooksaga.stages.deliver import Lane, WaitingJobs
-from hooksaga.worker.delivery_lane import MOST_SUBSCRIPTIONS, DeliveryLane, Ended, has_backlog, left_some
+from hooksaga.worker.delivery_lane import DeliveryLane
+from hooksaga.worker.lane_parts import Ended
+from hooksaga.worker.lane_turns import MOST_SUBSCRIPTIONS, has_backlog, left_some
 from hooksaga.worker.places import Places, Pool, may_begin
 
 BUSY, OTHER = 1, 2

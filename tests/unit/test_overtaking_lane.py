@@ -10,7 +10,7 @@ import pytest
 from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.orchestrate import SagaMoved
-from hooksaga.worker.delivery_lane import LaneParts
+from hooksaga.worker.lane_parts import LaneParts
 from hooksaga.worker.overtaking_lane import OvertakingLane
 from hooksaga.worker.places import Pool
 from hooksaga.worker.wide_fan_outs import WideFanOuts

@@ -9,7 +9,8 @@ import pytest
 from hooksaga.adapters.database import DatabaseAddress
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import orchestrate
-from hooksaga.worker.polling import POLL_SECONDS, PollingWorker, rest_after
+from hooksaga.worker.loops import POLL_SECONDS, rest_after
+from hooksaga.worker.polling import PollingWorker
 
 
 def test_a_loop_rests_longer_after_each_failure_and_never_for_long() -> None:

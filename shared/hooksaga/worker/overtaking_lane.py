@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hooksaga.adapters.database import Session
 from hooksaga.stages.deliver import Lane
 from hooksaga.stages.orchestrate import SagaMoved
-from hooksaga.worker.delivery_lane import DeliveryLane, Ended, LaneParts
+from hooksaga.worker.delivery_lane import DeliveryLane
+from hooksaga.worker.lane_parts import Ended, LaneParts
 from hooksaga.worker.places import Places, Pool, places_to_overtake
 from hooksaga.worker.wide_fan_outs import MOST_OVERTAKING
 
@@ -43,5 +44,5 @@ class OvertakingLane(DeliveryLane):
                 waiting.append((subscription_id, job_id))
         self._left_some = bool(self._offered)
         self._offered.extendleft(reversed(waiting))
-        self._somebody_had_no_room = bool(waiting)
+        self._turns.somebody_had_no_room = bool(waiting)
         return chosen

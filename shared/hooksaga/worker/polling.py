@@ -7,66 +7,40 @@ One event with very many subscriptions holds up no other: what has few is routed
 """
 
 import asyncio
-import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import fields
 from functools import partial
+from typing import Any
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
-from hooksaga.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
+from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.outcomes import GONE
 from hooksaga.core.saga import SagaStatus
-from hooksaga.operations import bulk_operations, watch_endpoints, work_state
-from hooksaga.operations.telemetry import note_bulk_step, note_watched
 from hooksaga.runtime.settings import Settings
-from hooksaga.runtime.telemetry import logger
-from hooksaga.stages import clean_leases, orchestrate, route_events
-from hooksaga.stages.clean_leases import LeaseReset
+from hooksaga.stages import orchestrate, route_events
 from hooksaga.stages.deliver import Lane
 from hooksaga.stages.orchestrate import SagaMoved
-from hooksaga.stages.telemetry import note_moves, note_refused, note_resets, note_routed
-from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
-from hooksaga.worker.gone_workers import LOOK_SECONDS, give_back_leases_of_gone_workers
+from hooksaga.stages.telemetry import note_moves, note_refused, note_routed
+from hooksaga.worker.delivery_lane import DeliveryLane
+from hooksaga.worker.gone_workers import LOOK_SECONDS
+from hooksaga.worker.lane_parts import LaneParts
+from hooksaga.worker.loops import POLL_SECONDS, Step, rest, run_loop
 from hooksaga.worker.overtaking_lane import OvertakingLane
 from hooksaga.worker.part_pace import PartPace
 from hooksaga.worker.places import Pool
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import GATHER_SECONDS, MANY, ResultWriter
+from hooksaga.worker.upkeep import WATCH_SECONDS, Upkeep
+from hooksaga.worker.wakes import Wakes
 from hooksaga.worker.wide_fan_outs import WideFanOuts
 from hooksaga.worker.worker_identity import new_worker_id
 
-POLL_SECONDS = 1.0
-WATCH_SECONDS = 15.0
 SHORTEST_REST_SECONDS = 0.02
 RETRY_SHARE = 4
 """One POST place in this many belongs to retries, the others to first attempts."""
-
-BULK_HORIZON_SECONDS = 3.0
-"""How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
-
-Step = Callable[[], Awaitable[bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class Wakes:
-    """One event per loop: set by whoever has made work for it."""
-
-    route: asyncio.Event = field(default_factory=asyncio.Event)
-    start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
-    claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
-    start: asyncio.Event = field(default_factory=asyncio.Event)
-    apply: asyncio.Event = field(default_factory=asyncio.Event)
-    first: asyncio.Event = field(default_factory=asyncio.Event)
-    retry: asyncio.Event = field(default_factory=asyncio.Event)
-    watch: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-def rest_after(failures: int) -> float:
-    """Seconds that a loop rests after so many failures in a row, one or more."""
-    return min(5.0, 0.1 * 2 ** min(failures, 6))
 
 
 class PollingWorker:
@@ -82,8 +56,6 @@ class PollingWorker:
         self._clean_now = asyncio.Event()
         self._give_back_now = asyncio.Event()
         self._bulk_now = asyncio.Event()
-        self._blocked_bulk: frozenset[int] = frozenset()
-        self._clean_rest = min(15.0, settings.lease_seconds / 4)
         self._next_due_at = 0.0
         self._refused_at = -POLL_SECONDS
         self._refused = RefusedRows()
@@ -94,10 +66,10 @@ class PollingWorker:
         self._overtaker = Session(address, Role.ORCHESTRATOR)
         self._canceler = Session(address, Role.ORCHESTRATOR)
         self._applier = Session(address, Role.ORCHESTRATOR)
-        self._cleaner = Session(address, Role.LEASE_CLEANER)
-        self._bulk = Session(address, Role.ADMIN)
-        self._monitor = Session(address, Role.HEALTH_MONITOR)
         self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
+        self._upkeep = Upkeep(
+            settings, address, self.wakes, self._writer, self._refused, self._look_when_next_is_due
+        )
         parts = LaneParts(self._writer, settings, sender, box, self.worker_id, self._wide)
         retry_places = max(1, settings.concurrency // RETRY_SHARE)
         first, retry = Pool(settings.concurrency - retry_places), Pool(retry_places)
@@ -111,7 +83,7 @@ class PollingWorker:
 
     async def run(self) -> None:
         """Run until stopped. A fault of one loop is logged, and that loop tries again; the others go on."""
-        wakes, lanes = self.wakes, self._lanes
+        wakes, lanes, upkeep = self.wakes, self._lanes, self._upkeep
         async with asyncio.TaskGroup() as group:
             loops = [
                 group.create_task(self._loop("router", self._route, wakes.route, self._until_next_part)),
@@ -121,14 +93,14 @@ class PollingWorker:
                 group.create_task(self._loop("orchestrator", self._start_overtaking, wakes.start_overtaking)),
                 group.create_task(self._loop("orchestrator", self._apply, wakes.apply)),
                 group.create_task(
-                    self._loop("lease_cleaner", self._clean, self._clean_now, lambda: self._clean_rest)
+                    self._loop("lease_cleaner", upkeep.clean, self._clean_now, lambda: upkeep.clean_rest)
                 ),
                 group.create_task(
-                    self._loop("lease_cleaner", self._give_back, self._give_back_now, lambda: LOOK_SECONDS)
+                    self._loop("lease_cleaner", upkeep.give_back, self._give_back_now, lambda: LOOK_SECONDS)
                 ),
-                group.create_task(self._loop("bulk_operations", self._step_bulk, self._bulk_now)),
+                group.create_task(self._loop("bulk_operations", upkeep.step_bulk, self._bulk_now)),
                 group.create_task(
-                    self._loop("health_monitor", self._watch, wakes.watch, lambda: WATCH_SECONDS)
+                    self._loop("health_monitor", upkeep.watch, wakes.watch, lambda: WATCH_SECONDS)
                 ),
                 *(group.create_task(self._loop("delivery", lane.step, wake)) for lane, wake in lanes.items()),
             ]
@@ -137,7 +109,7 @@ class PollingWorker:
             await asyncio.gather(*(lane.drain() for lane in lanes))
             self._writer.stop()
             await writing
-        await self._note_rest()
+        await upkeep.note_rest()
         await self._close()
 
     def stop(self) -> None:
@@ -164,40 +136,14 @@ class PollingWorker:
         )
         note_moves([move])
 
-    async def _loop(
+    def _loop(
         self,
         name: str,
         step: Step,
         wake: asyncio.Event,
         rest_seconds: Callable[[], float] = lambda: POLL_SECONDS,
-    ) -> None:
-        """Repeat a step while it finds work, else wait for a wake or the next poll."""
-        failures = 0
-        while not self._stopping.is_set():
-            wake.clear()
-            found_work = False
-            try:
-                found_work = await step()
-                failures = 0
-            except DatabaseUnavailable as error:
-                failures += 1
-                logger.warning("database unavailable", extra={"loop": name, "error": str(error)})
-            except Exception:  # noqa: BLE001 - a fault of ours is logged with its trace, and the loop lives on
-                failures += 1
-                logger.exception("loop failed", extra={"loop": name})
-            if failures:
-                await self._rest(self._stopping, rest_after(failures))
-            elif not found_work:
-                await self._rest(wake, rest_seconds())
-
-    @staticmethod
-    async def _rest(event: asyncio.Event, seconds: float) -> None:
-        """Until the event, or the time and up to a tenth more, so that processes do not poll in step."""
-        try:
-            async with asyncio.timeout(seconds * random.uniform(1, 1.1)):  # noqa: S311 - no secret
-                await event.wait()
-        except TimeoutError:
-            return
+    ) -> Coroutine[Any, Any, None]:
+        return run_loop(name, step, wake, self._stopping, rest_seconds)
 
     async def _route(self) -> bool:
         go_on = self._pace.may_go_on()
@@ -221,8 +167,8 @@ class PollingWorker:
         return len(routed.events) >= route_events.MAX_EVENTS or any(event.more for event in routed.events)
 
     def _until_next_part(self) -> float:
-        rest = self._pace.until_next_part()
-        return POLL_SECONDS if rest is None else rest
+        pause = self._pace.until_next_part()
+        return POLL_SECONDS if pause is None else pause
 
     async def _start_overtaking(self) -> bool:
         """Start what need not wait until the sagas of a wide event have been started."""
@@ -253,13 +199,13 @@ class PollingWorker:
         self._told(retries)
         if self._may_be_more(retries):
             return True
-        rest = POLL_SECONDS
-        self._next_due_at = time.monotonic() + rest
+        pause = POLL_SECONDS
+        self._next_due_at = time.monotonic() + pause
         if not self._has_refused_row:  # it is overdue, and looking again at once would not help
             soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
-            rest = rest if soonest is None else min(rest, max(SHORTEST_REST_SECONDS, soonest))
+            pause = pause if soonest is None else min(pause, max(SHORTEST_REST_SECONDS, soonest))
         # The least of both: whoever asked for another look meanwhile gets it.
-        self._next_due_at = min(self._next_due_at, time.monotonic() + rest)
+        self._next_due_at = min(self._next_due_at, time.monotonic() + pause)
         return False
 
     def _until_next_is_due(self) -> float:
@@ -277,7 +223,7 @@ class PollingWorker:
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self._look_when_next_is_due()
         if len(moves) >= MANY:
-            await self._rest(self._stopping, GATHER_SECONDS)
+            await rest(self._stopping, GATHER_SECONDS)
         return self._may_be_more(moves)
 
     async def _move(
@@ -310,67 +256,6 @@ class PollingWorker:
         if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
             self.wakes.watch.set()  # somebody may want to know, or the endpoint is to be switched off
 
-    async def _watch(self) -> bool:
-        async def take(step: watch_endpoints.Step) -> bool:
-            done = await self._monitor.run(partial(step, policy=self._settings.health_policy))
-            note_watched(done)
-            self._note_refused(done.refused)
-            if done.events:
-                self.wakes.route.set()
-            return done.more
-
-        return any(await watch_endpoints.take_steps(take))
-
-    async def _clean(self) -> bool:
-        await self._cleaner.run(work_state.begin_work)
-        refused: list[RefusedRow] = []
-        resets = await self._cleaner.run(
-            partial(
-                clean_leases.clean_leases,
-                on_refusal=refused.append,
-                max_lost_leases=self._settings.max_lost_leases,
-                in_hand=self._writer.in_hand,
-            )
-        )
-        self._note_refused(refused)
-        note_resets(resets)
-        return self._waits_again(resets)
-
-    async def _give_back(self) -> bool:
-        limit = self._settings.max_lost_leases
-        return self._waits_again(await give_back_leases_of_gone_workers(self._cleaner, self.worker_id, limit))
-
-    def _waits_again(self, resets: Sequence[LeaseReset]) -> bool:
-        """Wake who goes on with them. True when there may be more."""
-        if resets:
-            for event in (self.wakes.first, self.wakes.retry, self.wakes.apply):
-                event.set()
-        return len(resets) == clean_leases.BATCH
-
-    async def _step_bulk(self) -> bool:
-        """One operation at a time; one that can start nothing now is passed by until the next poll."""
-        step = await self._bulk.run(
-            lambda connection: bulk_operations.step_bulk_operation(
-                connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk
-            )
-        )
-        note_bulk_step(step)
-        self._note_refused(step.refused)
-        if step.saga_ids:
-            self._look_when_next_is_due()
-        if step.operation_id is None:
-            self._blocked_bulk = frozenset()
-            return False
-        if not step.saga_ids:
-            self._blocked_bulk |= {step.operation_id}
-        return True
-
-    async def _note_rest(self) -> None:
-        try:
-            await self._cleaner.run(work_state.end_work)
-        except DatabaseUnavailable as error:
-            logger.warning("database unavailable", extra={"loop": "lease_cleaner", "error": str(error)})
-
     async def _close(self) -> None:
         steady = (
             self._router,
@@ -378,12 +263,10 @@ class PollingWorker:
             self._overtaker,
             self._canceler,
             self._applier,
-            self._cleaner,
-            self._bulk,
-            self._monitor,
         )
         for session in steady:
             await session.close()
         for lane in self._lanes:
             await lane.close()
+        await self._upkeep.close()
         await self._writer.close()

@@ -40,7 +40,7 @@ class ResultWriter:
 
     def __init__(self, session: Session, worker_id: str, applied: asyncio.Event) -> None:
         self._session = session
-        self._worker_id = worker_id
+        self.worker_id = worker_id
         self._results_ready = applied
         self._waiting: list[AttemptResult] = []
         self._writing: Sequence[AttemptResult] = ()
@@ -123,7 +123,7 @@ class ResultWriter:
                 partial(
                     deliver.record_results,
                     results=results,
-                    worker_id=self._worker_id,
+                    worker_id=self.worker_id,
                     on_refusal=refused.append,
                     on_locked=locked.add,
                 )
@@ -140,7 +140,7 @@ class ResultWriter:
         note_refused(refused)
         self._keep_locked(results, locked - written)
         ended = [result for result in results if result.job.id not in self._locked]
-        note_attempts(ended, written, self._worker_id)
+        note_attempts(ended, written, self.worker_id)
         return True
 
     def _keep_locked(self, results: Sequence[AttemptResult], locked: set[int]) -> None:

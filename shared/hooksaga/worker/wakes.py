@@ -1,0 +1,18 @@
+"""The events by which one loop wakes another."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """One event per loop: set by whoever has made work for it."""
+
+    route: asyncio.Event = field(default_factory=asyncio.Event)
+    start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
+    claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
+    start: asyncio.Event = field(default_factory=asyncio.Event)
+    apply: asyncio.Event = field(default_factory=asyncio.Event)
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    retry: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: asyncio.Event = field(default_factory=asyncio.Event)
