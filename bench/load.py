@@ -31,8 +31,7 @@ class MeasurementFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """count events of the types in turn, `batch` to a request. rate: events a second; None: as fast as they are
-    taken, by `connections` at once."""
+    """count events of the types in turn, `batch` to a request. rate: events a second; None: as fast as possible."""
 
     url: str
     key: str

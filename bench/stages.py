@@ -28,7 +28,8 @@ from hooksaga.runtime.settings import read_settings
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import deliver, orchestrate, route_events
 from hooksaga.stages.accept_events import accept_events
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob, Lane
+from hooksaga.stages.deliver import Lane
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
 from hooksaga.worker import event_loop
 

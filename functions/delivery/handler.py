@@ -18,7 +18,7 @@ from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
 from hooksaga.core.messages import DeliveryMessage
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.telemetry import note_attempts, note_claimed, note_refused
 
 CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)

@@ -13,7 +13,7 @@ from hooksaga.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRef
 from hooksaga.core.messages import OrchestrationMessage
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import orchestrate, undispatched
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.telemetry import note_moves, note_oldest_due, note_refused
 
 Unit = Callable[[Connection], Awaitable[list[SagaMoved]]]

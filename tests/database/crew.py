@@ -10,7 +10,7 @@ from hooksaga.adapters.database import Connection, DatabaseAddress, Role
 from hooksaga.core.errors import Conflict, HooksagaError, NotFound
 from hooksaga.core.saga import RetryPolicy
 from hooksaga.operations.audit import audit
-from hooksaga.stages.deliver import ClaimedJob
+from hooksaga.stages.job_rows import ClaimedJob
 from tests.database.interleaving import Actor, Pace, settle_waiting
 from tests.database.ledger import Ledger
 from tests.database.seed import Seed

@@ -6,7 +6,7 @@ from hooksaga.adapters.database import Role
 from hooksaga.core.event_input import EventDraft
 from hooksaga.stages import clean_leases, deliver, orchestrate
 from hooksaga.stages.accept_events import accept_events
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.route_events import route_events
 from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.interleaving import Actor, Pace

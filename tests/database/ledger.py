@@ -15,8 +15,8 @@ from hooksaga.operations.bulk_operations import BulkStep
 from hooksaga.operations.requeue import Requeued
 from hooksaga.stages.accept_events import AcceptedEvent, Answer
 from hooksaga.stages.clean_leases import LeaseReset
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
+from hooksaga.stages.saga_rows import SagaMoved
 
 
 def content(draft: EventDraft) -> tuple[str, str, str]:

@@ -24,7 +24,7 @@ from hooksaga.operations import subscriptions
 from hooksaga.operations.verify_subscription import mark_verified
 from hooksaga.stages import deliver, orchestrate
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.route_events import route_events
 
 Params = Sequence[Any] | Mapping[str, Any]

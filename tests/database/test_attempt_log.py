@@ -19,7 +19,7 @@ from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, LoggedAt
 from hooksaga.operations.follow_attempts import FollowCursor
 from hooksaga.operations.subscription_stats import Backlog, LastError, Latency, subscription_stats
 from hooksaga.stages import deliver, orchestrate
-from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.job_rows import AttemptResult
 from tests.conftest import Connect
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 

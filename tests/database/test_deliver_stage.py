@@ -14,7 +14,8 @@ from hooksaga.core.errors import RefusedRow
 from hooksaga.core.saga import SagaStatus
 from hooksaga.stages import deliver, orchestrate
 from hooksaga.stages.clean_leases import clean_leases
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob, Lane
+from hooksaga.stages.deliver import Lane
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.own_headers import open_headers
 from tests.conftest import Connect
 from tests.database.seed import POLICY, Seed, outcome

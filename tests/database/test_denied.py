@@ -21,7 +21,8 @@ from hooksaga.operations.watch_endpoints import STEPS
 from hooksaga.stages import deliver, orchestrate
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.clean_leases import clean_leases
-from hooksaga.stages.deliver import AttemptResult, Lane
+from hooksaga.stages.deliver import Lane
+from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time

@@ -23,7 +23,7 @@ from hooksaga.operations.watch_endpoints import count_attempts
 from hooksaga.stages import deliver, orchestrate
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.clean_leases import clean_leases
-from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from hooksaga.worker.result_writer import ResultWriter
 from tests.conftest import Connect, SessionOf

@@ -13,7 +13,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound, RowRefused
 from hooksaga.core.saga import RetryPolicy, SagaStatus
 from hooksaga.stages import orchestrate
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from tests.conftest import Connect
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 

@@ -16,7 +16,7 @@ from hooksaga.operations.subscriptions import change_subscription
 from hooksaga.operations.verify_subscription import mark_verified
 from hooksaga.operations.watch_endpoints import STEPS, count_attempts, disable_gone, judge_failing
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.passing_time import pass_time

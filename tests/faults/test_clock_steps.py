@@ -31,7 +31,7 @@ from hooksaga.operations.prune import Pruning, prune_batch
 from hooksaga.operations.subscription_health import read_missed
 from hooksaga.operations.watch_endpoints import count_attempts, disable_gone, judge_failing
 from hooksaga.stages import clean_leases, deliver, orchestrate, undispatched
-from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from tests.api.running_system import wait_until
 from tests.database.bulk_rows import backfill_of, started, step_until_nothing_is_left

@@ -7,7 +7,8 @@ import signal
 import pytest
 
 from hooksaga.local.sqs.functions import RequestTooLarge
-from hooksaga.local.sqs.runtime_api import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
+from hooksaga.local.sqs.runtime_api import MAX_REQUEST_BYTES
+from hooksaga.local.sqs.runtime_http import MAX_RESPONSE_BYTES
 from tests.sqs.conftest import NewFunction, until
 
 pytestmark = pytest.mark.sqs

@@ -14,7 +14,8 @@ from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.signing import encode_secret, sign
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.operations.verify_subscription import SealedSecret, challenge
-from hooksaga.stages.deliver import REMEMBERED_HEADERS, ClaimedJob, attempt, build_request
+from hooksaga.stages.deliver import REMEMBERED_HEADERS, attempt, build_request
+from hooksaga.stages.job_rows import ClaimedJob
 from hooksaga.stages.own_headers import seal_headers
 
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")

@@ -8,7 +8,8 @@ import pytest
 
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import Lane, WaitingJobs
+from hooksaga.stages.deliver import Lane
+from hooksaga.stages.job_rows import WaitingJobs
 from hooksaga.worker.delivery_lane import DeliveryLane
 from hooksaga.worker.lane_parts import Ended
 from hooksaga.worker.lane_turns import MOST_SUBSCRIPTIONS, has_backlog, left_some

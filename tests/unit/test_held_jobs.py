@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from hooksaga.stages.deliver import ClaimedJob
+from hooksaga.stages.job_rows import ClaimedJob
 from hooksaga.worker.held_jobs import Claim, HeldJobs
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.worker.lane_parts import LaneParts
 from hooksaga.worker.overtaking_lane import OvertakingLane
 from hooksaga.worker.places import Pool

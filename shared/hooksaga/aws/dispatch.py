@@ -22,7 +22,7 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.core.trace import Traced
 from hooksaga.operations.bulk_operations import BulkStep
 from hooksaga.runtime.telemetry import logger
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.telemetry import note_unpublished
 from hooksaga.stages.undispatched import WaitingJob, mark_dispatched
 

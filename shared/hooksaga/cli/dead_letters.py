@@ -94,32 +94,39 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
         say(f"  {printable(line)}")
 
 
+OneId = Annotated[
+    int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or name a filter.")
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="A filter as KEY=VALUE, e.g. error_code=http_503; repeat it for more.",
+        show_default=False,
+    ),
+]
+Every = Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="At once: at most so many.", show_default="1000")
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(min=0.01, max=1000, help="Requeue all, so many per second.", show_default=False),
+]
+
+
 @app.command()
 def requeue(
-    id: Annotated[  # noqa: A002
-        int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or name a filter.")
-    ] = None,
+    id: OneId = None,  # noqa: A002
     subscription: Subscription = None,
     event_type: EventType = None,
     error_code: ErrorCode = None,
     failed_after: FailedAfter = None,
     failed_before: FailedBefore = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="A filter as KEY=VALUE, e.g. error_code=http_503; repeat it for more.",
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="At once: at most so many.", show_default="1000")
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0.01, max=1000, help="Requeue all, so many per second.", show_default=False),
-    ] = None,
+    where: Where = None,
+    every: Every = False,
+    limit: Limit = None,
+    rate: Rate = None,
     reason: bulk.Reason = None,
     dry_run: bulk.DryRun = False,
     detach: bulk.Detach = False,
@@ -152,14 +159,19 @@ def requeue(
         show_json(answer)
     elif id is not None:
         say(f"dead letter {id} is requeued as saga {done['saga_id']}")
-    elif dry_run:
-        say(f"{done['matched']} would be requeued; nothing was changed")
     else:
-        say(
-            f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
-        )
-        if done["requeued"] == limit:
-            complain("There may be more: the same with --rate 20 requeues all of them, so many per second.")
+        _show_requeued(done, limit, dry_run)
+
+
+def _show_requeued(done: dict[str, Any], limit: int, dry_run: bool) -> None:
+    if dry_run:
+        say(f"{done['matched']} would be requeued; nothing was changed")
+        return
+    say(
+        f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
+    )
+    if done["requeued"] == limit:
+        complain("There may be more: the same with --rate 20 requeues all of them, so many per second.")
 
 
 def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, more: bool) -> None:

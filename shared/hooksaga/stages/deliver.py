@@ -6,11 +6,9 @@ counts only while the lease is still the reporter's: worker and claim must match
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -22,10 +20,10 @@ from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.product import USER_AGENT
-from hooksaga.core.saga import JobStatus
 from hooksaga.core.signing import InvalidSecret, decode_secret, sign
-from hooksaga.core.trace import Traced, correlation_id_of, delivery_traceparent
+from hooksaga.core.trace import delivery_traceparent
 from hooksaga.stages.batches import run_isolating
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob, WaitingJobs
 from hooksaga.stages.own_headers import open_headers
 
 
@@ -37,65 +35,6 @@ class Lane(StrEnum):
 
 
 _FIND = {Lane.FIRST: "find_first_attempts", Lane.RETRY: "find_retries"}
-
-
-class WaitingJobs(msgspec.Struct, frozen=True):
-    """Ids of jobs of one subscription that waited a moment ago, oldest first."""
-
-    subscription_id: int
-    ids: list[int] | None
-
-
-class ClaimedJob(msgspec.Struct, frozen=True):
-    """A job that this worker holds until lease_until, with the configuration of this moment.
-
-    payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
-    current one first.
-    alone: its workers died again and again, and no other such job may be claimed beside it.
-    """
-
-    id: int
-    saga_id: int
-    subscription_id: int
-    attempt_number: int
-    claim_count: int
-    leased_at: datetime
-    lease_until: datetime
-    event_id: int
-    webhook_id: UUID
-    traceparent: str | None
-    event_type: str
-    event_created_at: datetime
-    payload: str
-    callback_url: str
-    headers: str
-    timeout_seconds: float | None
-    deliverable: bool
-    secrets: list[str] | None
-    alone: bool = False
-
-    @property
-    def correlation_id(self) -> str:
-        return correlation_id_of(self.webhook_id, self.traceparent)
-
-
-class AttemptResult(msgspec.Struct, frozen=True):
-    """How one claimed job ended.
-
-    own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
-    """
-
-    job: ClaimedJob
-    outcome: SendOutcome
-    own_header_names: str | None = None
-
-    @property
-    def status(self) -> JobStatus:
-        return JobStatus.COMPLETED if self.outcome.error_code is None else JobStatus.FAILED
-
-    @property
-    def traced_job(self) -> Traced:
-        return Traced(self.job.id, self.job.correlation_id)
 
 
 class _ClaimEnd(msgspec.Struct, frozen=True):
@@ -221,8 +160,6 @@ def build_request(
 
 
 _signing_key = lru_cache(10_000)(decode_secret)
-
-
 REMEMBERED_HEADERS = 2_048
 """Stored headers of up to so many characters are opened once and remembered, as secrets are; longer ones each time."""
 

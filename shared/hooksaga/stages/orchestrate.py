@@ -6,131 +6,27 @@ It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Any, LiteralString
-from uuid import UUID
-
-import msgspec
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, transaction
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound, RefusedRow
-from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.not_sent import CANCELED, Inactive, why_not_sent
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import (
     Cancel,
     Due,
     IllegalMove,
-    JobFailed,
-    JobStatus,
-    JobSucceeded,
     RetryPolicy,
     Saga,
     SagaStatus,
     decide,
 )
-from hooksaga.core.trace import correlation_id_of
 from hooksaga.stages.batches import refused_alone
+from hooksaga.stages.saga_rows import FinishedJob, LockedSaga, MovedRow, SagaMoved, WaitingSaga
 
 BATCH = 500
-
-
-class SagaMoved(msgspec.Struct, frozen=True):
-    """One saga's move, as committed. job_id is the job that was made, or whose result was taken.
-
-    end_to_end_ms is set when it has been delivered: since its event was accepted, but for requeued ones.
-    """
-
-    saga_id: int
-    webhook_id: UUID
-    subscription_id: int
-    status: SagaStatus
-    attempt_count: int
-    next_attempt_at: datetime
-    final_error_code: str | None
-    job_id: int | None = None
-    dead_letter_id: int | None = None
-    worker_id: str | None = None
-    lease_until: datetime | None = None
-    max_retry_limit: int = 0
-    previous_status: SagaStatus | None = None
-    traceparent: str | None = None
-    end_to_end_ms: float | None = None
-
-    @property
-    def correlation_id(self) -> str:
-        return correlation_id_of(self.webhook_id, self.traceparent)
-
-
-class _LockedSaga(msgspec.Struct, frozen=True):
-    """A saga that this transaction holds, with its subscription's own limits (null: the defaults)."""
-
-    id: int
-    status: str
-    attempt_count: int
-    next_attempt_at: datetime
-    final_error_code: str | None
-    subscription_id: int
-    webhook_id: UUID
-    traceparent: str | None
-    accepted_at: datetime | None
-    max_retry_limit: int | None
-    base_delay_seconds: float | None
-    now: datetime
-
-    def saga(self) -> Saga:
-        return Saga(
-            self.id,
-            SagaStatus(self.status),
-            self.attempt_count,
-            self.next_attempt_at,
-            self.final_error_code,
-        )
-
-    def refused_row(self) -> RefusedRow:
-        """What is told of it where the database refuses its move."""
-        return RefusedRow(
-            saga_id=self.id,
-            subscription_id=self.subscription_id,
-            event_id=event_id_text(self.webhook_id),
-            correlation_id=correlation_id_of(self.webhook_id, self.traceparent),
-        )
-
-    def policy(self, defaults: RetryPolicy) -> RetryPolicy:
-        if self.max_retry_limit is None and self.base_delay_seconds is None:
-            return defaults
-        return RetryPolicy(
-            max_retry_limit=self.max_retry_limit or defaults.max_retry_limit,
-            base_delay_seconds=self.base_delay_seconds or defaults.base_delay_seconds,
-            max_delay_seconds=defaults.max_delay_seconds,
-            jitter=defaults.jitter,
-        )
-
-
-class _WaitingSaga(_LockedSaga, frozen=True):
-    deliverable: bool
-
-
-class _FinishedJob(_LockedSaga, frozen=True):
-    job_id: int
-    job_status: str
-    error_code: str | None
-    retry_after_seconds: int | None
-    worker_id: str | None
-    lease_until: datetime | None
-
-    def trigger(self) -> JobSucceeded | JobFailed:
-        if self.job_status == JobStatus.COMPLETED:
-            return JobSucceeded()
-        return JobFailed(self.error_code or "internal_error", self.retry_after_seconds)
-
-
-class _MovedRow(msgspec.Struct, frozen=True):
-    saga_id: int
-    job_id: int | None = None
-    dead_letter_id: int | None = None
 
 
 async def apply_results(
@@ -157,10 +53,10 @@ async def _apply(
     queries = load_queries("orchestrate")
     async with transaction(connection):
         if job_ids is None:
-            jobs = await fetch_rows(connection, queries["lock_finished_jobs"], {"limit": limit}, _FinishedJob)
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs"], {"limit": limit}, FinishedJob)
         else:
             named = {"job_ids": list(job_ids)}
-            jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, _FinishedJob)
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, FinishedJob)
         seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
         if not jobs:
             return []
@@ -171,7 +67,7 @@ async def _apply(
             if saga.status is SagaStatus.DEAD_LETTERED and job.error_code == ErrorCode.SUBSCRIPTION_INACTIVE
         ]
         columns = _result_columns(decided, await _reasons(connection, unsent))
-        moved = await fetch_rows(connection, queries["apply_results"], columns, _MovedRow)
+        moved = await fetch_rows(connection, queries["apply_results"], columns, MovedRow)
     dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
     return [
         _moved(job, saga, defaults, job.job_id, dead_letters[saga.id], job)
@@ -180,7 +76,7 @@ async def _apply(
     ]
 
 
-async def _reasons(connection: Connection, unsent: Sequence[tuple[_LockedSaga, Saga]]) -> dict[int, str]:
+async def _reasons(connection: Connection, unsent: Sequence[tuple[LockedSaga, Saga]]) -> dict[int, str]:
     """Why each of these sagas ended without another attempt: its subscription takes nothing."""
     if not unsent:
         return {}
@@ -194,7 +90,7 @@ async def _reasons(connection: Connection, unsent: Sequence[tuple[_LockedSaga, S
 
 
 def _result_columns(
-    decided: Sequence[tuple[_FinishedJob, Saga]], reasons: Mapping[int, str]
+    decided: Sequence[tuple[FinishedJob, Saga]], reasons: Mapping[int, str]
 ) -> dict[str, list[Any]]:
     return {
         "saga_ids": [saga.id for _, saga in decided],
@@ -239,7 +135,7 @@ async def _start(
         by_id = {"saga_ids": list(saga_ids or ())}
         lock, wanted = (query, params) if saga_ids is None else ("lock_waiting_sagas_by_id", by_id)
         async with transaction(connection):
-            waiting = await fetch_rows(connection, _query(lock), wanted, _WaitingSaga)
+            waiting = await fetch_rows(connection, _query(lock), wanted, WaitingSaga)
             seen |= {row.id: row.refused_row() for row in waiting}
             return await _move_waiting(connection, defaults, waiting, lambda row: Due(row.deliverable))
 
@@ -259,7 +155,7 @@ async def cancel_saga(
     """
     named = {"saga_ids": [saga_id], "tenant_id": tenant_id}
     async with transaction(connection):
-        rows = await fetch_rows(connection, _query("lock_sagas_by_id"), named, _WaitingSaga)
+        rows = await fetch_rows(connection, _query("lock_sagas_by_id"), named, WaitingSaga)
         if not rows:
             raise NotFound("saga_not_found", f"there is no saga {saga_id}")
         if rows[0].final_error_code == ErrorCode.CANCELED and rows[0].status == SagaStatus.DEAD_LETTERED:
@@ -272,19 +168,19 @@ async def cancel_saga(
     return moved[0]
 
 
-async def _canceled_before(connection: Connection, defaults: RetryPolicy, row: _WaitingSaga) -> SagaMoved:
-    dead = await fetch_row(connection, _query("dead_letter_of_saga"), {"saga_id": row.id}, _MovedRow)
+async def _canceled_before(connection: Connection, defaults: RetryPolicy, row: WaitingSaga) -> SagaMoved:
+    dead = await fetch_row(connection, _query("dead_letter_of_saga"), {"saga_id": row.id}, MovedRow)
     return _moved(row, row.saga(), defaults, None, dead.dead_letter_id if dead else None)
 
 
 async def _move_waiting(
     connection: Connection,
     defaults: RetryPolicy,
-    waiting: Sequence[_WaitingSaga],
-    trigger: Callable[[_WaitingSaga], Due | Cancel],
+    waiting: Sequence[WaitingSaga],
+    trigger: Callable[[WaitingSaga], Due | Cancel],
 ) -> list[SagaMoved]:
-    decided: list[tuple[_WaitingSaga, Saga]] = []
-    unsent: list[tuple[_WaitingSaga, Saga]] = []
+    decided: list[tuple[WaitingSaga, Saga]] = []
+    unsent: list[tuple[WaitingSaga, Saga]] = []
     canceled: dict[int, str] = {}
     for row in waiting:
         try:
@@ -306,7 +202,7 @@ async def _move_waiting(
         "max_attempts": [row.policy(defaults).max_retry_limit for row, _ in decided],
     }
     rows = {
-        row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, _MovedRow)
+        row.saga_id: row for row in await fetch_rows(connection, _query("start_attempts"), columns, MovedRow)
     }
     return [
         _moved(row, saga, defaults, rows[saga.id].job_id, rows[saga.id].dead_letter_id)
@@ -316,12 +212,12 @@ async def _move_waiting(
 
 
 def _moved(
-    row: _LockedSaga,
+    row: LockedSaga,
     saga: Saga,
     defaults: RetryPolicy,
     job_id: int | None,
     dead_letter_id: int | None,
-    job: _FinishedJob | None = None,
+    job: FinishedJob | None = None,
 ) -> SagaMoved:
     return SagaMoved(
         saga_id=saga.id,
@@ -342,7 +238,7 @@ def _moved(
     )
 
 
-def _end_to_end_ms(row: _LockedSaga) -> float | None:
+def _end_to_end_ms(row: LockedSaga) -> float | None:
     return None if row.accepted_at is None else (row.now - row.accepted_at).total_seconds() * 1000
 
 

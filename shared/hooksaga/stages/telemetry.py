@@ -24,11 +24,11 @@ from hooksaga.runtime.metrics import Metric
 from hooksaga.runtime.telemetry import count, logger, observe
 from hooksaga.stages.accept_events import AcceptedEvent
 from hooksaga.stages.clean_leases import LeaseReset
-from hooksaga.stages.orchestrate import SagaMoved
 from hooksaga.stages.route_events import Routed, RoutedEvent
+from hooksaga.stages.saga_rows import SagaMoved
 
 if TYPE_CHECKING:  # a function that delivers nothing need not load the HTTP client
-    from hooksaga.stages.deliver import AttemptResult, ClaimedJob
+    from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 
 
 def note_accepted(events: Sequence[AcceptedEvent]) -> None:

@@ -16,7 +16,8 @@ from collections import Counter
 from hooksaga.adapters.database import Session
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import ClaimedJob, Lane, ids_of_each
+from hooksaga.stages.deliver import Lane, ids_of_each
+from hooksaga.stages.job_rows import ClaimedJob
 from hooksaga.stages.telemetry import note_claimed
 from hooksaga.worker.held_jobs import Claim, HeldJobs
 from hooksaga.worker.lane_parts import Ended, HandBack, LaneParts, PassedBy, without_large_payload

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hooksaga.stages.deliver import ClaimedJob
+from hooksaga.stages.job_rows import ClaimedJob
 
 
 class Claim(NamedTuple):

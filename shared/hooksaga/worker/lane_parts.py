@@ -14,7 +14,8 @@ from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import logger
-from hooksaga.stages.deliver import AttemptResult, ClaimedJob, hand_back_jobs
+from hooksaga.stages.deliver import hand_back_jobs
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.worker.result_writer import LOCKED_AT_STOP_SECONDS, LOCKED_PAUSE_SECONDS, ResultWriter
 from hooksaga.worker.wide_fan_outs import WideFanOuts
 

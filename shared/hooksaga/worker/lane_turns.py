@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence, Set
 
-from hooksaga.stages.deliver import WaitingJobs
+from hooksaga.stages.job_rows import WaitingJobs
 from hooksaga.worker.places import Places
 
 MOST_SUBSCRIPTIONS = 100

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hooksaga.adapters.database import Session
 from hooksaga.stages.deliver import Lane
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.worker.delivery_lane import DeliveryLane
 from hooksaga.worker.lane_parts import Ended, LaneParts
 from hooksaga.worker.places import Places, Pool, places_to_overtake

@@ -22,7 +22,7 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import orchestrate, route_events
 from hooksaga.stages.deliver import Lane
-from hooksaga.stages.orchestrate import SagaMoved
+from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.telemetry import note_moves, note_refused, note_routed
 from hooksaga.worker.delivery_lane import DeliveryLane
 from hooksaga.worker.gone_workers import LOOK_SECONDS

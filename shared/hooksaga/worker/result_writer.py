@@ -13,7 +13,7 @@ from hooksaga.adapters.database import Session
 from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import AttemptResult
+from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.telemetry import note_attempts, note_refused
 
 GATHER_SECONDS = 0.02

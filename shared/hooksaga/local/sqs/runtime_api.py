@@ -8,7 +8,6 @@ in the shapes that callers of Lambda see.
 import asyncio
 import importlib.util
 import json
-import signal
 import sys
 import time
 import uuid
@@ -19,6 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from hooksaga.adapters.package_files import package_folder
+from hooksaga.local.sqs.runtime_http import (
+    MAX_RESPONSE_BYTES,
+    exit_error,
+    read_request,
+    response,
+    too_large,
+)
 
 HOST = "127.0.0.1"
 REGION = "us-east-1"
@@ -27,7 +33,6 @@ TASK_ROOT = package_folder("functions").parent
 VERSION_PATH = "/2018-06-01/runtime"
 INIT_SECONDS = 30.0
 MAX_REQUEST_BYTES = 6_291_456
-MAX_RESPONSE_BYTES = 6_291_556
 
 
 class NoRuntimeClient(OSError):
@@ -166,7 +171,7 @@ class Environment:
             message = f"RequestId: {invocation.request_id} Error: Task timed out after {limit:.2f} seconds"
             return None, {"errorType": "Sandbox.Timedout", "errorMessage": message}
         if not invocation.answer.done():
-            return None, self._init_error or _exit_error(invocation.request_id, self._process.returncode)
+            return None, self._init_error or exit_error(invocation.request_id, self._process.returncode)
         good, body = invocation.answer.result()
         if self._refused_answer:  # at which the client ends its process
             self.kill()
@@ -188,9 +193,9 @@ class Environment:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while request := await _read_request(reader, writer):
+            while request := await read_request(reader, writer):
                 status, headers, body = await self._answer(*request)
-                writer.write(_response(status, headers, body))
+                writer.write(response(status, headers, body))
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             return  # the process died, or was told to
@@ -211,8 +216,8 @@ class Environment:
             )
         if len(body) > MAX_RESPONSE_BYTES:
             self._refused_answer = True
-            current.answer.set_result((False, _too_large(len(body))))
-            return "413 Payload Too Large", {}, _too_large(len(body))
+            current.answer.set_result((False, too_large(len(body))))
+            return "413 Payload Too Large", {}, too_large(len(body))
         current.answer.set_result((kind == "response", body))
         return "202 Accepted", {}, b'{"status":"OK"}'
 
@@ -262,44 +267,3 @@ async def _first(*awaited: Any) -> None:
     finally:
         for task in coroutines:
             task.cancel()
-
-
-async def _read_request(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> tuple[str, str, bytes] | None:
-    """Method, path and body; None at the end of the connection."""
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    except asyncio.IncompleteReadError:
-        return None
-    request_line, *lines = head.strip().split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    if headers.get("expect", "").lower() == "100-continue":
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    method, path, _ = request_line.split(" ")
-    return method, path, await reader.readexactly(int(headers.get("content-length", "0")))
-
-
-def _response(status: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Head and body in one piece: in two, the second would wait for the first's acknowledgement."""
-    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def _exit_error(request_id: str, code: int | None) -> dict[str, Any]:
-    if not code:
-        how = "Runtime exited without providing a reason"
-    elif code > 0:
-        how = f"Runtime exited with error: exit status {code}"
-    else:
-        how = f"Runtime exited with error: signal: {(signal.strsignal(-code) or str(-code)).lower()}"
-    return {"errorType": "Runtime.ExitError", "errorMessage": f"RequestId: {request_id} Error: {how}"}
-
-
-def _too_large(size: int) -> bytes:
-    message = (
-        f"Response payload size ({size} bytes) exceeded maximum allowed payload size "
-        f"({MAX_RESPONSE_BYTES} bytes)."
-    )
-    return json.dumps({"errorMessage": message, "errorType": "Function.ResponseSizeTooLarge"}).encode()

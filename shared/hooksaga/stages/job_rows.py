@@ -1,0 +1,69 @@
+"""Jobs as a worker sees them: waiting, claimed, and with the result of an attempt."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from hooksaga.adapters.http_sender import SendOutcome
+from hooksaga.core.saga import JobStatus
+from hooksaga.core.trace import Traced, correlation_id_of
+
+
+class WaitingJobs(msgspec.Struct, frozen=True):
+    """Ids of jobs of one subscription that waited a moment ago, oldest first."""
+
+    subscription_id: int
+    ids: list[int] | None
+
+
+class ClaimedJob(msgspec.Struct, frozen=True):
+    """A job that this worker holds until lease_until, with the configuration of this moment.
+
+    payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
+    current one first.
+    alone: its workers died again and again, and no other such job may be claimed beside it.
+    """
+
+    id: int
+    saga_id: int
+    subscription_id: int
+    attempt_number: int
+    claim_count: int
+    leased_at: datetime
+    lease_until: datetime
+    event_id: int
+    webhook_id: UUID
+    traceparent: str | None
+    event_type: str
+    event_created_at: datetime
+    payload: str
+    callback_url: str
+    headers: str
+    timeout_seconds: float | None
+    deliverable: bool
+    secrets: list[str] | None
+    alone: bool = False
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+class AttemptResult(msgspec.Struct, frozen=True):
+    """How one claimed job ended.
+
+    own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
+    """
+
+    job: ClaimedJob
+    outcome: SendOutcome
+    own_header_names: str | None = None
+
+    @property
+    def status(self) -> JobStatus:
+        return JobStatus.COMPLETED if self.outcome.error_code is None else JobStatus.FAILED
+
+    @property
+    def traced_job(self) -> Traced:
+        return Traced(self.job.id, self.job.correlation_id)
