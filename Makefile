@@ -71,7 +71,7 @@ dist: install-dev ## build the wheel and the sdist in dist/, check them, install
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/twine check --strict dist/*
-	HOOKSAGA_DIST=dist $(BIN)/python -m pytest -n 0 tests/dist $(ARGS)
+	HOOKSAGA_DIST=dist $(BIN)/python -m pytest -n 0 tests/wheel $(ARGS)
 
 # In the order of their folders: files of one slow test come in the middle, and the many quick ones of unit fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
