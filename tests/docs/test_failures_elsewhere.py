@@ -25,7 +25,7 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 def rows() -> list[str]:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.startswith("| ") and not line.startswith("| what went wrong")]
+    return [line for line in lines if line.startswith("| ") and not line.startswith("| failure |")]
 
 
 @cache
