@@ -41,7 +41,7 @@ REQUIREMENTS = {
 """Where a package is called other than its module."""
 
 DATA = {
-    "hooksaga.adapters.migrations": "sql/migrations/*.sql",
+    "hooksaga.adapters.migrations": "sql/[!q]*/*.sql",
     "hooksaga.adapters.queries": "sql/queries/*.sql",
     "hooksaga.console.assets": "shared/hooksaga/console/assets/*",
     "hooksaga.console.pages": "shared/hooksaga/console/templates/*.html",

@@ -23,6 +23,10 @@ SELECT name FROM hooksaga_migrations;
 -- name: note_migration
 INSERT INTO hooksaga_migrations (name) VALUES (%(name)s);
 
+-- name: leave_bodies_unchecked
+-- A function is loaded as it is now, and may speak of what a later file makes.
+SET LOCAL check_function_bodies = off;
+
 -- name: blocking_pids
 -- Whom the session pid waits for. A prepared transaction has no session, and counts as 0.
 SELECT DISTINCT unnest(pg_blocking_pids(%(pid)s)) AS pid;

@@ -151,7 +151,7 @@ def test_migrate_makes_the_embedded_database_and_leaves_it_stopped(make_folder: 
     run = runner_with({"HOOKSAGA_DATA_DIR": str(folder)})
     assert run("audit").exit_code == 2
     first = run("migrate", "--json")
-    assert "0001_roles" in json.loads(first.stdout)["applied"]
+    assert "01_roles" in json.loads(first.stdout)["applied"]
     assert "nothing to do" in run("migrate").stdout
     assert not EmbeddedPostgres(folder).is_running()
     assert json.loads(run("audit", "--json").stdout)["ok"]

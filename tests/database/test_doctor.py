@@ -185,10 +185,10 @@ async def test_the_deleting_function_with_another_owner(admin: Connection, seed:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ("DELETE FROM hooksaga_migrations WHERE name = '0017_retention'", "not applied: 0017_retention"),
+        ("DELETE FROM hooksaga_migrations WHERE name = '11_retention'", "not applied: 11_retention"),
         (
-            "UPDATE hooksaga_migrations SET name = '0999_later' WHERE name = '0017_retention'",
-            "0999_later",
+            "UPDATE hooksaga_migrations SET name = '999_later' WHERE name = '11_retention'",
+            "999_later",
         ),
     ],
 )

@@ -17,6 +17,7 @@ from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.migration_lock import LOCK_SECONDS
 from hooksaga.adapters.migrations import migrate
 from hooksaga.core.errors import MigrationFailed
+from tests.database.later import plant
 from tests.faults.promises import Promise
 
 INSERT = "INSERT INTO events (event_type, payload) VALUES ('a', '{}')"
@@ -70,8 +71,7 @@ def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def files(database_address: DatabaseAddress, tmp_path: Path) -> Path:
     """One that needs every row of events to itself."""
-    (tmp_path / "9001_later.sql").write_text("ALTER TABLE events ADD COLUMN later text")
-    return tmp_path
+    return plant(tmp_path, m9001_later="ALTER TABLE events ADD COLUMN later text")
 
 
 def in_background(work: Callable[[], object]) -> threading.Thread:
@@ -100,10 +100,10 @@ def test_producers_go_on_while_a_migration_waits_and_it_is_told_for_whom(
         assert done == []
         reader.rollback()
         running.join(30)
-    assert done == ["9001_later"]
+    assert done == ["m9001_later"]
     assert producer.longest < LOCK_SECONDS + SLACK_SECONDS
     for words in (
-        "9001_later",
+        "m9001_later",
         f"pid {pid}",
         "role postgres",
         "'report'",
@@ -118,7 +118,7 @@ def test_what_a_migration_waits_for_twice_counts_together(
     database_address: DatabaseAddress, tmp_path: Path
 ) -> None:
     """It holds the first lock while it waits for the second: whoever needs the first waits for both."""
-    (tmp_path / "9001_two.sql").write_text("LOCK TABLE subscriptions; LOCK TABLE events")
+    plant(tmp_path, m9001_two="LOCK TABLE subscriptions; LOCK TABLE events")
     told: list[float] = []
     with holding(database_address, "subscriptions") as first, holding(database_address, "events") as second:
         begun = time.monotonic()
@@ -148,7 +148,7 @@ def test_it_gives_up_in_the_end_and_leaves_nothing_behind(
         ),
     ):
         migrate(database_address, files, patience_seconds=0)
-    assert migrate(database_address, files) == ["9001_later"]
+    assert migrate(database_address, files) == ["m9001_later"]
 
 
 def test_one_migrate_at_a_time_and_the_other_says_so(
@@ -160,19 +160,19 @@ def test_one_migrate_at_a_time_and_the_other_says_so(
             MigrationFailed, match=rf"another .* is at work: pid {other.info.backend_pid} .*'hooksaga owner'"
         ):
             migrate(database_address, files, patience_seconds=0)
-    assert migrate(database_address, files) == ["9001_later"]
+    assert migrate(database_address, files) == ["m9001_later"]
 
 
 def test_a_file_that_is_refused_is_named(database_address: DatabaseAddress, tmp_path: Path) -> None:
-    (tmp_path / "9001_wrong.sql").write_text("ALTER TABLE no_such_table ADD COLUMN a text")
-    with pytest.raises(MigrationFailed, match='9001_wrong: relation "no_such_table" does not exist'):
+    plant(tmp_path, m9001_wrong="ALTER TABLE no_such_table ADD COLUMN a text")
+    with pytest.raises(MigrationFailed, match='m9001_wrong: relation "no_such_table" does not exist'):
         migrate(database_address, tmp_path)
 
 
 def test_a_statement_that_its_own_operator_cancels_is_not_tried_again(
     database_address: DatabaseAddress, tmp_path: Path
 ) -> None:
-    (tmp_path / "9001_long.sql").write_text("SELECT pg_sleep(60)")
+    plant(tmp_path, m9001_long="SELECT pg_sleep(60)")
     failed: list[Exception] = []
 
     def run() -> None:

@@ -17,12 +17,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session, fetch_dicts
 from hooksaga.adapters.database_login import role_password
-from hooksaga.adapters.migrations import MIGRATIONS_DIR, migrate
+from hooksaga.adapters.migrations import SQL_DIR, migrate, migration_files
 from hooksaga.core.errors import DatabaseUnavailable, MigrationFailed
 from hooksaga.local.postgres import EmbeddedPostgres
+from tests.database.later import plant
 from tests.database.seed import Seed
 
-ALL_FILES = sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql"))
+ALL_FILES = [path.stem for path in migration_files()]
 
 MIGRATE = """
 import sys
@@ -41,8 +42,8 @@ def empty(test_server: str, maintenance: psycopg.Connection) -> Iterator[Databas
     maintenance.execute("DROP DATABASE empty WITH (FORCE)")
 
 
-def start_process(address: DatabaseAddress, directory: Path = MIGRATIONS_DIR) -> "subprocess.Popen[str]":
-    args = [sys.executable, "-c", MIGRATE, address.url, str(directory)]
+def start_process(address: DatabaseAddress, folder: Path = SQL_DIR) -> "subprocess.Popen[str]":
+    args = [sys.executable, "-c", MIGRATE, address.url, str(folder)]
     return subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -50,12 +51,6 @@ def ask(address: DatabaseAddress, question: str) -> object:
     with psycopg.connect(address.url, autocommit=True) as connection:
         row = connection.execute(question.encode()).fetchone()
         return row[0] if row else None
-
-
-def write_files(folder: Path, **statements: str) -> Path:
-    for name, statement in statements.items():
-        (folder / f"{name}.sql").write_text(statement)
-    return folder
 
 
 def test_every_file_is_run_once_in_order(empty: DatabaseAddress) -> None:
@@ -73,7 +68,7 @@ def test_processes_at_once_run_each_file_once(empty: DatabaseAddress) -> None:
 def test_a_lock_that_a_killed_process_left_behind_blocks_nobody(
     empty: DatabaseAddress, tmp_path: Path
 ) -> None:
-    slow = write_files(tmp_path, a="CREATE TABLE a (n int)", b="SELECT pg_sleep(300)")
+    slow = plant(tmp_path, a="CREATE TABLE a (n int)", b="SELECT pg_sleep(300)")
     process = start_process(empty, slow)
     deadline = time.monotonic() + 30
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'empty' AND wait_event = 'PgSleep'"
@@ -83,14 +78,14 @@ def test_a_lock_that_a_killed_process_left_behind_blocks_nobody(
     process.kill()
     process.communicate()
     ask(empty, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-    write_files(tmp_path, b="CREATE TABLE b (n int)")
+    plant(tmp_path, b="CREATE TABLE b (n int)")
     assert migrate(empty, tmp_path) == ["b"]
 
 
 def test_a_file_that_fails_leaves_those_before_it_and_says_why(
     empty: DatabaseAddress, tmp_path: Path
 ) -> None:
-    write_files(
+    plant(
         tmp_path,
         a="CREATE TABLE a (n int)",
         b="CREATE TABLE half (n int); SELECT no_such_column FROM a",
@@ -101,34 +96,13 @@ def test_a_file_that_fails_leaves_those_before_it_and_says_why(
     assert (
         ask(empty, "SELECT string_agg(relname, ',') FROM pg_class WHERE relname IN ('a', 'half', 'c')") == "a"
     )
-    write_files(tmp_path, b="CREATE TABLE half (n int)")
+    plant(tmp_path, b="CREATE TABLE half (n int)")
     assert migrate(empty, tmp_path) == ["b", "c"]
 
 
 def test_a_second_database_of_the_same_server_finds_the_roles_there(empty: DatabaseAddress) -> None:
     assert ask(empty, "SELECT count(*) FROM pg_roles WHERE rolname = 'saga_orchestrator'") == 1
     assert len(migrate(empty)) == len(ALL_FILES)
-
-
-def test_subscriptions_from_before_their_history_begin_with_what_they_are(
-    empty: DatabaseAddress, tmp_path: Path
-) -> None:
-    older = [path for path in MIGRATIONS_DIR.glob("*.sql") if path.stem < "0012"]
-    for path in older:
-        shutil.copy(path, tmp_path)
-    migrate(empty, tmp_path)
-    with psycopg.connect(empty.url, autocommit=True) as connection:
-        connection.execute(
-            "INSERT INTO subscriptions (tenant_id, event_type, callback_url, active, verified)"
-            " SELECT 'acme', 'a', 'https://a.example/', n = 1, true FROM generate_series(1, 2) AS n"
-        )
-    assert "0012_routing_facts" in migrate(empty)
-    columns = "id, tenant_id, event_type, active, verified, eligible_since, deleted_at"
-    same = f"""
-        SELECT count(*) FROM (
-            SELECT {columns} FROM subscriptions
-            INTERSECT SELECT subscription_{columns} FROM subscription_history) AS kept"""
-    assert ask(empty, same) == ask(empty, "SELECT count(*) FROM subscription_history") == 2
 
 
 def test_without_a_database_it_is_unavailable() -> None:

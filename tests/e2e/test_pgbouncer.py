@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 
 from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
-from hooksaga.adapters.migrations import MIGRATIONS_DIR, migrate
+from hooksaga.adapters.migrations import SQL_DIR, migrate, migration_files
 from hooksaga.adapters.session_settings import FUNCTIONS
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.event_input import EventDraft
@@ -26,6 +26,7 @@ from hooksaga.local.tls import Certificates
 from hooksaga.runtime.settings import read_settings
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from tests.api.running_system import RunningSystem, wait_until
+from tests.database.later import plant
 from tests.database.pgbouncer import PgBouncer, needs_pgbouncer
 from tests.e2e.recorder import Recorder
 from tests.e2e.world import World, findings
@@ -35,7 +36,7 @@ pytestmark = [needs_pgbouncer, pytest.mark.e2e, pytest.mark.database, pytest.mar
 
 PASSWORD = "of-the-owner"
 
-FILES = sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql"))
+FILES = [path.stem for path in migration_files()]
 
 MIGRATE = """
 import sys
@@ -115,7 +116,7 @@ def spawn(url: str, folder: Path) -> "subprocess.Popen[str]":
 
 
 def test_processes_at_once_run_each_file_once_through_a_pooler(pooled: PgBouncer, empty: str) -> None:
-    processes = [spawn(pooled.url(empty), MIGRATIONS_DIR) for _ in range(3)]
+    processes = [spawn(pooled.url(empty), SQL_DIR) for _ in range(3)]
     outputs = [process.communicate(timeout=60) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
     assert sum(int(out) for out, _ in outputs) == len(FILES)
@@ -127,14 +128,14 @@ def test_processes_at_once_run_each_file_once_through_a_pooler(pooled: PgBouncer
 def test_a_killed_migrate_leaves_no_lock_behind_a_pooler(
     pooled: PgBouncer, direct: psycopg.Connection, empty: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "1.sql").write_text("CREATE TABLE half (n int); SELECT pg_sleep(600)")
+    plant(tmp_path, m1="CREATE TABLE half (n int); SELECT pg_sleep(600)")
     process = spawn(pooled.url(empty), tmp_path)
     wait_until(lambda: locks(direct), "the lock is held")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     wait_until(lambda: not locks(direct), "the lock is free")
-    (tmp_path / "1.sql").write_text("CREATE TABLE half (n int)")
-    assert migrate(DatabaseAddress(pooled.url(empty)), tmp_path) == ["1"]
+    plant(tmp_path, m1="CREATE TABLE half (n int)")
+    assert migrate(DatabaseAddress(pooled.url(empty)), tmp_path) == ["m1"]
 
 
 def test_a_pooler_that_hands_on_after_each_statement_is_refused(place: Path, empty: str) -> None:

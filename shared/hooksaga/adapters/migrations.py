@@ -1,9 +1,10 @@
-"""Brings a database to the newest schema: the files of sql/migrations in the order of their names, each once.
+"""Brings a database to the newest schema: the files of sql/schema, then those of sql/migrations, each once.
 
 A file and the note that it ran are one transaction, under a lock that belongs to the transaction too. So there is no
 moment at which a killed process leaves anything behind, and a transaction pooler does not matter.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from hooksaga.adapters.package_files import package_folder
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import DatabaseUnavailable, MigrationFailed
 
-MIGRATIONS_DIR = package_folder("sql") / "migrations"
+SQL_DIR = package_folder("sql")
+
+_LOAD = re.compile(r"^-- load: (functions/\w+\.sql)$", re.MULTILINE)
 
 PATIENCE_SECONDS = 120.0
 """How long a step is tried again while others hold locks that it needs."""
@@ -26,9 +29,20 @@ PATIENCE_SECONDS = 120.0
 Connection = psycopg.Connection[Row]
 
 
+def migration_files(folder: Path = SQL_DIR) -> list[Path]:
+    """The first schema, then what came later, each in the order of their names. A file is recorded by its stem."""
+    return [*sorted((folder / "schema").glob("*.sql")), *sorted((folder / "migrations").glob("*.sql"))]
+
+
+def migration_text(path: Path) -> str:
+    """What is run of a file: each line `-- load: functions/<name>.sql` gives its place to that file, as it is now."""
+    folder = path.parents[1]
+    return _LOAD.sub(lambda load: (folder / load[1]).read_text("utf-8"), path.read_text("utf-8"))
+
+
 def migrate(
     address: DatabaseAddress,
-    directory: Path = MIGRATIONS_DIR,
+    folder: Path = SQL_DIR,
     *,
     patience_seconds: float = PATIENCE_SECONDS,
     tell: Tell = lambda _: None,
@@ -45,7 +59,7 @@ def migrate(
     try:
         transactions = LockedTransactions(role_conninfo(address, Role.OWNER), patience_seconds, tell)
         try:
-            applied = _apply(transactions, directory)
+            applied = _apply(transactions, folder)
             transactions.run("the settings of the roles", lambda connection: _settle(connection, address))
         finally:
             transactions.close()
@@ -56,9 +70,9 @@ def migrate(
     return applied
 
 
-def _apply(transactions: LockedTransactions, directory: Path) -> list[str]:
+def _apply(transactions: LockedTransactions, folder: Path) -> list[str]:
     done = transactions.run("the list of migrations", _applied)
-    files = [path for path in sorted(directory.glob("*.sql")) if path.stem not in done]
+    files = [path for path in migration_files(folder) if path.stem not in done]
     return [
         path.stem for path in files if transactions.run(path.stem, lambda c, path=path: _run_file(c, path))
     ]
@@ -73,8 +87,9 @@ def _run_file(connection: Connection, path: Path) -> bool:
     """False: another process has run it meanwhile. Raises MigrationFailed."""
     if path.stem in _applied(connection):
         return False
+    connection.execute(load_queries("migrate")["leave_bodies_unchecked"])
     try:
-        connection.execute(path.read_bytes())
+        connection.execute(migration_text(path).encode())
     except (errors.LockNotAvailable, errors.QueryCanceled, errors.TransactionRollback, errors.InternalError_):
         raise
     except psycopg.DatabaseError as error:

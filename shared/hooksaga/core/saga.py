@@ -13,7 +13,7 @@ row, the same attempt. A job that lost too many leases becomes Failed instead, s
 workers ends as a dead letter.
 
 Everything here is pure: no clock, no randomness, no I/O. `SAGA_MOVES` and `JOB_MOVES` are the same tables that
-the database guards (sql/migrations/0008_guards.sql); a test tries every pair against both.
+the database guards (sql/schema/13_guards.sql); a test tries every pair against both.
 """
 
 from dataclasses import dataclass

@@ -157,7 +157,7 @@ def _judge_guards(wanted: Documented, facts: Facts) -> Check:
         if (table, name) in wanted.triggers and enabled not in ("O", "A")
     ]
     for table, name in sorted(wanted.triggers - found.keys()):
-        faults.append(f"{table}: {name} is gone: its CREATE TRIGGER is in sql/migrations")
+        faults.append(f"{table}: {name} is gone: its CREATE TRIGGER is in sql/schema or sql/migrations")
     for table, name in sorted(found.keys() - wanted.triggers):
         faults.append(f"{table}: {name} is none of ours: DROP TRIGGER {name} ON {table}")
     if facts["server"]["triggers_for"] != "origin":

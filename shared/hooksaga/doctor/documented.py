@@ -1,13 +1,13 @@
 """What a database should be, read from where it is written: rights from the tables of sql/README.md, migrations and
-guards from the migrations themselves."""
+guards from the files of the schema themselves."""
 
 import re
 from dataclasses import dataclass
 from functools import cache
 
-from hooksaga.adapters.migrations import MIGRATIONS_DIR
+from hooksaga.adapters.migrations import SQL_DIR, migration_files, migration_text
 
-RIGHTS_PAGE = MIGRATIONS_DIR.parent / "README.md"
+RIGHTS_PAGE = SQL_DIR / "README.md"
 
 LETTERS = {"SELECT": "S", "INSERT": "I", "UPDATE": "U", "DELETE": "D", "EXECUTE": "X"}
 
@@ -62,14 +62,14 @@ def _columns() -> ColumnRights:
 
 
 def _migrations() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in MIGRATIONS_DIR.glob("*.sql")))
+    return tuple(path.stem for path in migration_files())
 
 
 def _triggers() -> frozenset[tuple[str, str]]:
-    """(table, trigger), as all migrations together leave them."""
+    """(table, trigger), as all files together leave them."""
     found = set[tuple[str, str]]()
-    for path in sorted(MIGRATIONS_DIR.glob("*.sql")):
-        text = path.read_text(encoding="utf-8")
+    for path in migration_files():
+        text = migration_text(path)
         found -= {(table, name) for name, table in _DROPPED.findall(text)}
         found |= {(table, name) for name, table in _CREATED.findall(text)}
     return frozenset(found)

@@ -1,6 +1,6 @@
 """Many dead letters requeued, or many old events sent to one subscription: durable, paced, a lane per subscription.
 
-All state is in the rows, and the step is one statement (see sql/migrations/0013_bulk_operations.sql): whoever takes
+All state is in the rows, and the step is one statement (see sql/functions/step_bulk_operation.sql): whoever takes
 the next step goes on where the last one ended, on time by the database's clock.
 """
 

@@ -1,4 +1,4 @@
-"""How the pipeline stands, from the views that dashboards read (sql/migrations/0016). Reads only, as `observer`."""
+"""How the pipeline stands, from the views that dashboards read (sql/schema/12_views.sql). Reads only, as `observer`."""
 
 from dataclasses import dataclass
 

@@ -1,0 +1,35 @@
+-- What a filter means now, by subscription: the dry run, and the lanes of a new operation. With newest_id null it
+-- counts all. Every plan is made for the filter at hand. What an operator canceled is meant only where the filter names
+-- that error code: a requeue of everything else must not undo it.
+CREATE OR REPLACE FUNCTION count_bulk_lanes(wanted_kind bulk_kind, tenant varchar, wanted jsonb, newest_id bigint)
+RETURNS TABLE (subscription_id bigint, matched bigint)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    IF wanted_kind = 'requeue' THEN
+        RETURN QUERY
+            SELECT d.subscription_id, count(*) FROM dead_letters d
+             WHERE (newest_id IS NULL OR d.id <= newest_id)
+               AND (tenant IS NULL OR d.tenant_id = tenant)
+               AND (wanted ->> 'subscription_id' IS NULL OR d.subscription_id = (wanted ->> 'subscription_id')::bigint)
+               AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
+               AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
+               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
+               AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
+               AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
+               AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
+             GROUP BY d.subscription_id;
+    ELSE
+        RETURN QUERY
+            SELECT s.id, count(*) FROM subscriptions s
+              JOIN events e ON e.tenant_id = s.tenant_id AND e.event_type = wanted ->> 'event_type'
+             WHERE s.id = (wanted ->> 'subscription_id')::bigint
+               AND (newest_id IS NULL OR e.id <= newest_id)
+               AND e.created_at >= (wanted ->> 'since')::timestamptz
+               AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
+               AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                WHERE g.event_id = e.id AND g.subscription_id = s.id)
+             GROUP BY s.id;
+    END IF;
+END
+$$;

@@ -1,0 +1,14 @@
+-- Makes the link of a key valid, and forgets those that nobody used in time. False: there is no such key (any more).
+CREATE OR REPLACE FUNCTION create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer)
+RETURNS boolean
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    WITH forgotten AS (
+        DELETE FROM console_sign_ins WHERE expires_at <= now()
+    ), made AS (
+        INSERT INTO console_sign_ins (token_sha256, key_id, expires_at)
+        SELECT token_hash, k.id, now() + make_interval(secs => valid_seconds)
+          FROM api_keys k WHERE k.key_sha256 = key_hash AND k.revoked_at IS NULL
+        RETURNING true
+    )
+    SELECT EXISTS (SELECT FROM made)
+$$;

@@ -1,0 +1,24 @@
+-- The guards let nobody delete but retention_operator, so that role has to own the function. A dump that is restored
+-- as another owner loses that; `hooksaga migrate` calls this each time. A restore is also where nothing is at work yet,
+-- whatever was at the time of the dump. Who is no superuser needs the role and the schema for a moment.
+CREATE OR REPLACE FUNCTION give_retention_its_owner() RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
+DECLARE
+    pruning regprocedure := 'prune_finished(interval, integer, timestamptz, bigint, boolean)'::regprocedure;
+    needs_rights boolean := NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
+BEGIN
+    IF (SELECT proowner FROM pg_proc WHERE oid = pruning) = 'retention_operator'::regrole THEN
+        RETURN;
+    END IF;
+    IF needs_rights THEN
+        EXECUTE format('GRANT retention_operator TO %I WITH INHERIT FALSE, SET TRUE', current_user);
+    END IF;
+    GRANT CREATE ON SCHEMA public TO retention_operator;
+    EXECUTE format('ALTER FUNCTION %s OWNER TO retention_operator', pruning);
+    REVOKE CREATE ON SCHEMA public FROM retention_operator;
+    IF needs_rights THEN
+        EXECUTE format('REVOKE retention_operator FROM %I', current_user);
+    END IF;
+    UPDATE work_state SET at_work_since = NULL;
+END
+$$;

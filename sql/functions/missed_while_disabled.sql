@@ -1,0 +1,56 @@
+-- What a disabled subscription has missed, at most the given number of rows looked at for each count. SECURITY
+-- DEFINER: roles that configure subscriptions learn two numbers, and read neither events nor dead letters.
+--
+-- An event was missed when its routing saw that the subscription was switched off, or is still to come, and it has no
+-- saga. Times only say where to look, so that a clock that was set back hides nothing: from disabled_at on, and among as
+-- many events from before. `since` is the time from which a backfill finds all that are counted. Dead letters are
+-- looked at by id, newest first: from the oldest that died since the failures began, all that have a greater id count.
+CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most integer)
+RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
+    WITH disabled AS MATERIALIZED (
+        SELECT s.id, s.tenant_id, s.event_type, h.disabled_at, h.disabled_failing_since,
+               (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
+                    SELECT id FROM subscription_history
+                     WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
+                     ORDER BY id DESC LIMIT 1), 0)) AS change
+          FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
+         WHERE h.subscription_id = disabled_id AND h.disabled_at IS NOT NULL
+    ), dead AS (
+        SELECT l.*, min(l.id) FILTER (WHERE l.failed_at >= l.disabled_failing_since) OVER () AS first_id
+          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since
+                  FROM disabled JOIN dead_letters d ON d.subscription_id = disabled.id
+                 ORDER BY d.id DESC LIMIT most) AS l
+    ), died AS (
+        SELECT min(failed_at) AS since, count(*) AS looked_at,
+               count(*) FILTER (WHERE final_error_code IS DISTINCT FROM 'canceled' AND NOT EXISTS (
+                   SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
+          FROM dead WHERE id >= first_id
+    ), accepted AS (
+        SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change
+          FROM disabled CROSS JOIN LATERAL (
+            (SELECT id, tenant_id, created_at FROM events
+              WHERE event_type = disabled.event_type AND created_at >= disabled.disabled_at
+              ORDER BY created_at LIMIT most)
+            UNION ALL
+            (SELECT id, tenant_id, created_at FROM events
+              WHERE event_type = disabled.event_type AND created_at < disabled.disabled_at
+              ORDER BY created_at DESC LIMIT most)) AS e
+    ), passed_by AS (
+        SELECT min(created_at) FILTER (WHERE missed) AS since, count(*) FILTER (WHERE missed) AS missed,
+               count(*) FILTER (WHERE is_later) AS looked_at
+          FROM accepted a CROSS JOIN LATERAL (
+            SELECT a.tenant_id = (SELECT tenant_id FROM disabled)
+                   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                    WHERE g.event_id = a.id AND g.subscription_id = a.by_subscription)
+                   AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)
+                        OR a.change <= (
+                            SELECT d.newest_change FROM routing_decisions d
+                             WHERE d.event_id = a.id AND d.after_subscription < a.by_subscription
+                               AND (d.through_subscription IS NULL OR a.by_subscription <= d.through_subscription)
+                             ORDER BY d.newest_change LIMIT 1)) AS missed) AS judged
+    )
+    SELECT least(disabled_failing_since, died.since), least(disabled_at, passed_by.since), died.missed,
+           passed_by.missed, died.looked_at >= most OR passed_by.looked_at >= most
+      FROM disabled CROSS JOIN died CROSS JOIN passed_by
+$$;

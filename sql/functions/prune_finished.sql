@@ -1,0 +1,92 @@
+-- Deletes one batch of what ended longer ago than older_than: Completed sagas with their jobs, and the jobs of
+-- DeadLettered and requeued sagas, which stay themselves. The walk goes through finished jobs by their time, on
+-- idx_job_finished, and handles a saga at its last job, so it needs no index of its own, and what was deleted is not
+-- met again. It begins after the place that the caller gives, and says how far it came; last_job_id is null at the end.
+--
+-- A batch looks at max_rows jobs, and deletes about as many rows as that, at most 50 more. Killed anywhere it leaves
+-- all or nothing. Rows that another holds are passed by, and met the next time.
+--
+-- An event that bears a later time than its delivery (a producer may write its own) keeps its saga until it is old
+-- itself: retention_horizon() speaks of events.
+CREATE OR REPLACE FUNCTION prune_finished(
+    older_than interval, max_rows integer, after_finished_at timestamptz, after_job_id bigint, dry_run boolean
+)
+RETURNS TABLE (sagas bigint, jobs bigint, before timestamptz, last_finished_at timestamptz, last_job_id bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    ended bigint[];
+    leaving bigint[];
+    held_too bigint[];
+    held_jobs bigint[];
+BEGIN
+    IF older_than < interval '1 day' OR max_rows NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'prune_finished: at least 1 day old, and 1 to 100000 rows in a batch'
+            USING ERRCODE = 'HS001';
+    END IF;
+    before := now() - older_than;
+    sagas := 0;
+    jobs := 0;
+
+    WITH finished AS MATERIALIZED (
+        SELECT j.id, j.saga_id, j.attempt_number, j.finished_at
+          FROM webhook_delivery_jobs j
+         WHERE j.finished_at < now() - older_than
+           AND j.finished_at >= coalesce(after_finished_at, '-infinity')
+           AND (j.finished_at > coalesce(after_finished_at, '-infinity') OR j.id > after_job_id)
+         ORDER BY j.finished_at, j.id LIMIT max_rows
+    ), judged AS MATERIALIZED (
+        SELECT f.id, f.finished_at, saga.id AS saga_id, saga.leaves, coalesce(saga.attempt_count, 0) AS weight
+          FROM finished f
+          LEFT JOIN LATERAL (
+              SELECT s.id, s.attempt_count, s.status::text = 'Completed' AND s.requeued_from IS NULL AS leaves
+                FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
+               WHERE s.id = f.saga_id AND s.attempt_count = f.attempt_number
+                 AND s.status::text IN ('Completed', 'DeadLettered') AND s.updated_at < now() - older_than
+                 AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
+                      OR e.created_at < now() - older_than)
+                 AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o
+                                  WHERE o.saga_id = s.id AND o.applied_at IS NULL)
+          ) AS saga ON true
+    ), batch AS MATERIALIZED (
+        SELECT * FROM (SELECT j.*, sum(j.weight) OVER (ORDER BY j.finished_at, j.id) - j.weight AS rows_before
+                         FROM judged j) AS weighed
+         WHERE rows_before < max_rows
+    )
+    SELECT array_agg(b.saga_id) FILTER (WHERE b.saga_id IS NOT NULL),
+           array_agg(b.saga_id) FILTER (WHERE b.leaves),
+           max(b.finished_at),
+           (array_agg(b.id ORDER BY b.finished_at DESC, b.id DESC))[1]
+      INTO ended, leaving, last_finished_at, last_job_id
+      FROM batch b;
+
+    IF dry_run THEN
+        SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
+        sagas := coalesce(cardinality(leaving), 0);
+    ELSIF ended IS NOT NULL THEN
+        -- Waits for whoever has asked for the horizon and not ended yet; then other prunes wait for this one.
+        UPDATE retention_state r SET horizon = greatest(r.horizon, now() - older_than), moved_at = now();
+        WITH held AS MATERIALIZED (
+            SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (ended)
+             ORDER BY s.id FOR UPDATE SKIP LOCKED
+        )
+        SELECT array_agg(h.id) INTO held_too FROM held h;
+        WITH doomed AS MATERIALIZED (
+            SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_too) ORDER BY j.id FOR UPDATE SKIP LOCKED
+        )
+        SELECT array_agg(d.id) INTO held_jobs FROM doomed d;
+        -- A saga goes with all its jobs, or not now.
+        held_too := ARRAY(
+            SELECT h.saga FROM unnest(held_too) AS h (saga)
+             WHERE NOT EXISTS (SELECT FROM webhook_delivery_jobs j
+                                WHERE j.saga_id = h.saga AND j.id <> ALL (coalesce(held_jobs, '{}')))
+             ORDER BY h.saga);
+        DELETE FROM webhook_delivery_jobs j WHERE j.id = ANY (held_jobs) AND j.saga_id = ANY (held_too);
+        GET DIAGNOSTICS jobs = ROW_COUNT;
+        DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (leaving) AND s.id = ANY (held_too);
+        GET DIAGNOSTICS sagas = ROW_COUNT;
+    END IF;
+    RETURN NEXT;
+END
+$$;

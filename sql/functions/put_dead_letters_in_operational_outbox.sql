@@ -1,0 +1,15 @@
+-- Of a dead operational event nobody is told, or one failing subscriber would keep the system busy with itself; and
+-- where nobody subscribes, nothing is written.
+CREATE OR REPLACE FUNCTION put_dead_letters_in_operational_outbox() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+BEGIN
+    INSERT INTO operational_outbox (dead_letter_id)
+    SELECT d.id
+      FROM new_dead_letters d
+     WHERE d.event_type NOT LIKE 'hooksaga.%'
+       AND EXISTS (SELECT FROM subscriptions s
+                    WHERE s.tenant_id = d.tenant_id AND s.event_type = 'hooksaga.delivery.dead_lettered'
+                      AND s.active AND s.verified AND s.deleted_at IS NULL);
+    RETURN NULL;
+END
+$$;

@@ -1,0 +1,9 @@
+-- A trigger writes the outbox, so that a producer that inserts into events in its own SQL transaction
+-- is routed too, and the ingest role needs no right on the outbox.
+CREATE OR REPLACE FUNCTION put_new_events_in_outbox() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+BEGIN
+    INSERT INTO routing_outbox (event_id, created_at) SELECT id, created_at FROM new_events;
+    RETURN NULL;
+END
+$$;

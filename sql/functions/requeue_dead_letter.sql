@@ -1,0 +1,29 @@
+-- A requeued saga carries the event and the subscription of the dead letter that it names and starts from
+-- nothing. SECURITY DEFINER: this is the only way in for an operator. One row for each id that
+-- exists; where saga_id is null, reason says why. The insert and the answer are two statements, so that the
+-- answer also sees a saga that another call has made meanwhile.
+CREATE OR REPLACE FUNCTION requeue_dead_letter(dead_letter_ids bigint[])
+RETURNS TABLE (dead_letter_id bigint, saga_id bigint, created boolean, reason text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+#variable_conflict use_column
+DECLARE
+    made bigint[];
+BEGIN
+    WITH inserted AS (
+        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from)
+        SELECT d.event_id, d.subscription_id, d.id
+          FROM dead_letters d JOIN subscriptions s ON s.id = d.subscription_id
+         WHERE d.id = ANY (dead_letter_ids) AND s.active AND s.verified AND s.deleted_at IS NULL
+         ORDER BY d.id
+        ON CONFLICT (requeued_from) WHERE requeued_from IS NOT NULL DO NOTHING
+        RETURNING requeued_from
+    )
+    SELECT array_agg(requeued_from) INTO made FROM inserted;
+    RETURN QUERY
+        SELECT d.id, s.id, d.id = ANY (coalesce(made, '{}')),
+               CASE WHEN s.id IS NULL THEN 'subscription_inactive' END
+          FROM dead_letters d LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+         WHERE d.id = ANY (dead_letter_ids)
+         ORDER BY d.id;
+END
+$$;

@@ -1,0 +1,57 @@
+-- Each function logs in as its own role. Roles belong to the whole cluster, so they may be there already, from another
+-- database or from a migration that runs beside this one. Timeouts are set on the roles, not on sessions: behind a
+-- connection proxy sessions are shared.
+--
+-- The pipeline's statements reach every large table through an index and join row by row from there. Their plans are
+-- made while tables are still empty and kept by the connections, so what looks cheap then (reading all of a small
+-- table) is ruled out, and statistics that are missing or old change nothing (decision 14).
+--
+-- observer draws dashboards: it reads the views and nothing else, and cannot take the database's time or connections.
+-- Nobody logs in as the last two. retention_operator owns the retention function and is the only one who may delete
+-- sagas and jobs. event_producer is what an application's own role is made a member of to add events in its own
+-- transactions (docs/sending.md).
+DO $$
+DECLARE
+    a_function CONSTANT text[] := ARRAY['statement_timeout=30s', 'lock_timeout=10s',
+                                        'idle_in_transaction_session_timeout=30s'];
+    row_by_row CONSTANT text[] := ARRAY['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off'];
+    wanted record;
+    setting text;
+BEGIN
+    FOR wanted IN SELECT * FROM (VALUES
+        ('event_ingest_writer', 'LOGIN', a_function || ARRAY['enable_seqscan=off']),
+        ('router_worker', 'LOGIN', a_function || row_by_row),
+        ('saga_orchestrator', 'LOGIN', a_function || row_by_row),
+        ('job_worker', 'LOGIN', a_function || row_by_row),
+        ('lease_cleaner', 'LOGIN', a_function || row_by_row),
+        ('endpoint_health_monitor', 'LOGIN', a_function || row_by_row),
+        ('subscription_admin', 'LOGIN', a_function),
+        ('dead_letter_operator', 'LOGIN', a_function),
+        ('observer', 'LOGIN CONNECTION LIMIT 10',
+         ARRAY['default_transaction_read_only=on', 'statement_timeout=10s', 'lock_timeout=2s',
+               'idle_in_transaction_session_timeout=10s'] || row_by_row),
+        ('retention_operator', 'NOLOGIN', '{}'),
+        ('event_producer', 'NOLOGIN', '{}')) AS roles (name, options, settings)
+    LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted.name) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I %s', wanted.name, wanted.options);
+                FOREACH setting IN ARRAY wanted.settings LOOP
+                    EXECUTE format('ALTER ROLE %I SET %s = %L', wanted.name, split_part(setting, '=', 1),
+                                   split_part(setting, '=', 2));
+                END LOOP;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                RAISE NOTICE 'role % was created beside this migration', wanted.name;
+            END;
+        END IF;
+        -- On RDS a role may log in with a token of IAM once it is a member of rds_iam, which exists nowhere else.
+        IF wanted.options LIKE 'LOGIN%' AND EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_iam') THEN
+            EXECUTE format('GRANT rds_iam TO %I', wanted.name);
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Nothing is open to everybody; each right is given by name, in the file of grants.
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

@@ -1,0 +1,51 @@
+-- The event store: append-only. payload is json, not jsonb: json keeps the text as it came, and that text is what is
+-- signed and sent. created_at is for people and for ranges of time; accepted_by, the transaction that stored the event,
+-- is for comparisons of order, because a clock can be set back (decision 57). traceparent is the W3C trace that the
+-- producer sent; null: the trace id is the event's own webhook_id, so nothing is stored for producers that do not trace.
+--
+-- A producer that writes events in its own transaction may say when they were: not in a year that programs cannot hold,
+-- as milliseconds taken for seconds would be. One such event would stop every stage that reads it.
+CREATE TABLE events (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    webhook_id uuid NOT NULL DEFAULT uuidv7(),
+    tenant_id varchar(100) NOT NULL DEFAULT 'default',
+    event_type varchar(100) NOT NULL,
+    source varchar(255) NOT NULL DEFAULT '',
+    external_id varchar(255),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    accepted_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    payload json NOT NULL,
+    traceparent varchar(55),
+    CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
+    CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
+    CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),
+    CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
+    CONSTRAINT created_at_is_representable
+        CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')
+);
+
+CREATE UNIQUE INDEX uniq_event_webhook_id ON events (webhook_id);
+CREATE INDEX idx_event_created ON events (created_at);
+CREATE INDEX idx_event_type ON events (event_type, created_at);
+
+-- An Idempotency-Key, or a CloudEvents id with its source, makes one event only.
+CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, external_id)
+    WHERE external_id IS NOT NULL;
+
+-- load: functions/accepted_after.sql
+
+-- Events that are not routed yet. The router deletes a row in the transaction that inserts its sagas. An event that very
+-- many subscriptions take is routed in parts, each a transaction: one statement for all of them could take longer than
+-- a statement may, and then the event, and whatever stood beside it in the batch, would never be routed.
+-- Subscriptions up to started_through have their saga; the row stays until the last part is done.
+CREATE TABLE routing_outbox (
+    event_id bigint PRIMARY KEY REFERENCES events (id),
+    created_at timestamptz NOT NULL,
+    started_through bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- load: functions/put_new_events_in_outbox.sql
+
+CREATE TRIGGER put_new_events_in_outbox AFTER INSERT ON events
+    REFERENCING NEW TABLE AS new_events
+    FOR EACH STATEMENT EXECUTE FUNCTION put_new_events_in_outbox();

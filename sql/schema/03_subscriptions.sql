@@ -1,0 +1,63 @@
+-- Who gets which events, and where. Configuration only.
+-- headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text in place of the inner object is a value in clear, which
+-- `hooksaga secrets reseal` seals.
+CREATE TABLE subscriptions (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id varchar(100) NOT NULL DEFAULT 'default',
+    event_type varchar(100) NOT NULL,
+    callback_url varchar(500) NOT NULL,
+    pending_callback_url varchar(500),
+    description varchar(500) NOT NULL DEFAULT '',
+    active boolean NOT NULL DEFAULT true,
+    verified boolean NOT NULL DEFAULT false,
+    eligible_since timestamptz,
+    eligible_after_event bigint,
+    eligible_snapshot pg_snapshot,
+    max_retry_limit integer,
+    base_delay_seconds double precision,
+    timeout_seconds double precision,
+    headers jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    deleted_at timestamptz,
+    CONSTRAINT callback_url_is_https CHECK (callback_url LIKE 'https://_%'),
+    CONSTRAINT pending_callback_url_is_https CHECK (pending_callback_url LIKE 'https://_%'),
+    CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
+    CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
+    CONSTRAINT max_retry_limit_in_range CHECK (max_retry_limit BETWEEN 1 AND 50),
+    CONSTRAINT base_delay_in_range CHECK (base_delay_seconds > 0 AND base_delay_seconds <= 3600),
+    CONSTRAINT timeout_in_range CHECK (timeout_seconds BETWEEN 1 AND 30),
+    CONSTRAINT headers_are_an_object CHECK (jsonb_typeof(headers) = 'object')
+);
+
+CREATE INDEX idx_sub_event_type ON subscriptions (event_type);
+CREATE INDEX idx_sub_active ON subscriptions (active);
+
+-- Every subscription of a tenant, a page at a time.
+CREATE INDEX idx_sub_tenant ON subscriptions (tenant_id, id);
+
+-- What routing asks: the subscriptions of one tenant that take one event type now.
+CREATE INDEX idx_sub_routing ON subscriptions (tenant_id, event_type, id) INCLUDE (eligible_after_event)
+    WHERE active AND verified AND deleted_at IS NULL;
+
+-- The walk that seals headers, by id, past the many that have none.
+CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
+
+-- load: functions/eligible_snapshot_of.sql
+-- load: functions/keep_subscription_facts.sql
+
+CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON subscriptions
+    FOR EACH ROW EXECUTE FUNCTION keep_subscription_facts();
+
+-- Signing secrets stand apart, so that only two roles can read them. Ciphertext; the newest row without
+-- expires_at is the current one, older ones sign beside it until they expire.
+CREATE TABLE subscription_secrets (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subscription_id bigint NOT NULL REFERENCES subscriptions (id),
+    secret text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz
+);
+
+CREATE INDEX idx_secret_subscription ON subscription_secrets (subscription_id, id);
+CREATE UNIQUE INDEX uniq_secret_current ON subscription_secrets (subscription_id) WHERE expires_at IS NULL;

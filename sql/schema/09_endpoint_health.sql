@@ -1,0 +1,58 @@
+-- One row per subscription: the run of failures since its last success. Beside subscriptions, not in it, so that
+-- counting never waits for configuration, nor configuration for counting. Attempts that were claimed before
+-- watched_since say nothing: they belong to an address, or to a time, that is over.
+CREATE TABLE subscription_health (
+    subscription_id bigint PRIMARY KEY REFERENCES subscriptions (id),
+    watched_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    consecutive_failures bigint NOT NULL DEFAULT 0,
+    first_failure_at timestamptz,
+    last_failure_at timestamptz,
+    last_success_at timestamptz,
+    last_error_code varchar(100),
+    warned_at_50 timestamptz,
+    warned_at_90 timestamptz,
+    disabled_at timestamptz,
+    disabled_reason varchar(100),
+    disabled_failing_since timestamptz,
+    CONSTRAINT a_run_of_failures_has_a_beginning CHECK ((consecutive_failures > 0) = (first_failure_at IS NOT NULL)),
+    CONSTRAINT disabling_has_a_reason CHECK (
+        (disabled_at IS NULL) = (disabled_reason IS NULL) AND (disabled_at IS NULL) = (disabled_failing_since IS NULL))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- What the monitor asks: runs that are old and still go on. Subscriptions that were switched off by hand stay in it;
+-- the second column passes them by without reading their rows.
+CREATE INDEX idx_health_failing ON subscription_health (first_failure_at, last_failure_at)
+    WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL;
+
+-- The console shows which endpoints were switched off, the latest first. They are few, so this costs nothing where
+-- all is well.
+CREATE INDEX idx_health_disabled ON subscription_health (disabled_at) WHERE disabled_at IS NOT NULL;
+
+-- load: functions/start_health_afresh.sql
+
+CREATE TRIGGER a_new_subscription_is_watched AFTER INSERT ON subscriptions
+    FOR EACH ROW EXECUTE FUNCTION start_health_afresh();
+CREATE TRIGGER a_fresh_start_forgets_failures AFTER UPDATE ON subscriptions
+    FOR EACH ROW WHEN (
+        OLD.eligible_since IS NULL AND NEW.eligible_since IS NOT NULL OR OLD.callback_url <> NEW.callback_url
+    )
+    EXECUTE FUNCTION start_health_afresh();
+
+-- How far attempts are counted: each one once, by whoever holds this row.
+CREATE TABLE subscription_health_mark (
+    only_row boolean PRIMARY KEY DEFAULT true,
+    counted_until timestamptz NOT NULL,
+    CONSTRAINT there_is_one_mark CHECK (only_row)
+);
+
+INSERT INTO subscription_health_mark (counted_until) VALUES (clock_timestamp());
+
+-- Endpoints whose row of health somebody had locked when their attempts were to be counted: theirs are counted from
+-- counted_until on, as soon as the lock is gone, and all others go on meanwhile (decision 59). No foreign key, which would
+-- wait for a lock itself; the ids come from the jobs.
+CREATE TABLE subscription_health_behind (
+    subscription_id bigint PRIMARY KEY,
+    counted_until timestamptz NOT NULL
+);
+
+-- load: functions/missed_while_disabled.sql
