@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 
 import pytest
 
-from hooksaga.api import http_api
+from hooksaga.api import problem_answers
 from hooksaga.runtime.telemetry import logger
 from tests.api.http_client import Answer, Api, assert_problem, event_body
 from tests.api.running_system import RunningSystem, new_name, wait_until
@@ -26,7 +26,7 @@ def between(running: RunningSystem, before: LiteralString, after: LiteralString)
 def logged(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     """The errors that are logged, with what caused them; none waits to share a line with the next one."""
     lines: list[BaseException] = []
-    for shared in (http_api._requests, http_api._items):
+    for shared in (problem_answers._requests, problem_answers._items):
         monkeypatch.setattr(shared, "_seconds", 0)
         monkeypatch.setattr(shared, "_of", {})
 
@@ -162,8 +162,8 @@ def test_a_batch_whose_events_all_meet_trouble_writes_one_line_a_second(
         counts.append(extra["count"])
 
     monkeypatch.setattr(logger, "error", note)
-    monkeypatch.setattr(http_api._items, "_of", {})
-    monkeypatch.setattr(http_api._items, "_seconds", 0.5)
+    monkeypatch.setattr(problem_answers._items, "_of", {})
+    monkeypatch.setattr(problem_answers._items, "_seconds", 0.5)
     trigger: LiteralString = (
         "CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$;"
         "CREATE TRIGGER never BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION never()"

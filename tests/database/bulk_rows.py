@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
 from hooksaga.adapters.database import Connection
-from hooksaga.core.models import NewBulkOperation
+from hooksaga.core.requeue_models import NewBulkOperation
 from hooksaga.operations.bulk_operations import (
     BulkCaller,
     BulkOperation,

@@ -13,7 +13,7 @@ from psycopg import sql
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.bulk import BULK_MOVES, BulkStatus
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound
-from hooksaga.core.models import NewBulkOperation
+from hooksaga.core.requeue_models import NewBulkOperation
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import bulk_operations, requeue
 from hooksaga.operations.audit import audit

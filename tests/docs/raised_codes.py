@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
-from hooksaga.api import http_api
+from hooksaga.api import problem_answers
 from hooksaga.aws.gateway_answers import CODES, status_of
 from hooksaga.core.problems import BY_CODE
 from hooksaga.worker import http_answers
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def raised() -> set[Raised]:
-    """Code and status of every error that carries its own, of every kind that http_api maps, and of those that the
+    """Code and status of every error that carries its own, of every kind that problem_answers maps, and those that the
     gateway and the local server answer by themselves."""
     gateway = {(code, status_of(kind)) for kind, code in CODES.items()}
     server = {(code, BY_CODE[code].status) for code in http_answers.CODES}
@@ -62,8 +62,8 @@ def _constant(node: ast.expr, kind: type[T], where: str) -> T:
 
 
 def _mapped() -> Iterator[Raised]:
-    yield from ((code, status) for _, status, code, _ in http_api._STATUSES if code)
-    yield from ((code, status) for status, code in http_api._ROUTING_CODES.items())
+    yield from ((code, status) for _, status, code, _ in problem_answers._STATUSES if code)
+    yield from ((code, status) for status, code in problem_answers._ROUTING_CODES.items())
     for other in (HTTPException(400), RuntimeError()):
-        status, code, _ = http_api._status_of(other)
+        status, code, _ = problem_answers._status_of(other)
         yield code, status

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from hooksaga.api.http_api import EXCEPTION_HANDLERS, NOT_UTF8
+from hooksaga.api.problem_answers import EXCEPTION_HANDLERS
+from hooksaga.api.query_parameters import NOT_UTF8
 from hooksaga.aws.gateway import answer_gateway
 from hooksaga.aws.triggers import UnexpectedEvent
 from hooksaga.core.errors import InvalidInput

@@ -79,7 +79,7 @@ def test_a_lone_surrogate_is_escaped() -> None:
 def test_an_object_has_the_examples_of_its_fields() -> None:
     part = {"at": "2026-01-02T03:04:05.000000Z"}
     example = {"id": 7, "ended_at": None, "part": part, "parts": [part], "payload": {"a": 1}, "more": 3}
-    schemas = schemas_of([Wholes], {})
+    schemas = schemas_of([Wholes])
     assert schemas["Whole"]["examples"] == [example]
     assert schemas["Wholes"]["examples"] == [{"items": [example], "next": None}]
     assert "more" not in schemas["Whole"]["required"]
@@ -99,6 +99,6 @@ def test_a_field_without_words_or_example_is_refused() -> None:
         id: Annotated[EventId, said("The event.")]
 
     with pytest.raises(ValueError, match=r"Mute\.id has no"):
-        schemas_of([Mute], {})
+        schemas_of([Mute])
     with pytest.raises(ValueError, match=r"Bare\.id has no example"):
-        schemas_of([Bare], {})
+        schemas_of([Bare])

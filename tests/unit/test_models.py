@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from hooksaga.core.models import (
     NewSubscription,
-    RequeueFilter,
     SecretRotation,
     SubscriptionChange,
     read_moment,
     rfc3339,
 )
 from hooksaga.core.portal_links import NewPortalLink
+from hooksaga.core.requeue_models import RequeueFilter
 
 GOOD = {"event_type": "a", "callback_url": "https://receiver.example.com/"}
 RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"

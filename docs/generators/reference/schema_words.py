@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from hooksaga.api.answers.answer import NAME_PATTERN
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
-from hooksaga.api.http_api import QUERY_TEXT
-from hooksaga.api.openapi_events import KEY_PATTERN, OWN_TYPE_PATTERN
-from hooksaga.api.openapi_schemas import NAME_PATTERN
+from hooksaga.api.description.requests import KEY_PATTERN, OWN_TYPE_PATTERN
+from hooksaga.api.query_parameters import QUERY_TEXT
 from hooksaga.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT, NO_CONTROL_CHARACTERS
 
 Json = dict[str, Any]

@@ -7,7 +7,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
-from hooksaga.api.http_api import EXCEPTION_HANDLERS, is_fixed
+from hooksaga.api.http_api import is_fixed
+from hooksaga.api.problem_answers import EXCEPTION_HANDLERS
 from hooksaga.api.services import Services
 
 

@@ -6,8 +6,11 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hooksaga.api.http_api import MAX_LIMIT, problem_content
-from hooksaga.api.routes.operations import dead_letter_content
+from hooksaga.api.answers.dead_letters import CanceledSaga, RequeuedMatches
+from hooksaga.api.answers.service import Stats
+from hooksaga.api.problem_answers import item_problem
+from hooksaga.api.query_parameters import MAX_LIMIT
+from hooksaga.api.routes.operations import dead_letter, dead_letter_with_payload
 from hooksaga.aws.attempt_actions import AttemptAction, run_on_attempts
 from hooksaga.aws.bulk_actions import BulkAction, run_bulk_action
 from hooksaga.aws.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
@@ -16,8 +19,9 @@ from hooksaga.aws.function import Function, Invocation
 from hooksaga.aws.operator_actions import OperatorAction, run_operator_action
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, RefusedRow
 from hooksaga.core.messages import Id
-from hooksaga.core.models import EventType, Moment, RequeueFilter, StrictModel, TenantId, rfc3339
+from hooksaga.core.models import EventType, Moment, StrictModel, TenantId, rfc3339
 from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.requeue_models import RequeueFilter
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import api_keys, inspect, requeue
 from hooksaga.operations.api_keys import ApiKeyView
@@ -114,7 +118,7 @@ async def run_action(function: Function, invocation: Invocation) -> dict[str, An
             return await run_operator_action(function, invocation, action)
         return await _run(function, action)
     except HooksagaError as error:
-        return {"error": problem_content(error)}
+        return {"error": item_problem(error).content()}
 
 
 def _read(event: dict[str, Any]) -> Action:
@@ -141,7 +145,7 @@ async def _run(function: Function, action: RowAction) -> dict[str, Any]:
         case ShowEvent() | Explain():
             return await run_on_event(function, action)
         case ShowStats():
-            return asdict(await function.session.run(inspect.read_stats))
+            return Stats.of(await function.session.run(inspect.read_stats)).content()
         case _:
             return await _run_on_keys(function, action)
 
@@ -164,7 +168,7 @@ async def _show(function: Function, dead_letter_id: int) -> dict[str, Any]:
     row = await function.session.run(
         lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
     )
-    return {**dead_letter_content(row), "payload_snapshot": row.payload_snapshot}
+    return dead_letter_with_payload(row).content()
 
 
 async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:
@@ -175,7 +179,7 @@ async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:
         )
     )
     following = rows[-1].id if len(rows) == action.limit else None
-    return {"items": [dead_letter_content(row) for row in rows], "next": following}
+    return {"items": [dead_letter(row).content() for row in rows], "next": following}
 
 
 async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
@@ -188,7 +192,7 @@ async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
         raise Conflict(
             "saga_not_waiting", f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
         )
-    return {"saga_id": saga_id, "status": saga.status}
+    return CanceledSaga(saga_id, saga.status).content()
 
 
 async def _requeue(function: Function, dead_letter_id: int) -> dict[str, Any]:
@@ -211,7 +215,7 @@ async def _requeue_matching(function: Function, action: RequeueMatching) -> dict
     note_refused(refused)
     sagas = [saga for one in done.requeued for saga in one.traced_sagas]
     await tell_orchestrator_of_sagas(function.queues, sagas)
-    return {**asdict(done), "requeued": len(sagas)}
+    return RequeuedMatches.of(done, requeued=len(sagas)).content()
 
 
 async def _create_key(function: Function, action: CreateKey) -> dict[str, Any]:

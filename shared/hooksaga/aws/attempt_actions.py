@@ -5,7 +5,7 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field
 
-from hooksaga.api.http_api import MAX_LIMIT
+from hooksaga.api.query_parameters import MAX_LIMIT
 from hooksaga.api.routes import attempts as routes
 from hooksaga.aws.function import Function
 from hooksaga.core.attempts import Outcome, StatusClass
@@ -57,7 +57,7 @@ async def run_on_attempts(function: Function, action: AttemptAction) -> dict[str
             row = await function.session.run(
                 lambda connection: attempt_log.show_attempt(connection, action.id, tenant_id=None)
             )
-            return routes.whole_attempt_content(row)
+            return routes.whole_attempt(row).content()
         case ShowSubscriptionStats():
             hours = routes.WINDOW_HOURS[action.window]
             stats = await function.session.run(
@@ -65,7 +65,7 @@ async def run_on_attempts(function: Function, action: AttemptAction) -> dict[str
                     connection, action.id, window_hours=hours, tenant_id=None
                 )
             )
-            return routes.stats_content(stats)
+            return routes.stats_answer(stats).content()
         case _:
             assert_never(action)
 
@@ -76,5 +76,5 @@ async def _list(function: Function, action: ListAttempts) -> dict[str, Any]:
     page = await function.session.run(
         lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=action.limit)
     )
-    items = [routes.attempt_content(item) for item in page.items]
+    items = [routes.logged_attempt(item).content() for item in page.items]
     return {"items": items, "next": routes.position_text(page.following)}

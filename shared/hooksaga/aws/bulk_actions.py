@@ -4,12 +4,14 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field
 
-from hooksaga.api.http_api import MAX_LIMIT
-from hooksaga.api.routes.bulk_operations import count_content, list_content, operation_content
+from hooksaga.api.answers.bulk_operations import BulkOperation
+from hooksaga.api.query_parameters import MAX_LIMIT
+from hooksaga.api.routes.bulk_operations import count_answer, operation_answer, started_answer
 from hooksaga.aws.function import Function
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.messages import Id
-from hooksaga.core.models import NewBulkOperation, Rate, StrictModel, TenantId
+from hooksaga.core.models import StrictModel, TenantId
+from hooksaga.core.requeue_models import NewBulkOperation, Rate
 from hooksaga.operations import bulk_operations
 from hooksaga.operations.bulk_operations import BulkCaller
 
@@ -83,7 +85,7 @@ async def run_bulk_action(function: Function, action: BulkAction) -> dict[str, A
             )
         case _:
             assert_never(action)
-    return operation_content(operation)
+    return operation_answer(operation).content()
 
 
 async def _start(function: Function, action: StartBulkOperation) -> dict[str, Any]:
@@ -92,11 +94,11 @@ async def _start(function: Function, action: StartBulkOperation) -> dict[str, An
         count = await function.session.run(
             lambda connection: bulk_operations.count_bulk_operation(connection, action, caller)
         )
-        return count_content(action, count)
+        return count_answer(action, count).content()
     operation, created = await function.session.run(
         lambda connection: bulk_operations.start_bulk_operation(connection, action, caller)
     )
-    return {**operation_content(operation), "created": created}
+    return started_answer(operation, created=created).content()
 
 
 async def _list(function: Function, action: ListBulkOperations) -> dict[str, Any]:
@@ -107,4 +109,4 @@ async def _list(function: Function, action: ListBulkOperations) -> dict[str, Any
         )
     )
     following = rows[-1].id if len(rows) == action.limit else None
-    return {"items": list_content(rows), "next": following}
+    return {"items": [BulkOperation.of(row).content() for row in rows], "next": following}

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from hooksaga.api.http_api import MAX_LIMIT
-from hooksaga.api.routes.events import event_content, webhook_id_of
-from hooksaga.api.routing_answer import event_routing_content, read_place
+from hooksaga.api.query_parameters import MAX_LIMIT
+from hooksaga.api.routes.events import event_answer, webhook_id_of
+from hooksaga.api.routing_answer import event_routing, read_place
 from hooksaga.aws.function import Function
 from hooksaga.core.models import StrictModel
 from hooksaga.operations import inspect
@@ -41,11 +41,11 @@ async def run_on_event(function: Function, action: EventAction) -> dict[str, Any
             view = await function.session.run(
                 lambda connection: inspect.show_event(connection, webhook_id, tenant_id=None)
             )
-            return {**event_content(view, await _routing(function, webhook_id)), "payload": view.payload}
+            return event_answer(view, await _routing(function, webhook_id)).content()
         case Explain():
             after = read_place(action.cursor)
             routing = await _routing(function, webhook_id, after=after, limit=action.limit)
-            return event_routing_content(routing)
+            return event_routing(routing).content()
         case _:
             assert_never(action)
 

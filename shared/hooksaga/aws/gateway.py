@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
-from hooksaga.api.http_api import problem
+from hooksaga.api.problem_answers import problem
 from hooksaga.api.public_address import SCOPE_KEY
 from hooksaga.aws.triggers import UnexpectedEvent
 from hooksaga.core.errors import InvalidInput

@@ -5,7 +5,7 @@ The template and the front of SQS mode on one machine both take it from here.
 
 import json
 
-from hooksaga.api.http_api import RETRY_AFTER_SECONDS
+from hooksaga.api.problem_answers import RETRY_AFTER_SECONDS
 from hooksaga.api.problem_types import problem_type
 from hooksaga.core.problems import BY_CODE
 

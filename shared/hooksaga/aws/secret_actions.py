@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hooksaga.api.http_api import problem_content
+from hooksaga.api.problem_answers import item_problem
 from hooksaga.aws.function import Invocation
 from hooksaga.aws.sending_function import SendingFunction
 from hooksaga.core.errors import HooksagaError, InvalidInput
@@ -46,7 +46,7 @@ async def run_secret_action(function: SendingFunction, invocation: Invocation) -
         action = _read(invocation.event)
         return _content(action, await _reseal(function, invocation, action))
     except HooksagaError as error:
-        return {"error": problem_content(error)}
+        return {"error": item_problem(error).content()}
 
 
 def _read(event: dict[str, Any]) -> Action:

@@ -12,7 +12,7 @@ from hooksaga.console.pages import action, form_fault, page, panel_status, redir
 from hooksaga.console.session import Visitor
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.errors import InvalidInput, NotFound
-from hooksaga.core.models import BulkChange, NewBulkOperation
+from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
 from hooksaga.operations.bulk_operations import BulkCaller, BulkCount
 

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hooksaga.api.error_code_views import shown_code
-from hooksaga.api.http_api import problem, request_id_of, root_path_of, services_of
+from hooksaga.api.http_api import request_id_of, root_path_of, services_of
+from hooksaga.api.problem_answers import problem
 from hooksaga.api.request_trace import correlation_id_of_request
 from hooksaga.api.sealed_sessions import Theme
 from hooksaga.console.assets import served_name

@@ -1,7 +1,7 @@
 """What callers send, checked by pydantic, and what they get back."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -11,13 +11,10 @@ from pydantic import (
     Field,
     WithJsonSchema,
     field_validator,
-    model_validator,
 )
 
-from hooksaga.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
 from hooksaga.core.custom_headers import check_custom_headers, check_header_changes
 from hooksaga.core.described_input import (
-    BULK_OPERATION_RULES,
     CALLBACK_URL_FORMAT,
     HEADER_CHANGES_SCHEMA,
     HEADERS_SCHEMA,
@@ -78,18 +75,60 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+MaxRetryLimit = Annotated[
+    RetryLimit | None,
+    Field(
+        description="Attempts in all, before a delivery becomes a dead letter. `null`: the system's default.",
+        examples=[8],
+    ),
+]
+BaseDelay = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="The wait after the first failure; it doubles with each further one, up to an hour. "
+        "`null`: the system's default.",
+    ),
+]
+AttemptTimeout = Annotated[
+    float | None,
+    Field(
+        ge=1,
+        le=30,
+        allow_inf_nan=False,
+        description="How long one attempt may take. `null`: the system's default.",
+    ),
+]
+
+_TENANT_WORDS = "Whose it is. Left out: the key's own tenant, or `default`."
+_CALLBACK_URL_WORDS = (
+    "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
+)
+_NOTE_WORDS = "A note for people."
+_ACTIVE_WORDS = "Whether it takes deliveries. `false` stops them at once."
+
+
 class NewSubscription(StrictModel):
     """The body of POST /v1/subscriptions. Limits left out take the system's defaults at each attempt."""
 
-    event_type: EventType
-    callback_url: CallbackUrlText
-    tenant_id: TenantId | None = None
-    description: Description = ""
-    active: bool = True
-    max_retry_limit: RetryLimit | None = None
-    base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
-    timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
-    headers: Headers = Field(default_factory=dict)
+    event_type: EventType = Field(examples=["order.created"])
+    callback_url: CallbackUrlText = Field(
+        description=_CALLBACK_URL_WORDS, examples=["https://shop.example.com/hooks"]
+    )
+    tenant_id: TenantId | None = Field(default=None, description=_TENANT_WORDS)
+    description: Description = Field(default="", description=_NOTE_WORDS, examples=["orders of the web shop"])
+    active: bool = Field(default=True, description=_ACTIVE_WORDS)
+    max_retry_limit: MaxRetryLimit = None
+    base_delay_seconds: BaseDelay = None
+    timeout_seconds: AttemptTimeout = None
+    headers: Headers = Field(
+        default_factory=dict,
+        description="Added to each delivery. At most 20; names that the sender sets itself are refused. Values are "
+        "write-only: answers show `***` for each.",
+        examples=[{"x-shop": "berlin"}],
+    )
 
 
 _NEVER_NULL = ("event_type", "callback_url", "description", "active")
@@ -105,14 +144,19 @@ class SubscriptionChange(StrictModel):
     model_config = ConfigDict(json_schema_extra=described_without_null(*_NEVER_NULL))
 
     event_type: EventType | None = None
-    callback_url: CallbackUrlText | None = None
-    pending_callback_url: None = None
-    description: Description | None = None
-    active: bool | None = None
-    max_retry_limit: RetryLimit | None = None
-    base_delay_seconds: float | None = Field(default=None, gt=0, le=3600, allow_inf_nan=False)
-    timeout_seconds: float | None = Field(default=None, ge=1, le=30, allow_inf_nan=False)
-    headers: HeaderChanges | None = None
+    callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_WORDS)
+    pending_callback_url: None = Field(default=None, description="`null` drops the new address that waits.")
+    description: Description | None = Field(default=None, description=_NOTE_WORDS)
+    active: bool | None = Field(default=None, description=_ACTIVE_WORDS, examples=[False])
+    max_retry_limit: MaxRetryLimit = None
+    base_delay_seconds: BaseDelay = None
+    timeout_seconds: AttemptTimeout = None
+    headers: HeaderChanges | None = Field(
+        default=None,
+        description="Those to change, by name: a value sets one, `null` removes it, `***` keeps it, and "
+        "what is not named stays. `null` in place of the object removes all.",
+        examples=[{"x-shop": "paris", "x-old": None}],
+    )
 
     @field_validator(*_NEVER_NULL)
     @classmethod
@@ -128,68 +172,14 @@ MAX_OVERLAP_SECONDS = 7 * 86_400
 class SecretRotation(StrictModel):
     """The body of POST /v1/subscriptions/{id}/rotate-secret: how long the old secret stays valid."""
 
-    overlap_seconds: float = Field(default=86_400, ge=0, le=MAX_OVERLAP_SECONDS, allow_inf_nan=False)
-
-
-class RequeueFilter(StrictModel):
-    """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
-
-    subscription_id: RowId | None = None
-    event_type: EventType | None = None
-    error_code: ErrorCodeText | None = None
-    failed_after: Moment | None = None
-    failed_before: Moment | None = None
-    limit: Annotated[int, Field(ge=1, le=1000), WholeNumber] = 1000
-    dry_run: bool = False
-
-
-Rate = Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE, allow_inf_nan=False)]
-
-_REQUEUE_FIELDS = frozenset({"subscription_id", "event_type", "error_code", "failed_after", "failed_before"})
-_BACKFILL_FIELDS = frozenset({"subscription_id", "since", "until"})
-
-
-class BulkFilter(StrictModel):
-    """What a bulk operation is about: for a requeue dead letters, for a backfill events of one subscription's type.
-
-    since is inclusive, until is not.
-    """
-
-    subscription_id: RowId | None = None
-    event_type: EventType | None = None
-    error_code: ErrorCodeText | None = None
-    failed_after: Moment | None = None
-    failed_before: Moment | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-
-
-class NewBulkOperation(StrictModel):
-    """The body of POST /v1/bulk-operations. A requeue with an empty filter means every dead letter."""
-
-    model_config = ConfigDict(json_schema_extra=BULK_OPERATION_RULES)
-
-    kind: Literal["requeue", "backfill"]
-    filter: BulkFilter = BulkFilter()
-    rate_per_second: Rate = DEFAULT_RATE
-    reason: Description = ""
-    dry_run: bool = False
-
-    @model_validator(mode="after")
-    def _filter_is_of_its_kind(self) -> "NewBulkOperation":
-        given = set(self.filter.model_dump(exclude_none=True))
-        allowed = _REQUEUE_FIELDS if self.kind == "requeue" else _BACKFILL_FIELDS
-        if wrong := sorted(given - allowed):
-            raise ValueError(f"the filter of a {self.kind} takes no {wrong[0]}")
-        if self.kind == "backfill" and not {"subscription_id", "since"} <= given:
-            raise ValueError("the filter of a backfill needs subscription_id and since")
-        return self
-
-
-class BulkChange(StrictModel):
-    """The body of PATCH /v1/bulk-operations/{id}: what is not given stays as it is."""
-
-    rate_per_second: Rate | None = None
+    overlap_seconds: float = Field(
+        default=86_400,
+        ge=0,
+        le=MAX_OVERLAP_SECONDS,
+        allow_inf_nan=False,
+        description="How long the old secret goes on signing beside the new one.",
+        examples=[3600],
+    )
 
 
 def rfc3339(moment: datetime | None) -> str | None:

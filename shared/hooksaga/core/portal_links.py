@@ -26,9 +26,21 @@ Origin = Annotated[
 class NewPortalLink(StrictModel):
     """The body of POST /v1/portal-links: whose pages the link opens, and how they look."""
 
-    tenant_id: TenantId | None = None
-    minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES), WholeNumber] = DEFAULT_MINUTES
-    name: Annotated[Description, Field(max_length=100)] = ""
-    logo_url: HttpsUrl = ""
-    colour: Colour = ""
-    embed_origin: Origin = ""
+    tenant_id: TenantId | None = Field(
+        default=None,
+        description="Whose it is. Left out: the key's own tenant, or `default`.",
+        examples=["acme"],
+    )
+    minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES), WholeNumber] = Field(
+        default=DEFAULT_MINUTES, description="How long the link opens the pages.", examples=[10]
+    )
+    name: Annotated[Description, Field(max_length=100)] = Field(
+        default="", description="What the pages call themselves.", examples=["Acme webhooks"]
+    )
+    logo_url: HttpsUrl = Field(default="", description="A picture for the pages' head, `https://`.")
+    colour: Colour = Field(default="", description="Of the pages' head, as `#rrggbb`.", examples=["#0b5cad"])
+    embed_origin: Origin = Field(
+        default="",
+        description="The one origin whose pages may show these in a frame, such as `https://app.example.com`.",
+        examples=["https://app.acme.example"],
+    )

@@ -15,7 +15,8 @@ from hooksaga.adapters.database import Connection, Params, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow, RowRefused
-from hooksaga.core.models import NewBulkOperation, rfc3339
+from hooksaga.core.models import rfc3339
+from hooksaga.core.requeue_models import NewBulkOperation
 from hooksaga.core.trace import correlation_id_of
 
 MAX_SAGAS = 500

@@ -5,7 +5,8 @@ import re
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hooksaga.api.http_api import problem, request_id_of
+from hooksaga.api.http_api import request_id_of
+from hooksaga.api.problem_answers import problem
 from hooksaga.api.request_trace import correlation_id_of_request
 from hooksaga.core.errors import InvalidInput
 from hooksaga.worker.http_answers import INVALID_HOST

@@ -6,7 +6,8 @@ Each ends its connection.
 import secrets
 from http import HTTPStatus
 
-from hooksaga.api.http_api import RETRY_AFTER_SECONDS, dump_json
+from hooksaga.api.json_answers import dump_json
+from hooksaga.api.problem_answers import RETRY_AFTER_SECONDS
 from hooksaga.api.problem_types import problem_type
 from hooksaga.core.problems import BY_CODE
 

@@ -15,6 +15,7 @@ from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import JobStatus, SagaStatus
 
 NAME_PATTERN = "^[A-Za-z0-9_.:/-]{1,100}$"
+EVENT_ID_PATTERN = "^evt_[0-9a-f]{32}$"
 MAX_ID = 2**63 - 1
 
 Item = TypeVar("Item")
@@ -69,7 +70,7 @@ def reference_to(name: str) -> str:
 Count = Annotated[int, Meta(ge=0)]
 RowId = Annotated[int, Meta(ge=1, le=MAX_ID)]
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
-EventId = Annotated[str, Meta(pattern="^evt_[0-9a-f]{32}$")]
+EventId = Annotated[str, Meta(pattern=EVENT_ID_PATTERN)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 UriReference = Annotated[str, Meta(extra_json_schema={"format": "uri-reference"})]
 ErrorCode = Annotated[str, Meta(extra_json_schema={"$ref": reference_to("ErrorCode")})]
@@ -87,6 +88,7 @@ EventType = Annotated[
 ]
 TenantId = Annotated[Name, said("Whose it is.", "default")]
 SubscriptionId = Annotated[RowId, said("The subscription.", 7)]
+SagaId = Annotated[RowId, said("The saga.", 4711)]
 AcceptedAt = Annotated[Time, said("When it was stored.", "2026-03-14T09:26:53.589793Z")]
 RequeuedFrom = Annotated[RowId | None, said("The dead letter that this saga was made from.", None)]
 BulkOperationId = Annotated[

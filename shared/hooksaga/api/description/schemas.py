@@ -10,11 +10,13 @@ from hooksaga.api.answers.answer import Answer, reference_to
 Json = dict[str, Any]
 
 
-def schemas_of(classes: Iterable[type[Answer]], others: Json) -> Json:
-    """The schemas of these classes, and of those that their fields name, by name. `others` are schemas that fields
-    refer to and no class has. Raises ValueError for a field without words or an example."""
+def schemas_of(classes: Iterable[type[Answer]]) -> Json:
+    """The schemas of these classes, and of those that their fields name, by name.
+
+    Raises ValueError for a field without words or an example.
+    """
     _, found = msgspec.json.schema_components(list(classes), ref_template=reference_to("{name}"))
-    examples = _Examples({**others, **found})
+    examples = _Examples(found)
     return {name: _described(name, schema, examples) for name, schema in found.items()}
 
 

@@ -1,33 +1,28 @@
 """The attempt log: listed, shown, followed, and summed up for one subscription."""
 
-from dataclasses import asdict
 from enum import StrEnum
-from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hooksaga.api.answers import attempts as answers
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, moment_at, read_cursor, write_cursor
-from hooksaga.api.error_code_views import checked_code_filter, shown_content
-from hooksaga.api.http_api import (
+from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, services_of
+from hooksaga.api.json_answers import answer_response
+from hooksaga.api.query_parameters import (
     DEFAULT_LIMIT,
-    MAX_ID,
     MAX_LIMIT,
-    Caller,
-    authorize,
     check_parameters,
-    json_response,
-    path_id,
+    query_choice,
     query_integer,
     query_moment,
     query_text,
-    services_of,
 )
 from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
-from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.models import rfc3339
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import attempt_log
 from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Position, WholeAttempt
@@ -58,8 +53,9 @@ async def list_attempts(request: Request) -> Response:
     page = await services_of(request).admin.run(
         lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
     )
-    items = [shown_content(caller, attempt_content(item)) for item in page.items]
-    return json_response({"items": items, "next": position_text(page.following)})
+    items = [logged_attempt(row) for row in page.items]
+    answer = answers.LoggedAttemptList(items, position_text(page.following))
+    return answer_response(answer, shown_to=caller)
 
 
 async def follow(request: Request) -> Response:
@@ -72,8 +68,9 @@ async def follow(request: Request) -> Response:
     done = await services_of(request).admin.run(
         lambda connection: follow_attempts(connection, wanted, cursor, limit=limit)
     )
-    items = [shown_content(caller, attempt_content(item)) for item in done.items]
-    return json_response({"items": items, "next": _follow_text(done.cursor), "more": done.more})
+    items = [logged_attempt(row) for row in done.items]
+    answer = answers.FollowedAttempts(items, _follow_text(done.cursor), done.more)
+    return answer_response(answer, shown_to=caller)
 
 
 async def show(request: Request) -> Response:
@@ -83,7 +80,7 @@ async def show(request: Request) -> Response:
     row = await services_of(request).admin.run(
         lambda connection: attempt_log.show_attempt(connection, attempt_id, tenant_id=caller.tenant_id)
     )
-    return json_response(shown_content(caller, whole_attempt_content(row)))
+    return answer_response(whole_attempt(row), shown_to=caller)
 
 
 async def show_subscription_stats(request: Request) -> Response:
@@ -91,13 +88,13 @@ async def show_subscription_stats(request: Request) -> Response:
     caller = await authorize(request, "subscriptions:write", "admin")
     check_parameters(request, "window")
     subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
-    hours = WINDOW_HOURS[_choice(request, "window", Window) or Window.DAY]
+    hours = WINDOW_HOURS[query_choice(request, "window", Window) or Window.DAY]
     stats = await services_of(request).admin.run(
         lambda connection: subscription_stats(
             connection, subscription_id, window_hours=hours, tenant_id=caller.tenant_id
         )
     )
-    return json_response(shown_content(caller, stats_content(stats)))
+    return answer_response(stats_answer(stats), shown_to=caller)
 
 
 async def _operator(request: Request) -> Caller:
@@ -110,25 +107,11 @@ def _filter(request: Request, caller: Caller) -> AttemptFilter:
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
-        status_class=_choice(request, "status_class", StatusClass),
-        outcome=_choice(request, "outcome", Outcome),
+        status_class=query_choice(request, "status_class", StatusClass),
+        outcome=query_choice(request, "outcome", Outcome),
         finished_after=query_moment(request, "finished_after"),
         finished_before=query_moment(request, "finished_before"),
     )
-
-
-Choice = TypeVar("Choice", bound=StrEnum)
-
-
-def _choice(request: Request, name: str, choices: type[Choice]) -> Choice | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    try:
-        return choices(text)
-    except ValueError:
-        rule = f"{name} is one of: {', '.join(choices)}"
-        raise InvalidInput("invalid_parameter", rule, field=name, status=422) from None
 
 
 def read_position(cursor: str | None) -> Position | None:
@@ -158,64 +141,38 @@ def _follow_text(cursor: FollowCursor) -> str:
     return write_cursor(at.finished_at, at.id, cursor.floor, *mark, int(cursor.in_pass))
 
 
-def attempt_content(attempt: LoggedAttempt) -> dict[str, Any]:
+def logged_attempt(row: LoggedAttempt) -> answers.LoggedAttempt:
     """One attempt as lists show it."""
-    return {
-        "id": attempt.id,
-        "event_id": event_id_text(attempt.webhook_id),
-        "event_type": attempt.event_type,
-        "tenant_id": attempt.tenant_id,
-        "subscription_id": attempt.subscription_id,
-        "saga_id": attempt.saga_id,
-        "status": attempt.status,
-        "attempt_number": attempt.attempt_number,
-        "max_attempts": attempt.max_attempts,
-        "trigger": trigger_of(
-            attempt.attempt_number,
-            requeued_from=attempt.requeued_from,
-            bulk_operation_id=attempt.bulk_operation_id,
-        ),
-        "response_status": attempt.response_status,
-        "error_code": attempt.error_code,
-        "duration_ms": attempt.duration_ms,
-        "attempt_at": rfc3339(attempt.attempt_at),
-        "leased_at": rfc3339(attempt.leased_at),
-        "finished_at": rfc3339(attempt.finished_at),
-        "worker_id": attempt.worker_id,
-        "claim_count": attempt.claim_count,
-        "resolved_ip": attempt.resolved_ip,
-        "reconnected": attempt.reconnected,
-    }
+    return answers.LoggedAttempt.of(row, event_id=event_id_text(row.webhook_id), trigger=_trigger(row))
 
 
-def whole_attempt_content(attempt: WholeAttempt) -> dict[str, Any]:
+def whole_attempt(row: WholeAttempt) -> answers.WholeAttempt:
     """One attempt as it is shown alone."""
-    headers = attempt.sent and masked_headers(
-        attempt.sent,
-        webhook_id=event_id_text(attempt.webhook_id),
-        event_type=attempt.event_type,
-        attempt_number=attempt.attempt_number,
-        traceparent=delivery_traceparent(
-            attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
-        ),
+    event_id = event_id_text(row.webhook_id)
+    headers = row.sent and masked_headers(
+        row.sent,
+        webhook_id=event_id,
+        event_type=row.event_type,
+        attempt_number=row.attempt_number,
+        traceparent=delivery_traceparent(row.webhook_id, row.traceparent, row.id, row.claim_count),
     )
-    return {
-        **attempt_content(attempt),
-        "requeued_from": attempt.requeued_from,
-        "bulk_operation_id": attempt.bulk_operation_id,
-        "retry_after_seconds": attempt.retry_after_seconds,
-        "request_headers": headers,
-        "response_body": attempt.response_body,
-        "response_truncated": attempt.response_truncated,
-    }
+    return answers.WholeAttempt.of(row, event_id=event_id, trigger=_trigger(row), request_headers=headers)
 
 
-def stats_content(stats: SubscriptionStats) -> dict[str, Any]:
-    """The stats of a subscription with times as text."""
-    fields = asdict(stats)
-    if stats.last_error:
-        fields["last_error"]["at"] = rfc3339(stats.last_error.at)
-    return {**fields, "since": rfc3339(stats.since), "next_retry_at": rfc3339(stats.next_retry_at)}
+def _trigger(row: LoggedAttempt) -> str:
+    return trigger_of(
+        row.attempt_number, requeued_from=row.requeued_from, bulk_operation_id=row.bulk_operation_id
+    )
+
+
+def stats_answer(stats: SubscriptionStats) -> answers.SubscriptionStats:
+    """The stats of a subscription."""
+    return answers.SubscriptionStats.of(
+        stats,
+        last_error=None if stats.last_error is None else answers.LastError.of(stats.last_error),
+        backlog=answers.Backlog.of(stats.backlog),
+        latency_ms=None if stats.latency_ms is None else answers.Latency.of(stats.latency_ms),
+    )
 
 
 ROUTES = [

@@ -1,27 +1,17 @@
 """/v1/bulk-operations: many dead letters requeued, or many old events sent to one subscription, at a steady rate."""
 
-from dataclasses import asdict
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hooksaga.api.answers import bulk_operations as answers
 from hooksaga.api.error_code_views import checked_code_filter
-from hooksaga.api.http_api import (
-    Caller,
-    authorize,
-    json_response,
-    list_response,
-    page_of,
-    path_id,
-    query_text,
-    read_model,
-    services_of,
-)
+from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
+from hooksaga.api.json_answers import answer_response
+from hooksaga.api.query_parameters import next_cursor, page_of, query_choice
 from hooksaga.core.bulk import BulkStatus
-from hooksaga.core.errors import InvalidInput, NotFound
-from hooksaga.core.models import BulkChange, NewBulkOperation, rfc3339
+from hooksaga.core.errors import NotFound
+from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
 from hooksaga.operations.bulk_operations import BulkCaller, BulkCount, BulkOperation
 
@@ -39,19 +29,18 @@ async def start(request: Request) -> Response:
         count = await admin.run(
             lambda connection: bulk_operations.count_bulk_operation(connection, wanted, asking)
         )
-        return json_response(count_content(wanted, count))
+        return answer_response(count_answer(wanted, count))
     operation, created = await admin.run(
         lambda connection: bulk_operations.start_bulk_operation(connection, wanted, asking)
     )
-    content = {**operation_content(operation), "created": created}
-    return json_response(content, 201 if created else 200)
+    return answer_response(started_answer(operation, created=created), 201 if created else 200)
 
 
 async def list_all(request: Request) -> Response:
     """Newest first; `status` filters."""
     caller = await _operator(request)
     page = page_of(request, "status")
-    status = _status(query_text(request, "status"))
+    status = query_choice(request, "status", BulkStatus)
     rows = await services_of(request).admin.run(
         lambda connection: bulk_operations.list_bulk_operations(
             connection,
@@ -61,7 +50,8 @@ async def list_all(request: Request) -> Response:
             limit=page.limit,
         )
     )
-    return list_response(list_content(rows), page)
+    items = [answers.BulkOperation.of(row) for row in rows]
+    return answer_response(answers.BulkOperationList(items, next_cursor(rows, page)))
 
 
 async def show(request: Request) -> Response:
@@ -73,7 +63,7 @@ async def show(request: Request) -> Response:
             connection, operation_id, tenant_id=caller.tenant_id
         )
     )
-    return json_response(operation_content(operation))
+    return answer_response(operation_answer(operation))
 
 
 async def change(request: Request) -> Response:
@@ -86,7 +76,7 @@ async def change(request: Request) -> Response:
             connection, operation_id, wanted.rate_per_second, tenant_id=caller.tenant_id
         )
     )
-    return json_response(operation_content(operation))
+    return answer_response(operation_answer(operation))
 
 
 async def pause(request: Request) -> Response:
@@ -112,7 +102,7 @@ async def _move(request: Request, status: BulkStatus) -> Response:
             connection, operation_id, status, tenant_id=caller.tenant_id
         )
     )
-    return json_response(operation_content(operation))
+    return answer_response(operation_answer(operation))
 
 
 async def _operator(request: Request) -> Caller:
@@ -123,43 +113,29 @@ def _id(request: Request) -> int:
     return path_id(request, NotFound("bulk_operation_not_found", "there is no such bulk operation"))
 
 
-def _status(text: str | None) -> BulkStatus | None:
-    if text is None:
-        return None
-    try:
-        return BulkStatus(text)
-    except ValueError:
-        raise InvalidInput(
-            "invalid_parameter", f"status is one of {', '.join(BulkStatus)}", field="status", status=422
-        ) from None
+def operation_answer(operation: BulkOperation) -> answers.BulkOperationWithLanes:
+    """One operation as it is shown alone."""
+    return answers.BulkOperationWithLanes.of(operation, lanes=_lanes(operation))
 
 
-def operation_content(operation: BulkOperation) -> dict[str, Any]:
-    """One operation as the API shows it alone."""
-    return {**_summary(operation), "lanes": [asdict(lane) for lane in operation.lanes]}
+def started_answer(operation: BulkOperation, *, created: bool) -> answers.BulkOperationStarted:
+    """The operation that was asked for."""
+    return answers.BulkOperationStarted.of(operation, lanes=_lanes(operation), created=created)
 
 
-def _summary(operation: BulkOperation) -> dict[str, Any]:
-    times = ("last_step_at", "created_at", "updated_at", "finished_at")
-    shown = {**asdict(operation), **{name: rfc3339(getattr(operation, name)) for name in times}}
-    del shown["lanes"]
-    return shown
+def _lanes(operation: BulkOperation) -> list[answers.BulkLane]:
+    return [answers.BulkLane.of(lane) for lane in operation.lanes]
 
 
-def list_content(operations: list[BulkOperation]) -> list[dict[str, Any]]:
-    """Operations as a list shows them, without their lanes."""
-    return [_summary(operation) for operation in operations]
-
-
-def count_content(wanted: NewBulkOperation, count: BulkCount) -> dict[str, Any]:
+def count_answer(wanted: NewBulkOperation, count: BulkCount) -> answers.BulkCount:
     """The answer to a dry run. seconds: how long it takes at least to start them all."""
-    return {
-        "kind": wanted.kind,
-        "rate_per_second": wanted.rate_per_second,
-        **asdict(count),
-        "seconds": round(count.matched / wanted.rate_per_second, 3),
-        "dry_run": True,
-    }
+    return answers.BulkCount.of(
+        count,
+        kind=wanted.kind,
+        rate_per_second=wanted.rate_per_second,
+        seconds=round(count.matched / wanted.rate_per_second, 3),
+        dry_run=True,
+    )
 
 
 ROUTES = [

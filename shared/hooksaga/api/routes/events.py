@@ -1,8 +1,7 @@
 """Events in, one by one, in batches or as CloudEvents; and what became of one."""
 
 import re
-from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import TypedDict
 from uuid import UUID
 
 from starlette.requests import Request
@@ -10,28 +9,28 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.adapters.database import Connection
-from hooksaga.api.error_code_views import shown_content
+from hooksaga.api.answers import events as answers
+from hooksaga.api.answers.attempts import Attempt
 from hooksaga.api.http_api import (
     ANY_JSON,
     Caller,
     authorize,
-    json_response,
-    limit_of,
     media_type_of_request,
-    problem_content,
     read_body,
-    response_with_payload,
     root_path_of,
     services_of,
 )
+from hooksaga.api.json_answers import answer_response
+from hooksaga.api.problem_answers import item_problem
+from hooksaga.api.query_parameters import limit_of
 from hooksaga.api.request_trace import traceparent_of
-from hooksaga.api.routing_answer import event_routing_content, read_place, routing_content
+from hooksaga.api.routing_answer import event_routing, read_place, routing_answer
 from hooksaga.core import cloud_events
 from hooksaga.core.attempts import masked_headers, trigger_of
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft, read_batch, read_event
-from hooksaga.core.models import rfc3339
+from hooksaga.core.models import utc_text
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import sent_headers
@@ -51,7 +50,7 @@ async def post_event(request: Request) -> Response:
     answer = await services_of(request).accept.submit(await _read_draft(request, caller))
     if isinstance(answer, HooksagaError):
         raise answer
-    return json_response(_accepted(answer), 200 if answer.duplicate else 202)
+    return answer_response(_accepted(answer), 200 if answer.duplicate else 202)
 
 
 class _Given(TypedDict):
@@ -92,24 +91,28 @@ async def post_batch(request: Request) -> Response:
         tenant_id=caller.tenant_id,
         traceparent=traceparent_of(request),
     )
-    answers = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
-    in_order = [next(answers) if isinstance(item, EventDraft) else item for item in items]
-    return json_response({"items": [_item_answer(answer, root_path_of(request)) for answer in in_order]})
+    accepted = iter(await services.accept_batch([item for item in items if isinstance(item, EventDraft)]))
+    in_order = [next(accepted) if isinstance(item, EventDraft) else item for item in items]
+    root_path = root_path_of(request)
+    return answer_response(answers.BatchAnswer([_item_answer(answer, root_path) for answer in in_order]))
 
 
-def _item_answer(answer: AcceptedEvent | HooksagaError, root_path: str) -> dict[str, Any]:
+def _item_answer(
+    answer: AcceptedEvent | HooksagaError, root_path: str
+) -> answers.AcceptedEvent | answers.RefusedEvent:
     if isinstance(answer, HooksagaError):
-        return {"error": problem_content(answer, root_path)}
+        return answers.RefusedEvent(item_problem(answer, root_path))
     return _accepted(answer)
 
 
-def _accepted(event: AcceptedEvent) -> dict[str, Any]:
-    return {
-        "id": event_id_text(event.webhook_id),
-        "event_type": event.event_type,
-        "created_at": rfc3339(event.created_at),
-        "duplicate": event.duplicate,
-    }
+def _accepted(event: AcceptedEvent) -> answers.AcceptedEvent:
+    """Each posted event has one: its fields are named here, which is quicker than to look for them."""
+    return answers.AcceptedEvent(
+        id=event_id_text(event.webhook_id),
+        event_type=event.event_type,
+        created_at=utc_text(event.created_at),
+        duplicate=event.duplicate,
+    )
 
 
 async def get_event(request: Request) -> Response:
@@ -125,8 +128,7 @@ async def get_event(request: Request) -> Response:
         )
 
     view, routing = await services_of(request).admin.run(read)
-    content = shown_content(caller, event_content(view, routing))
-    return response_with_payload(content, "payload", view.payload)
+    return answer_response(event_answer(view, routing), shown_to=caller)
 
 
 async def get_routing(request: Request) -> Response:
@@ -145,7 +147,7 @@ async def get_routing(request: Request) -> Response:
             limit=limit,
         )
     )
-    return json_response(shown_content(caller, event_routing_content(routing)))
+    return answer_response(event_routing(routing), shown_to=caller)
 
 
 def webhook_id_of(text: str) -> UUID:
@@ -156,44 +158,33 @@ def webhook_id_of(text: str) -> UUID:
     return UUID(found[1])
 
 
-def event_content(view: EventView, routing: Routing) -> dict[str, Any]:
-    """One event without its payload, which is text already: to write it anew could change it."""
-    return {
-        "id": event_id_text(view.webhook_id),
-        "event_type": view.event_type,
-        "tenant_id": view.tenant_id,
-        "created_at": rfc3339(view.created_at),
-        "correlation_id": view.correlation_id,
-        "pruned_before": rfc3339(view.pruned_before),
-        "sagas": [_saga(view, saga) for saga in view.sagas],
-        "routing": routing_content(routing),
-    }
-
-
-def _saga(view: EventView, saga: SagaView) -> dict[str, Any]:
-    times = {"next_attempt_at": rfc3339(saga.next_attempt_at), "created_at": rfc3339(saga.created_at)}
-    attempts = [_attempt(view, saga, attempt) for attempt in saga.attempts]
-    return {**asdict(saga), **times, "attempts": attempts}
-
-
-def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> dict[str, Any]:
-    fields = asdict(attempt)
-    for name in ("saga_id", "own_header_names"):
-        del fields[name]
-    for name in ("attempt_at", "leased_at", "finished_at"):
-        fields[name] = rfc3339(fields[name])
-    sent = sent_headers(attempt.leased_at, attempt.own_header_names)
-    fields["trigger"] = trigger_of(
-        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+def event_answer(view: EventView, routing: Routing) -> answers.Event:
+    """One event. Its payload is text already: to write it anew could change it."""
+    return answers.Event.of(
+        view,
+        id=event_id_text(view.webhook_id),
+        sagas=[_saga(view, saga) for saga in view.sagas],
+        routing=routing_answer(routing),
     )
-    fields["request_headers"] = sent and masked_headers(
+
+
+def _saga(view: EventView, saga: SagaView) -> answers.Saga:
+    return answers.Saga.of(saga, attempts=[_attempt(view, saga, attempt) for attempt in saga.attempts])
+
+
+def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attempt:
+    sent = sent_headers(attempt.leased_at, attempt.own_header_names)
+    headers = sent and masked_headers(
         sent,
         webhook_id=event_id_text(view.webhook_id),
         event_type=view.event_type,
         attempt_number=attempt.attempt_number,
         traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
     )
-    return fields
+    trigger = trigger_of(
+        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+    )
+    return Attempt.of(attempt, trigger=trigger, request_headers=headers)
 
 
 INGEST_ROUTES = [

@@ -1,33 +1,26 @@
 """Dead letters, the backlog, and liveness."""
 
-from dataclasses import asdict
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hooksaga.api.error_code_views import checked_code_filter, shown_content
-from hooksaga.api.http_api import (
-    MAX_ID,
-    Caller,
-    authorize,
-    json_response,
-    list_response,
+from hooksaga.api.answers import dead_letters as answers
+from hooksaga.api.answers.service import Health, Stats
+from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, read_model, services_of
+from hooksaga.api.json_answers import answer_response
+from hooksaga.api.query_parameters import (
+    next_cursor,
     page_of,
-    path_id,
     query_integer,
     query_moment,
     query_text,
-    read_model,
-    response_with_payload,
-    services_of,
 )
 from hooksaga.api.services import Services
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow
 from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.models import RequeueFilter, rfc3339
 from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.requeue_models import RequeueFilter
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue
 from hooksaga.operations.inspect import DeadLetterView
@@ -55,15 +48,15 @@ async def list_dead_letters(request: Request) -> Response:
             connection, wanted, before_id=page.before_id, limit=page.limit
         )
     )
-    return list_response([shown_content(caller, dead_letter_content(row)) for row in rows], page)
+    items = [dead_letter(row) for row in rows]
+    return answer_response(answers.DeadLetterList(items, next_cursor(rows, page)), shown_to=caller)
 
 
 async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    content = shown_content(caller, dead_letter_content(row))
-    return response_with_payload(content, "payload_snapshot", row.payload_snapshot)
+    return answer_response(dead_letter_with_payload(row), shown_to=caller)
 
 
 async def requeue_dead_letter(request: Request) -> Response:
@@ -71,8 +64,7 @@ async def requeue_dead_letter(request: Request) -> Response:
     caller = await _operator(request)
     row = await _read(request, caller)
     answer = await requeue_for(services_of(request), row.id)
-    content = {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id}
-    return json_response(content, 201 if answer.created else 200)
+    return answer_response(answers.Requeued.of(answer), 201 if answer.created else 200)
 
 
 async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
@@ -100,7 +92,7 @@ async def requeue_matching(request: Request) -> Response:
     note_requeued(done.requeued)
     note_refused(refused)
     await services.wakes.sagas_started([saga for one in done.requeued for saga in one.traced_sagas])
-    return json_response({**asdict(done), "requeued": len(done.requeued)})
+    return answer_response(answers.RequeuedMatches.of(done, requeued=len(done.requeued)))
 
 
 async def cancel_saga(request: Request) -> Response:
@@ -112,12 +104,12 @@ async def cancel_saga(request: Request) -> Response:
         lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=caller.tenant_id)
     )
     if saga.final_error_code == ErrorCode.CANCELED and saga.status == SagaStatus.DEAD_LETTERED:
-        return json_response({"saga_id": saga_id, "status": saga.status})
+        return answer_response(answers.CanceledSaga(saga_id, saga.status))
     if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
         message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
         raise Conflict("saga_not_waiting", message)
     await services.wakes.cancel_saga(saga.traced)
-    return json_response({"saga_id": saga_id, "status": saga.status}, 202)
+    return answer_response(answers.CanceledSaga(saga_id, saga.status), 202)
 
 
 async def show_stats(request: Request) -> Response:
@@ -126,13 +118,13 @@ async def show_stats(request: Request) -> Response:
     if caller.tenant_id is not None:
         raise InvalidInput("tenant_not_allowed", "stats are for keys that are bound to no tenant", status=403)
     stats = await services_of(request).admin.run(inspect.read_stats)
-    return json_response(asdict(stats))
+    return answer_response(Stats.of(stats))
 
 
 async def check_health(request: Request) -> Response:
     """200 when the database answers, 503 otherwise. No key is needed, and nothing is told but that."""
     await services_of(request).keys.run(inspect.check_alive)
-    return json_response({"status": "ok"})
+    return answer_response(Health("ok"))
 
 
 async def _operator(request: Request) -> Caller:
@@ -146,20 +138,14 @@ async def _read(request: Request, caller: Caller) -> DeadLetterView:
     )
 
 
-def dead_letter_content(row: DeadLetterView) -> dict[str, Any]:
-    """One dead letter as the API shows it, without its payload."""
-    return {
-        "id": row.id,
-        "saga_id": row.saga_id,
-        "event_id": event_id_text(row.webhook_id),
-        "subscription_id": row.subscription_id,
-        "tenant_id": row.tenant_id,
-        "event_type": row.event_type,
-        "final_error_code": row.final_error_code,
-        "reason": row.reason,
-        "failed_at": rfc3339(row.failed_at),
-        "requeued_as": row.requeued_as,
-    }
+def dead_letter(row: DeadLetterView) -> answers.DeadLetter:
+    """One dead letter as lists show it."""
+    return answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id))
+
+
+def dead_letter_with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
+    """One dead letter as it is shown alone."""
+    return answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
 
 
 ROUTES = [

@@ -10,17 +10,9 @@ from starlette.routing import Route
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.api.answers import subscriptions as answers
-from hooksaga.api.http_api import (
-    Caller,
-    authorize,
-    next_cursor,
-    page_of,
-    path_id,
-    query_text,
-    read_model,
-    services_of,
-)
+from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
+from hooksaga.api.query_parameters import next_cursor, page_of, query_text
 from hooksaga.api.routes import portal_links, subscription_health
 from hooksaga.api.services import Services
 from hooksaga.core.errors import InvalidInput, NotFound

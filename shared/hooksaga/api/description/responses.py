@@ -1,8 +1,9 @@
 """Answers of the OpenAPI document that several operations share, and which operation takes the id that one answers."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from hooksaga.api.openapi_schemas import Json
+Json = dict[str, Any]
 
 _WAIT: Json = {
     "Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}, "description": "In so many seconds."}

@@ -1,11 +1,15 @@
 """Parameters of the OpenAPI document. Whatever these schemas allow is taken, and nothing else."""
 
+from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
-from hooksaga.api.http_api import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
-from hooksaga.api.openapi_events import KEY
-from hooksaga.api.openapi_schemas import EVENT_ID, ID, TEXT, TIME, Json
+from hooksaga.api.description.requests import KEY, Json
+from hooksaga.api.query_parameters import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
 from hooksaga.core.attempts import Outcome, StatusClass
 from hooksaga.core.bulk import BulkStatus
+
+_ID: Json = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
+_EVENT_ID: Json = {"type": "string", "pattern": EVENT_ID_PATTERN}
+_TIME: Json = {"type": "string", "format": "date-time"}
 
 
 def _query(name: str, schema: Json, description: str) -> Json:
@@ -21,8 +25,8 @@ _FILTER_TEXT: Json = {"type": "string", "pattern": f"^{QUERY_TEXT}$"}
 _LIMIT: Json = {"type": "integer", "default": DEFAULT_LIMIT, "minimum": 1, "maximum": MAX_LIMIT}
 
 PARAMETERS: Json = {
-    "id": {"name": "id", "in": "path", "required": True, "schema": ID},
-    "event_id": {"name": "id", "in": "path", "required": True, "schema": EVENT_ID},
+    "id": {"name": "id", "in": "path", "required": True, "schema": _ID},
+    "event_id": {"name": "id", "in": "path", "required": True, "schema": _EVENT_ID},
     "idempotency_key": {
         "name": "Idempotency-Key",
         "in": "header",
@@ -35,7 +39,7 @@ PARAMETERS: Json = {
         "name": "traceparent",
         "in": "header",
         "required": False,
-        "schema": TEXT,
+        "schema": {"type": "string"},
         "description": "W3C trace context, sent on to the receiver. One that is not valid is ignored.",
     },
     "limit": _query("limit", _LIMIT, "Rows of a page."),
@@ -43,11 +47,11 @@ PARAMETERS: Json = {
     "attempts_cursor": _cursor(ATTEMPTS_CURSOR),
     "follow_cursor": _cursor(FOLLOW_CURSOR),
     "routing_cursor": _cursor(ROUTING_CURSOR),
-    "subscription_id": _query("subscription_id", ID, "Only of this subscription."),
+    "subscription_id": _query("subscription_id", _ID, "Only of this subscription."),
     "event_type": _query("event_type", _FILTER_TEXT, "Only of this type."),
     "error_code": _query("error_code", _FILTER_TEXT, "Only with this word."),
-    "failed_after": _query("failed_after", TIME, "Not before this time."),
-    "failed_before": _query("failed_before", TIME, "Before this time."),
+    "failed_after": _query("failed_after", _TIME, "Not before this time."),
+    "failed_before": _query("failed_before", _TIME, "Before this time."),
     "bulk_status": _query(
         "status", {"enum": [status.value for status in BulkStatus]}, "Only those that are so now."
     ),
@@ -55,7 +59,7 @@ PARAMETERS: Json = {
         "status_class", {"enum": [one.value for one in StatusClass]}, "Only answers of this kind."
     ),
     "outcome": _query("outcome", {"enum": [one.value for one in Outcome]}, "Only those ended so."),
-    "finished_after": _query("finished_after", TIME, "Not before this time."),
-    "finished_before": _query("finished_before", TIME, "Before this time."),
+    "finished_after": _query("finished_after", _TIME, "Not before this time."),
+    "finished_before": _query("finished_before", _TIME, "Before this time."),
     "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "How far to look back."),
 }

@@ -1,0 +1,152 @@
+"""Schemas of the bodies of requests: of events, read from raw bytes by code, and of the models that check others."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+
+from hooksaga.api.answers.answer import NAME_PATTERN
+from hooksaga.core.described_input import BASE64_JSON_FORMAT
+from hooksaga.core.event_input import MAX_BATCH_ITEMS, OWN_SOURCE, RESERVED_PREFIX
+
+Json = dict[str, Any]
+
+KEY_PATTERN = "^[!-~]([ -~]{0,253}[!-~])?$"
+KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
+
+OWN_TYPE_PATTERN = f"^(?!{RESERVED_PREFIX.replace('.', '[.]')}){NAME_PATTERN.removeprefix('^')}"
+"""Of types that others than hooksaga may send."""
+
+_NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
+_OWN_TYPE: Json = {"type": "string", "pattern": OWN_TYPE_PATTERN}
+_CHARACTER = r"[^\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef\ufffe\uffff]"
+_JSON_TYPE = (
+    r"^ *[A-Za-z0-9!#$&^_.-]+/([A-Za-z0-9!#$&^_.-]+[+])?[Jj][Ss][Oo][Nn] *"
+    r"(; *[Cc][Hh][Aa][Rr][Ss][Ee][Tt] *= *\"?[Uu][Tt][Ff]-?8\"? *)?$"
+)
+
+
+def _said(words: str, schema: Json) -> Json:
+    return {"description": words, **schema}
+
+
+def _maybe(schema: Json) -> Json:
+    """The schema, or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _record(required: Json, optional: Json) -> Json:
+    return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
+
+
+def _text(most: int | None = None, *, but: str = "") -> Json:
+    return {"type": "string", "pattern": f"^{but}{_CHARACTER}{'+' if most is None else f'{{1,{most}}}'}$"}
+
+
+_EXTENSION: Json = {
+    "anyOf": [
+        {"type": "string", "pattern": f"^{_CHARACTER}*$"},
+        {"type": "boolean"},
+        {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
+        {"type": "null"},
+    ]
+}
+_DATA_BASE64: Json = {
+    "type": "string",
+    "format": BASE64_JSON_FORMAT,
+    "contentEncoding": "base64",
+    "contentMediaType": "application/json",
+}
+_CLOUD_EVENT: Json = {
+    **_record(
+        {
+            "specversion": _said("The version of CloudEvents.", {"const": "1.0"}),
+            "id": _said("With `source` the idempotency key.", _text(255)),
+            "source": _said("With `id` the idempotency key.", _text(255, but=f"(?!{OWN_SOURCE}$)")),
+            "type": _said("The event type.", _OWN_TYPE),
+        },
+        {
+            "data": _said("The payload, kept to the byte; `null` where it is missing.", {}),
+            "data_base64": _said("In place of `data`: its JSON text in base64.", _maybe(_DATA_BASE64)),
+            "datacontenttype": _said(
+                "`application/json` or another kind of JSON, in UTF-8. `null` or left out: `application/json`.",
+                _maybe({"type": "string", "pattern": _JSON_TYPE}),
+            ),
+            "dataschema": _said("Read and not kept.", _maybe(_text())),
+            "subject": _said("Read and not kept.", _maybe(_text())),
+            "time": _said("Read and not kept.", _maybe({"type": "string", "format": "date-time"})),
+            "tenantid": _said("As `tenant_id` of an event.", _maybe(_NAME)),
+            "traceparent": _said("The event's trace, before that of the request.", {}),
+        },
+    ),
+    "not": {"required": ["data", "data_base64"]},
+    "propertyNames": {"pattern": "^([a-z0-9]{1,50}|data_base64)$"},
+    "additionalProperties": _EXTENSION,
+    "examples": [
+        {
+            "specversion": "1.0",
+            "type": "order.created",
+            "source": "/shops/berlin",
+            "id": "order-1001",
+            "data": {"total": 19.99},
+        }
+    ],
+}
+
+_NEW_EVENT: Json = {
+    **_record(
+        {
+            "event_type": _said(
+                "Matched exactly: 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.", _OWN_TYPE
+            ),
+            "payload": _said("Any JSON value, kept, signed and sent to the byte.", {}),
+        },
+        {"tenant_id": _said("For whom. Left out: the key's own tenant, or `default`.", _maybe(_NAME))},
+    ),
+    "additionalProperties": False,
+    "examples": [{"event_type": "order.created", "payload": {"order": 1001, "total": 19.99}}],
+}
+_ANY_ITEM: Json = {"description": "as NewEvent, with an idempotency_key; a bad item is answered alone"}
+_ITEMS: Json = {"type": "array", "minItems": 1, "maxItems": MAX_BATCH_ITEMS, "items": _ANY_ITEM}
+_NEW_EVENTS: Json = {
+    **_record(
+        {
+            "items": _said(
+                "The events, each as for `POST /v1/events`, with an `idempotency_key` if it wants one.",
+                _ITEMS,
+            )
+        },
+        {},
+    ),
+    "additionalProperties": False,
+    "examples": [
+        {
+            "items": [
+                {"event_type": "order.created", "payload": {"order": 1001}, "idempotency_key": "order-1001"},
+                {"event_type": "order created", "payload": {"order": 1002}},
+            ]
+        }
+    ],
+}
+
+OF_EVENTS: Json = {"NewEvent": _NEW_EVENT, "NewEvents": _NEW_EVENTS, "CloudEvent": _CLOUD_EVENT}
+
+
+def schemas_of_models(models: Iterable[type[BaseModel]]) -> Json:
+    """By name, each with an example of the fields that have one."""
+    found: Json = {}
+    for model in models:
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        found.update(schema.pop("$defs", {}))
+        found[model.__name__] = schema
+    return {name: _with_example(schema) for name, schema in found.items()}
+
+
+def _with_example(schema: Json) -> Json:
+    fields: Json = schema["properties"]
+    example = {name: field["examples"][0] for name, field in fields.items() if "examples" in field}
+    bare = {
+        name: {key: value for key, value in field.items() if key != "examples"}
+        for name, field in fields.items()
+    }
+    return {**schema, "properties": bare, "examples": [example]}

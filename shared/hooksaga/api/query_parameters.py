@@ -1,0 +1,117 @@
+"""Query parameters: pages of lists, and filters. What is not known, comes twice or is out of bounds is refused."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from starlette.requests import Request
+
+from hooksaga.api.cursors import ID_CURSOR, read_cursor, write_cursor
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.moments import read_moment
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 250
+NOT_UTF8 = "\ufffd"
+"""What bytes that are no UTF-8 have become where a query string was decoded."""
+
+QUERY_TEXT = r"[^\u0000-\u001f\u007f\ufffd]{1,100}"
+"""Of a text in a query string: no control characters, and no NOT_UTF8."""
+
+_WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:[.]0{1,19})?")
+"""In a query string; 14.0 is the number that it is in a body."""
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is asked for: `limit` rows with an id below `before_id`."""
+
+    limit: int
+    before_id: int | None
+
+
+class _Row(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+def next_cursor(rows: Sequence[_Row], page: Page) -> str | None:
+    """Where the page behind these rows begins; None behind the last one."""
+    return write_cursor(rows[-1].id) if len(rows) == page.limit else None
+
+
+def page_of(request: Request, *filters: str) -> Page:
+    """limit and cursor. Raises InvalidInput for a bad one, and for query parameters that are not known."""
+    limit = limit_of(request, *filters)
+    cursor = request.query_params.get("cursor")
+    return Page(limit, None if cursor is None else read_cursor(cursor, ID_CURSOR)[0])
+
+
+def limit_of(request: Request, *filters: str) -> int:
+    """How many rows are asked for. Raises as page_of does, but leaves the cursor to the caller."""
+    check_parameters(request, "limit", "cursor", *filters)
+    return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
+
+
+def check_parameters(request: Request, *known: str) -> None:
+    """Raises InvalidInput for a query parameter that is not among those known, comes twice, or is no UTF-8."""
+    given = request.query_params.multi_items()
+    for name, value in given:
+        if name not in known:
+            raise InvalidInput(
+                "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
+            )
+        if sum(other == name for other, _ in given) > 1:
+            raise InvalidInput("invalid_parameter", f"{name} is given more than once", field=name, status=422)
+        if NOT_UTF8 in value:
+            raise InvalidInput("invalid_parameter", f"{name} is not UTF-8", field=name, status=422)
+
+
+def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
+    """An integer query parameter within bounds, or None without it. Raises InvalidInput."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    found = _WHOLE_NUMBER.fullmatch(text)
+    if found is None or not least <= int(found[1]) <= most:
+        raise InvalidInput(
+            "invalid_parameter", f"{name} is a whole number from {least} to {most}", field=name, status=422
+        )
+    return int(found[1])
+
+
+def query_text(request: Request, name: str) -> str | None:
+    """A text query parameter, or None without it. Raises InvalidInput for what no stored text can be."""
+    value = request.query_params.get(name)
+    if value is not None and not re.fullmatch(QUERY_TEXT, value):
+        rule = f"{name} has 1 to 100 characters, and no control characters"
+        raise InvalidInput("invalid_parameter", rule, field=name, status=422)
+    return value
+
+
+def query_moment(request: Request, name: str) -> datetime | None:
+    """A time among the query parameters, or None without it. Raises InvalidInput."""
+    value = request.query_params.get(name)
+    if value is None:
+        return None
+    try:
+        return read_moment(value)
+    except ValueError as error:
+        raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
+
+
+def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice | None:
+    """One of the words, or None without the parameter. Raises InvalidInput."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        return choices(text)
+    except ValueError:
+        rule = f"{name} is one of: {', '.join(choices)}"
+        raise InvalidInput("invalid_parameter", rule, field=name, status=422) from None

@@ -1,0 +1,123 @@
+"""Bodies of requests that requeue, or send anew, checked by pydantic."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from hooksaga.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
+from hooksaga.core.described_input import BULK_OPERATION_RULES
+from hooksaga.core.models import (
+    Description,
+    ErrorCodeText,
+    EventType,
+    Moment,
+    RowId,
+    StrictModel,
+    WholeNumber,
+)
+
+
+class RequeueFilter(StrictModel):
+    """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
+
+    subscription_id: RowId | None = Field(
+        default=None, description="Only those of this subscription.", examples=[8]
+    )
+    event_type: EventType | None = Field(default=None, description="Only those of this type.")
+    error_code: ErrorCodeText | None = Field(
+        default=None, description="Only those that ended with this word.", examples=["http_503"]
+    )
+    failed_after: Moment | None = Field(default=None, description="Not before this time.")
+    failed_before: Moment | None = Field(default=None, description="Before this time.")
+    limit: Annotated[int, Field(ge=1, le=1000), WholeNumber] = Field(
+        default=1000, description="Requeue at most so many, the oldest first."
+    )
+    dry_run: bool = Field(default=False, description="Count only; requeue nothing.", examples=[True])
+
+
+Rate = Annotated[
+    float,
+    Field(
+        ge=LEAST_RATE,
+        le=MOST_RATE,
+        allow_inf_nan=False,
+        description="Sagas started per second, of all subscriptions together.",
+    ),
+]
+
+_REQUEUE_FIELDS = frozenset({"subscription_id", "event_type", "error_code", "failed_after", "failed_before"})
+_BACKFILL_FIELDS = frozenset({"subscription_id", "since", "until"})
+
+
+class BulkFilter(StrictModel):
+    """What a bulk operation is about: for a requeue dead letters, for a backfill events of one subscription's type.
+
+    since is inclusive, until is not.
+    """
+
+    subscription_id: RowId | None = Field(
+        default=None,
+        description="Only dead letters of this subscription; or the subscription to be backfilled.",
+        examples=[8],
+    )
+    event_type: EventType | None = Field(default=None, description="Only dead letters of this type.")
+    error_code: ErrorCodeText | None = Field(
+        default=None, description="Only dead letters that ended with this word."
+    )
+    failed_after: Moment | None = Field(
+        default=None, description="Dead letters that failed not before this time."
+    )
+    failed_before: Moment | None = Field(
+        default=None, description="Dead letters that failed before this time."
+    )
+    since: Moment | None = Field(
+        default=None,
+        description="A backfill's events: accepted not before this time. It may not be in the future.",
+        examples=["2026-03-01T00:00:00Z"],
+    )
+    until: Moment | None = Field(
+        default=None,
+        description="A backfill's events: accepted before this time. Left out: up to now.",
+    )
+
+
+class NewBulkOperation(StrictModel):
+    """The body of POST /v1/bulk-operations. A requeue with an empty filter means every dead letter."""
+
+    model_config = ConfigDict(json_schema_extra=BULK_OPERATION_RULES)
+
+    kind: Literal["requeue", "backfill"] = Field(
+        description="`requeue`: dead letters get new sagas. `backfill`: events that a subscription never got get "
+        "their first.",
+        examples=["requeue"],
+    )
+    filter: BulkFilter = Field(
+        default=BulkFilter(),
+        description="What it is about. Every field that is given must match.",
+        examples=[{"error_code": "http_503"}],
+    )
+    rate_per_second: Rate = Field(default=DEFAULT_RATE, examples=[20])
+    reason: Description = Field(
+        default="", description="Why, for the record.", examples=["the receiver is back"]
+    )
+    dry_run: bool = Field(default=False, description="Count only; start nothing.")
+
+    @model_validator(mode="after")
+    def _filter_is_of_its_kind(self) -> "NewBulkOperation":
+        given = set(self.filter.model_dump(exclude_none=True))
+        allowed = _REQUEUE_FIELDS if self.kind == "requeue" else _BACKFILL_FIELDS
+        if wrong := sorted(given - allowed):
+            raise ValueError(f"the filter of a {self.kind} takes no {wrong[0]}")
+        if self.kind == "backfill" and not {"subscription_id", "since"} <= given:
+            raise ValueError("the filter of a backfill needs subscription_id and since")
+        return self
+
+
+class BulkChange(StrictModel):
+    """The body of PATCH /v1/bulk-operations/{id}: what is not given stays as it is."""
+
+    rate_per_second: Rate | None = Field(
+        default=None,
+        description="Sagas started per second, of all subscriptions together.",
+        examples=[50],
+    )
