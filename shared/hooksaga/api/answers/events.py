@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from hooksaga.api.answers.answer import (
-    EXAMPLE_EVENT_ID,
     AcceptedAt,
     Answer,
     BulkOperationId,
@@ -24,10 +23,8 @@ from hooksaga.api.answers.answer import (
     said,
 )
 from hooksaga.api.answers.attempts import Attempt
-from hooksaga.api.answers.problems import EXAMPLE_PROBLEM, ItemProblem
+from hooksaga.api.answers.problems import ItemProblem
 from hooksaga.api.answers.routing import Routing
-
-_ACCEPTED_AT = "2026-03-14T09:26:53.589793Z"
 
 
 class AcceptedEvent(Answer):
@@ -47,23 +44,12 @@ class RefusedEvent(Answer):
     error: Annotated[ItemProblem, said("What is wrong with it.")]
 
 
-_ACCEPTED_EXAMPLE = {
-    "id": EXAMPLE_EVENT_ID,
-    "event_type": "order.created",
-    "created_at": _ACCEPTED_AT,
-    "duplicate": False,
-}
-
-
 class BatchAnswer(Answer):
     """What became of each event of a batch."""
 
     items: Annotated[
         list[Annotated[Any, either(AcceptedEvent, RefusedEvent)]],
-        said(
-            "One answer for each item, in order: an accepted event, or `{error}`.",
-            [_ACCEPTED_EXAMPLE, {"error": EXAMPLE_PROBLEM}],
-        ),
+        said("One answer for each item, in order: an accepted event, or `{error}`."),
     ]
 
 

@@ -19,14 +19,6 @@ FieldAtFault = Annotated[
     said("The field, header or parameter that is at fault, where there is one.", "event_type"),
 ]
 
-EXAMPLE_PROBLEM = {
-    "type": "/v1/docs#error-invalid_event_type",
-    "status": 422,
-    "code": "invalid_event_type",
-    "detail": _DETAIL,
-    "field": "event_type",
-}
-
 
 class ItemProblem(Answer):
     """What is wrong with one item of a batch."""

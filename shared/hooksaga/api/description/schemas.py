@@ -58,6 +58,8 @@ class _Examples:
                 yield last
             case {"$ref": str(reference)}:
                 yield self.of_object(reference.rsplit("/", 1)[1])
+            case {"type": "array", "items": {"anyOf": choices}}:
+                yield [self._of(name, choice) for choice in cast(list[Json], choices)]
             case {"type": "array", "items": items}:
                 yield [self._of(name, cast(Json, items))]
             case {"anyOf": [first, *_]}:
