@@ -113,7 +113,7 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
     page.get_by_role("button", name="Create").click()
     assert page.locator("code.secret").inner_text().startswith("whsec_")
     page.get_by_role("button", name="Verify").click()
-    page.get_by_text("The address answered the challenge").wait_for()
+    page.get_by_text("The endpoint answered the challenge").wait_for()
     subscription = int(page.url.split("/")[-1].partition("?")[0])
     for number in range(12):
         post(running.api, event_type, b'{"order": %d}' % number)
@@ -127,12 +127,12 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
     page.locator("tbody tr").nth(11).wait_for()
     visit.picture("dead-letters")
     endpoint.mended.set()
-    page.get_by_role("link", name="Requeue all of these").click()
+    page.get_by_role("link", name="Requeue all matching").click()
     page.get_by_role("button", name="Count").click()
-    page.get_by_text("12 dead letters of 1 subscriptions would be sent again.").wait_for()
+    page.get_by_text("12 dead letters of 1 subscriptions match.").wait_for()
     visit.picture("bulk-requeue")
     page.get_by_label("Rate per second").fill("1")
-    page.get_by_label("Reason").fill("the endpoint is mended")
+    page.get_by_label("Reason").fill("the endpoint is fixed")
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="Pause").click()
     page.get_by_label("Rate per second").fill("100")
@@ -211,7 +211,7 @@ def test_by_keyboard_alone(visit: Visit) -> None:
     assert outline != "none"
     page.keyboard.type("evt_" + "0" * 32)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="There is no such page").wait_for()
+    page.get_by_role("heading", name="Page not found").wait_for()
 
 
 def test_tables_are_cards_on_a_phone(browser: "Browser", running: RunningSystem) -> None:
@@ -289,9 +289,9 @@ def test_a_subscribers_own_pages(browser: "Browser", running: RunningSystem, end
     page.get_by_label("Address").fill(endpoint.url)
     page.get_by_role("button", name="Create").click()
     page.get_by_role("button", name="Verify").click()
-    page.get_by_text("The address answered the challenge").wait_for()
+    page.get_by_text("The endpoint answered the challenge").wait_for()
     visit.picture("portal")
-    page.get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("button", name="Rotate the secret").click()
     assert page.locator("code.secret").inner_text().startswith("whsec_")
     page.get_by_role("button", name="Send a test event").click()
     page.get_by_text("Delivered", exact=True).wait_for()
@@ -317,7 +317,7 @@ def test_a_frame_shows_that_its_portal_has_ended(browser: "Browser", running: Ru
     application, visit = Application(), Visit(browser, running)
     application.framed = f"{visit.origin}/portal/enter?token=old"
     visit.page.goto(application.origin)
-    visit.page.frame_locator("iframe").get_by_role("heading", name="This link has ended").wait_for()
+    visit.page.frame_locator("iframe").get_by_role("heading", name="This link has expired").wait_for()
     visit.context.close()
     application.stop()
     assert visit.faults == []

@@ -65,7 +65,7 @@ def test_without_a_database_the_sign_in_tells_nothing_of_it_and_a_line_is_logged
         with_link = pages.get("/console/sign-in?token=one")
         for answer in (with_key, with_link):
             assert answer.status == 503
-            assert "The database is away" in answer.text
+            assert "The database is unavailable" in answer.text
             assert_tells_nothing(answer.text)
         wait_until(lambda: sum(line["count"] for line in logged) == answers, "every answer is counted")  # noqa: B023
         assert {line["code"] for line in logged} == {"database_unavailable"}

@@ -4,11 +4,13 @@ import re
 
 import pytest
 
+from hooksaga.console.errors_zh_hant import ERRORS
 from hooksaga.console.pages import TEMPLATES
 from hooksaga.console.words_zh_hant import WORDS
 from hooksaga.core.attempts import AttemptTrigger, Outcome, StatusClass
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.problems import BY_CODE
 from hooksaga.core.routing import Reason
 from hooksaga.core.saga import JobStatus, SagaStatus
 from tests.api.running_system import RunningSystem
@@ -37,6 +39,20 @@ def said() -> set[str]:
 
 def test_the_catalogue_says_what_pages_say_and_no_more() -> None:
     assert set(WORDS) == said()
+
+
+def test_every_error_code_has_a_text() -> None:
+    assert set(ERRORS) == set(BY_CODE)
+
+
+def test_a_refused_form_shows_the_error_in_chinese(running: RunningSystem) -> None:
+    pages = Pages(running.port).signed_in(running.key)
+    pages.headers["accept-language"] = "zh-TW"
+    refused = pages.post("/console/subscriptions", event_type="a.b", callback_url="http://x.example/")
+    assert refused.status == 422
+    assert ERRORS["invalid_callback_url"] in refused.text
+    missing = pages.get("/console/subscriptions/999999")
+    assert (missing.status, ERRORS["subscription_not_found"] in missing.text) == (404, True)
 
 
 @pytest.mark.parametrize("sentence", WORDS)

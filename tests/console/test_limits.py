@@ -76,7 +76,7 @@ def test_a_subscriptions_numbers_are_marked_where_only_its_newest_attempts_count
     part = pages.page(path)
     assert figure(part.body, "failed in 24 h") == "1+"
     assert figure(part.body, "completed in 24 h") == "0+"
-    assert "Of the newest 1 attempts only, since 2" in part.text
+    assert "Covers the newest 1 attempts, since 2" in part.text
 
 
 def test_what_waits_is_marked_where_counting_ends(
@@ -93,10 +93,10 @@ def test_what_waits_is_marked_where_counting_ends(
 def test_the_error_words_of_a_part_are_marked(
     given_up: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Counted among the newest" not in pages.page("/console").text
+    assert "Counts cover the newest" not in pages.page("/console").text
     monkeypatch.setattr(overview, "FAILURES_SEEN", 1)
     monkeypatch.setattr(now, "FAILURES_SEEN", 1)
-    assert "Counted among the newest 1 failures." in pages.page("/console").text
+    assert "Counts cover the newest 1 failures." in pages.page("/console").text
 
 
 def test_an_events_deliveries_are_marked_where_there_are_more_than_are_counted(
@@ -122,7 +122,7 @@ def test_the_portal_says_that_it_lists_deliveries_to_some_subscriptions_only(
 ) -> None:
     link = str(running.api.good("POST", "/v1/portal-links", {"tenant_id": crowd})["url"])
     pages = portal(running.port, link.partition(str(running.port))[2])
-    said = "Only deliveries to the newest 100 subscriptions are listed."
+    said = "The list covers the newest 100 subscriptions."
     assert said in pages.page("/portal/deliveries").text
     oldest = running.rows("SELECT min(id) AS id FROM subscriptions WHERE tenant_id = %s", crowd)[0]["id"]
     assert said not in pages.page(f"/portal/deliveries?subscription={oldest}").text

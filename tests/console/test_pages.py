@@ -307,8 +307,8 @@ FIRST_PAGES = [
     (("admin",), True, "Events"),
     (("subscriptions:write",), False, "Subscriptions"),
     (("events:write", "subscriptions:write"), True, "Subscriptions"),
-    (("events:write",), False, "This key opens no list"),
-    (("events:write",), True, "This key opens no list"),
+    (("events:write",), False, "This key cannot open lists"),
+    (("events:write",), True, "This key cannot open lists"),
 ]
 
 
@@ -324,7 +324,7 @@ def test_a_key_is_led_to_the_first_page_that_it_opens(
     assert (shown.status, f"<h1>{title}</h1>" in shown.body) == (200, True), shown.text
     refused = pages.get("/console/now/panel") if bound or scopes != ("admin",) else pages.get("/console/no")
     assert refused.status in (403, 404)
-    (back,) = re.findall(r'<a href="([^"]+)">To the first page</a>', refused.body)
+    (back,) = re.findall(r'<a href="([^"]+)">Go to the start page</a>', refused.body)
     shown = first_page(pages, back)
     assert (shown.status, f"<h1>{title}</h1>" in shown.body) == (200, True), shown.text
 
@@ -346,7 +346,7 @@ def test_the_end_of_a_portal_can_be_read_in_any_frame(running: RunningSystem) ->
     pages = Pages(running.port)
     assert pages.get("/portal/enter?token=old").headers["location"] == "/portal/ended"
     answer = pages.get("/portal/ended")
-    assert "This link has ended" in answer.text
+    assert "This link has expired" in answer.text
     assert "x-frame-options" not in answer.headers
     assert answer.headers["content-security-policy"].endswith("frame-ancestors *")
     assert not [tag for tag, _ in tags(answer.body) if tag in ("form", "input", "button")]
@@ -388,11 +388,11 @@ def test_an_attempt_tells_that_its_post_went_out_twice(
     running: RunningSystem, kept: Kept, pages: Pages
 ) -> None:
     page = f"/console/deliveries/{kept.delivery}"
-    assert "sent again over a new one" not in pages.page(page).text
+    assert "sent again over a new connection" not in pages.page(page).text
     running.run("SET session_replication_role = replica")
     running.run("UPDATE webhook_delivery_jobs SET reconnected = true WHERE id = %s", kept.delivery)
     running.run("RESET session_replication_role")
-    assert "sent again over a new one" in pages.page(page).text
+    assert "sent again over a new connection" in pages.page(page).text
 
 
 def answer_of(running: RunningSystem, job_id: int, body: str) -> None:
@@ -429,7 +429,14 @@ def test_an_events_id_leads_to_its_page(kept: Kept, pages: Pages) -> None:
 
 def test_a_life_is_told_from_its_beginning_to_its_end(kept: Kept, pages: Pages) -> None:
     text = pages.page(f"/console/events/{kept.event}").text
-    told = ["Accepted", "Routed to one subscription", "Begun", "Attempt 1", "connection_refused", "Given up"]
+    told = [
+        "Accepted",
+        "Routed to one subscription",
+        "Started",
+        "Attempt 1",
+        "connection_refused",
+        "Dead-lettered",
+    ]
     places = [text.index(word) for word in told]
     assert places == sorted(places)
 
@@ -451,7 +458,7 @@ def test_every_template_is_well_formed() -> None:
 def test_reading_needs_no_script(kept: Kept, pages: Pages) -> None:
     """Whatever a script would fetch is in the page already."""
     whole = pages.page("/console").text
-    for words in ("delivered in the last minute", "Attempts per minute", "Due the longest"):
+    for words in ("delivered in the last minute", "Attempts per minute", "Oldest due deliveries"):
         assert words in whole
 
 

@@ -1,4 +1,4 @@
-"""The languages of the pages: English sentences are the keys, and each other language is one dict of all of them."""
+"""Languages of the console: English sentences are the keys, and every other language has one catalogue."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from hooksaga.console.errors_zh_hant import ERRORS as CHINESE_ERRORS
 from hooksaga.console.words_zh_hant import WORDS as CHINESE_WORDS
 
 COOKIE = "hooksaga_language"
@@ -26,7 +27,7 @@ ENGLISH_WORDS = {
     "unverified": "not verified",
     "gone": "the endpoint is gone (410)",
 }
-"""What the database says, where people say it otherwise."""
+"""Database values that are shown in other words."""
 
 _CATALOGUES: dict[Language, Mapping[str, str]] = {
     Language.ENGLISH: ENGLISH_WORDS,
@@ -34,8 +35,11 @@ _CATALOGUES: dict[Language, Mapping[str, str]] = {
 }
 
 
+_ERRORS: dict[Language, Mapping[str, str]] = {Language.ENGLISH: {}, Language.CHINESE: CHINESE_ERRORS}
+
+
 class Translator:
-    """Says a sentence in one language. Values are put in where the sentence names them: {count}."""
+    """Translation into one language. Values replace their names in the sentence: {count}."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -45,9 +49,13 @@ class Translator:
         said = self._words.get(sentence, sentence)
         return said.format(**values) if values else said
 
+    def error(self, code: str) -> str:
+        """Text of an error code; empty in English, where the error's own detail is shown alone."""
+        return _ERRORS[self.language].get(code, "")
+
 
 def language_of(request: Request) -> Language:
-    """What was chosen on a page; else the browser's first language that we have."""
+    """Language chosen on a page, or the browser's first supported language."""
     chosen = request.cookies.get(COOKIE, "")
     if chosen in tuple(Language):
         return Language(chosen)

@@ -141,9 +141,13 @@ def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None
 
 
 def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
-    """What a form shows that was refused: the field and the rule."""
+    """Error of a refused form: the code, the field, and the detail."""
     content = _problem_of(request, error)
-    return {"field": str(content.get("field", "")), "message": str(content["detail"])}
+    return {
+        "code": str(content["code"]),
+        "field": str(content.get("field", "")),
+        "message": str(content["detail"]),
+    }
 
 
 def _problem_of(request: Request, error: HooksagaError) -> dict[str, Any]:
