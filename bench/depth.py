@@ -184,7 +184,9 @@ def query_times(url: str, subscription_ids: Sequence[int]) -> dict[str, float]:
         connection.execute("SET LOCAL session_replication_role = replica")
         waiting = _make_due(connection, subscription_ids)
     return {
-        f"{role.value}: {query}": _median_ms(url, role, stage, query, params)
+        " ".join(
+            [f"{role.value}: {query}", *(str(params[kind]) for kind in ("status", "lane") if kind in params)]
+        ): _median_ms(url, role, stage, query, params)
         for role, stage, query, params in _asked(waiting)
     }
 
@@ -243,12 +245,12 @@ def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
     }
     limit = {"limit": 500}
     return [
-        (Role.ORCHESTRATOR, "orchestrate", "lock_pending_sagas", limit),
-        (Role.ORCHESTRATOR, "orchestrate", "lock_due_retries", limit),
+        (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "Pending", **limit}),
+        (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "PendingRetry", **limit}),
         (Role.ORCHESTRATOR, "orchestrate", "next_attempt_delay", {}),
         (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", limit),
-        (Role.DELIVERY, "deliver", "find_first_attempts", find),
-        (Role.DELIVERY, "deliver", "find_retries", find),
+        (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 1, **find}),
+        (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 2, **find}),
         (Role.DELIVERY, "deliver", "claim_jobs", claim),
         (
             Role.LEASE_CLEANER,

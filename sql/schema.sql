@@ -1377,9 +1377,7 @@ CREATE INDEX idx_job_finished ON public.webhook_delivery_jobs USING btree (finis
 
 CREATE INDEX idx_job_gone ON public.webhook_delivery_jobs USING btree (finished_at) WHERE ((error_code)::text = 'http_410'::text);
 
-CREATE INDEX idx_job_pending_first ON public.webhook_delivery_jobs USING btree (subscription_id, id) WHERE ((status = 'Pending'::public.job_status) AND (attempt_number = 1));
-
-CREATE INDEX idx_job_pending_retry ON public.webhook_delivery_jobs USING btree (subscription_id, id) WHERE ((status = 'Pending'::public.job_status) AND (attempt_number > 1));
+CREATE INDEX idx_job_pending ON public.webhook_delivery_jobs USING btree (LEAST(attempt_number, 2), subscription_id, id) WHERE (status = 'Pending'::public.job_status);
 
 CREATE INDEX idx_job_status_lease ON public.webhook_delivery_jobs USING btree (status, lease_until) WHERE (status = 'Leased'::public.job_status);
 

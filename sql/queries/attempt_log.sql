@@ -5,32 +5,30 @@
 -- name: is_of_tenant
 SELECT true AS found FROM subscriptions WHERE id = %(subscription_id)s AND tenant_id = %(tenant_id)s;
 
--- name: scan_all
-SELECT id, finished_at FROM webhook_delivery_jobs
- WHERE finished_at IS NOT NULL AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+-- part: page
+   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
    AND finished_at >= %(after)s::timestamptz
  ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+
+-- name: scan_all
+SELECT id, finished_at FROM webhook_delivery_jobs
+ WHERE finished_at IS NOT NULL
+   -- insert: page
 
 -- name: scan_subscription
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE subscription_id = %(subscription_id)s AND finished_at IS NOT NULL
-   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-   AND finished_at >= %(after)s::timestamptz
- ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+   -- insert: page
 
 -- name: scan_failed_of_subscription
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE subscription_id = %(subscription_id)s AND status = 'Failed'
-   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-   AND finished_at >= %(after)s::timestamptz
- ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+   -- insert: page
 
 -- name: scan_error_code
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE error_code = %(error_code)s AND status = 'Failed'
-   AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-   AND finished_at >= %(after)s::timestamptz
- ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
+   -- insert: page
 
 -- name: scan_failed_classes
 -- Failures by the first digit of their status: of one class, or the newest of all of them.
@@ -56,15 +54,22 @@ SELECT id, finished_at FROM webhook_delivery_jobs
 SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transaction,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open;
 
--- name: attempts_by_id
--- Those of the named attempts that the filter means.
-SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
+-- part: attempt
+       j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
        j.max_attempts, g.requeued_from, g.bulk_operation_id, j.worker_id, j.claim_count,
        host(j.resolved_ip) AS resolved_ip, j.reconnected,
        j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at
+
+-- part: with_its_event
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas g ON g.id = j.saga_id
   JOIN events e ON e.id = g.event_id
+
+-- name: attempts_by_id
+-- Those of the named attempts that the filter means.
+SELECT
+       -- insert: attempt
+  -- insert: with_its_event
  WHERE j.id = ANY (%(ids)s::bigint[]) AND j.finished_at IS NOT NULL
    AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR j.subscription_id = %(subscription_id)s)
@@ -76,14 +81,9 @@ SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_
    AND (%(finished_before)s::timestamptz IS NULL OR j.finished_at < %(finished_before)s);
 
 -- name: show_attempt
-SELECT j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
-       j.max_attempts, g.requeued_from, g.bulk_operation_id, j.worker_id, j.claim_count,
-       host(j.resolved_ip) AS resolved_ip, j.reconnected,
-       j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at,
-       j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent
-  FROM webhook_delivery_jobs j
-  JOIN webhook_delivery_sagas g ON g.id = j.saga_id
-  JOIN events e ON e.id = g.event_id
+SELECT j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent,
+       -- insert: attempt
+  -- insert: with_its_event
  WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
 
 -- name: subscription_window
@@ -119,10 +119,12 @@ SELECT (SELECT min(next_attempt_at) FROM webhook_delivery_sagas
        ) AS leased,
        (SELECT count(*) FROM (
             (SELECT FROM webhook_delivery_jobs
-              WHERE subscription_id = %(id)s AND status = 'Pending' AND attempt_number = 1 LIMIT %(most)s)
+              WHERE subscription_id = %(id)s AND status = 'Pending' AND least(attempt_number, 2) = 1
+              LIMIT %(most)s)
             UNION ALL
             (SELECT FROM webhook_delivery_jobs
-              WHERE subscription_id = %(id)s AND status = 'Pending' AND attempt_number > 1 LIMIT %(most)s)
+              WHERE subscription_id = %(id)s AND status = 'Pending' AND least(attempt_number, 2) = 2
+              LIMIT %(most)s)
             LIMIT %(most)s) AS counted
        ) AS pending;
 

@@ -39,19 +39,20 @@ SELECT move_bulk_operation(%(id)s::bigint, %(tenant_id)s::varchar, %(status)s::b
 -- name: pace_bulk_operation
 SELECT pace_bulk_operation(%(id)s::bigint, %(tenant_id)s::varchar, %(rate_per_second)s::float8)::text AS moved;
 
--- name: list_bulk_operations
+-- part: bulk_operation
 SELECT id, kind::text, status::text, tenant_id, filter, rate_per_second, reason, created_by, created_by_key_id,
        matched, done, skipped, last_step_at, created_at, updated_at, finished_at
   FROM bulk_operations
+
+-- name: list_bulk_operations
+-- insert: bulk_operation
  WHERE (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
    AND (%(status)s::text IS NULL OR status::text = %(status)s)
    AND (%(before_id)s::bigint IS NULL OR id < %(before_id)s)
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: show_bulk_operation
-SELECT id, kind::text, status::text, tenant_id, filter, rate_per_second, reason, created_by, created_by_key_id,
-       matched, done, skipped, last_step_at, created_at, updated_at, finished_at
-  FROM bulk_operations
+-- insert: bulk_operation
  WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: lanes_of_bulk_operation

@@ -1,17 +1,18 @@
--- name: find_first_attempts
--- Polling mode: the oldest waiting first attempts of each subscription, as many as it has room for. The
+-- name: find_waiting_jobs
+-- Polling mode: the oldest waiting jobs of each subscription in one lane, as many as it has room for. Lane 1 has the first
+-- attempts, lane 2 the retries: a storm of these never delays first attempts. The
 -- recursive part steps from one waiting subscription to the next on the index, so a million jobs of one
 -- endpoint cost no more than one; where many wait, each gives fewer, so that their backlogs cost no more than most_ids.
 -- Nothing is locked: an id found here is a hint, as a queue message is. Those passed by could not be claimed a moment ago.
 WITH RECURSIVE waiting (subscription_id, n) AS (
     (SELECT subscription_id, 1 FROM webhook_delivery_jobs
-      WHERE status = 'Pending' AND attempt_number = 1 AND subscription_id > %(after_subscription)s
+      WHERE status = 'Pending' AND least(attempt_number, 2) = %(lane)s AND subscription_id > %(after_subscription)s
       ORDER BY subscription_id LIMIT 1)
     UNION ALL
     SELECT following.subscription_id, w.n + 1
       FROM waiting w CROSS JOIN LATERAL (
           SELECT j.subscription_id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND j.attempt_number = 1 AND j.subscription_id > w.subscription_id
+           WHERE j.status = 'Pending' AND least(j.attempt_number, 2) = %(lane)s AND j.subscription_id > w.subscription_id
            ORDER BY j.subscription_id LIMIT 1) AS following
      WHERE w.n < %(max_subscriptions)s
 ), room AS MATERIALIZED (
@@ -25,35 +26,7 @@ SELECT room.subscription_id, oldest.ids
   FROM room CROSS JOIN LATERAL (
       SELECT array_agg(id) AS ids FROM (
           SELECT j.id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND j.attempt_number = 1 AND j.subscription_id = room.subscription_id
-             AND j.id <> ALL (%(passed_by)s::bigint[])
-           ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
-
--- name: find_retries
--- The same for retries, which have a lane of their own: a storm of them never delays first attempts.
-WITH RECURSIVE waiting (subscription_id, n) AS (
-    (SELECT subscription_id, 1 FROM webhook_delivery_jobs
-      WHERE status = 'Pending' AND attempt_number > 1 AND subscription_id > %(after_subscription)s
-      ORDER BY subscription_id LIMIT 1)
-    UNION ALL
-    SELECT following.subscription_id, w.n + 1
-      FROM waiting w CROSS JOIN LATERAL (
-          SELECT j.subscription_id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND j.attempt_number > 1 AND j.subscription_id > w.subscription_id
-           ORDER BY j.subscription_id LIMIT 1) AS following
-     WHERE w.n < %(max_subscriptions)s
-), room AS MATERIALIZED (
-    SELECT waiting.subscription_id,
-           least(coalesce(busy.room, %(default_room)s), 1 + %(most_ids)s / (SELECT count(*) FROM waiting)) AS room
-      FROM waiting
-      LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
-             USING (subscription_id)
-)
-SELECT room.subscription_id, oldest.ids
-  FROM room CROSS JOIN LATERAL (
-      SELECT array_agg(id) AS ids FROM (
-          SELECT j.id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND j.attempt_number > 1 AND j.subscription_id = room.subscription_id
+           WHERE j.status = 'Pending' AND least(j.attempt_number, 2) = %(lane)s AND j.subscription_id = room.subscription_id
              AND j.id <> ALL (%(passed_by)s::bigint[])
            ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
 

@@ -18,12 +18,16 @@ SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, 
   FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id
  LIMIT %(limit)s;
 
--- name: list_dead_letters
-SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
+-- part: dead_letter
+       d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
        d.reason, d.failed_at, s.id AS requeued_as
   FROM dead_letters d
   JOIN events e ON e.id = d.event_id
   LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+
+-- name: list_dead_letters
+SELECT
+       -- insert: dead_letter
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
    AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
@@ -35,11 +39,8 @@ SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_ty
  ORDER BY d.id DESC LIMIT %(limit)s;
 
 -- name: show_dead_letter
-SELECT d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
-       d.reason, d.failed_at, s.id AS requeued_as, d.payload_snapshot::text AS payload_snapshot
-  FROM dead_letters d
-  JOIN events e ON e.id = d.event_id
-  LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+SELECT d.payload_snapshot::text AS payload_snapshot,
+       -- insert: dead_letter
  WHERE d.id = %(id)s AND (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s);
 
 -- name: stats

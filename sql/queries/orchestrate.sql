@@ -1,99 +1,87 @@
 -- Where rows are named by id their status is compared as text, so that only the primary key can serve: see
 -- claim_jobs in deliver.sql.
 
+-- part: facts_of_saga
+       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
+       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
+       sub.max_retry_limit, sub.base_delay_seconds, now() AS now
+
+-- part: event_and_subscription
+  JOIN events e ON e.id = s.event_id
+  JOIN subscriptions sub ON sub.id = s.subscription_id
+
+-- part: dead_letters_of_moved
+dead AS (
+    INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
+                              reason, failed_at, payload_snapshot)
+    SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
+           m.reason, clock_timestamp(), e.payload
+      FROM moved m JOIN events e ON e.id = m.event_id
+     WHERE m.status = 'DeadLettered'
+    RETURNING id, saga_id
+)
+
 -- name: lock_finished_jobs
 -- Results that no saga has taken, oldest first, with their sagas locked. Sagas first, and never waiting: a saga
 -- that another orchestrator holds is left to it. The status check is repeated on the locked row. The planner
 -- takes unapplied results for far more than there are, so LATERAL makes it go from each of them to its saga,
 -- instead of reading every saga that is in progress.
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
-       saga.*, now() AS now
+SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until, saga.*
   FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id, lease_until
           FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
          ORDER BY id) AS j
  CROSS JOIN LATERAL (
-    SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-           e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-           sub.max_retry_limit, sub.base_delay_seconds
+    SELECT
+           -- insert: facts_of_saga
       FROM webhook_delivery_sagas s
-      JOIN events e ON e.id = s.event_id
-      JOIN subscriptions sub ON sub.id = s.subscription_id
+      -- insert: event_and_subscription
      WHERE s.id = j.saga_id AND s.status::text = 'InProgress'
        FOR NO KEY UPDATE OF s SKIP LOCKED) AS saga
  LIMIT %(limit)s;
 
 -- name: lock_finished_jobs_by_id
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
-       s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now
+       -- insert: facts_of_saga
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
+  -- insert: event_and_subscription
  WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
    FOR NO KEY UPDATE OF s SKIP LOCKED;
 
--- name: lock_pending_sagas
--- Sagas that wait for their first job. They are picked before anything is joined: a planner that expects one row
--- would join the whole backlog, and sort it.
+-- name: lock_waiting_sagas
+-- Sagas of one status whose time has come, by (status, next_attempt_at): Pending ones wait for their first job,
+-- PendingRetry ones for the next. They are picked before anything is joined: a planner that expects one row would join
+-- the whole backlog, and sort it. The list of both repeats the condition of the index.
 WITH waiting AS MATERIALIZED (
     SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
       FROM webhook_delivery_sagas
-     WHERE status = 'Pending' AND next_attempt_at <= now()
+     WHERE status IN ('Pending', 'PendingRetry') AND status = %(status)s::saga_status AND next_attempt_at <= now()
      ORDER BY next_attempt_at LIMIT %(limit)s
        FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
-       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
+       -- insert: facts_of_saga
   FROM waiting s
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
- ORDER BY s.next_attempt_at;
-
--- name: lock_due_retries
--- Sagas whose wait is over, by (status, next_attempt_at).
-WITH waiting AS MATERIALIZED (
-    SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
-      FROM webhook_delivery_sagas
-     WHERE status = 'PendingRetry' AND next_attempt_at <= now()
-     ORDER BY next_attempt_at LIMIT %(limit)s
-       FOR NO KEY UPDATE SKIP LOCKED
-)
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
-       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
-  FROM waiting s
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
+  -- insert: event_and_subscription
  ORDER BY s.next_attempt_at;
 
 -- name: lock_waiting_sagas_by_id
 -- Named by messages: one that somebody else has locked is left to the sweep.
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
-       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
+       -- insert: facts_of_saga
   FROM webhook_delivery_sagas s
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
+  -- insert: event_and_subscription
  WHERE s.id = ANY (%(saga_ids)s::bigint[])
  ORDER BY s.id
    FOR NO KEY UPDATE OF s SKIP LOCKED;
 
 -- name: lock_sagas_by_id
 -- Named by a caller, who wants an answer: it waits for a lock.
-SELECT s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
-       sub.max_retry_limit, sub.base_delay_seconds, now() AS now,
-       sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable
+SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
+       -- insert: facts_of_saga
   FROM webhook_delivery_sagas s
-  JOIN events e ON e.id = s.event_id
-  JOIN subscriptions sub ON sub.id = s.subscription_id
+  -- insert: event_and_subscription
  WHERE s.id = ANY (%(saga_ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR sub.tenant_id = %(tenant_id)s)
  ORDER BY s.id
    FOR NO KEY UPDATE OF s;
@@ -130,15 +118,8 @@ WITH decision AS MATERIALIZED (
       FROM applied a
      WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
-), dead AS (
-    INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
-                              reason, failed_at, payload_snapshot)
-    SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
-           m.reason, clock_timestamp(), e.payload
-      FROM moved m JOIN events e ON e.id = m.event_id
-     WHERE m.status = 'DeadLettered'
-    RETURNING id, saga_id
-)
+),
+-- insert: dead_letters_of_moved
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 'DeadLettered'
 UNION ALL
 SELECT saga_id, id FROM dead;
@@ -162,15 +143,8 @@ WITH decision AS MATERIALIZED (
     SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts
       FROM moved WHERE status = 'InProgress' ORDER BY id
     RETURNING id, saga_id
-), dead AS (
-    INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code,
-                              reason, failed_at, payload_snapshot)
-    SELECT m.id, m.event_id, m.subscription_id, e.tenant_id, e.event_type, m.final_error_code,
-           m.reason, clock_timestamp(), e.payload
-      FROM moved m JOIN events e ON e.id = m.event_id
-     WHERE m.status = 'DeadLettered'
-    RETURNING id, saga_id
-)
+),
+-- insert: dead_letters_of_moved
 SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id FROM jobs
 UNION ALL
 SELECT saga_id, NULL, id FROM dead;

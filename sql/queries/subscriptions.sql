@@ -1,3 +1,7 @@
+-- part: subscription
+       id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+
 -- name: create_subscription
 -- The subscription and its secret in one statement: neither is ever seen without the other.
 WITH created AS (
@@ -5,16 +9,16 @@ WITH created AS (
                                base_delay_seconds, timeout_seconds, headers)
     VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(headers)s::jsonb)
-    RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-              max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+    RETURNING
+           -- insert: subscription
 ), kept AS (
     INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, %(secret)s FROM created
 )
 SELECT * FROM created;
 
 -- name: list_subscriptions
-SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+SELECT
+       -- insert: subscription
   FROM subscriptions
  WHERE deleted_at IS NULL
    AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
@@ -23,14 +27,14 @@ SELECT id, tenant_id, event_type, callback_url, pending_callback_url, descriptio
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: show_subscription
-SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+SELECT
+       -- insert: subscription
   FROM subscriptions
  WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: lock_subscription
-SELECT id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+SELECT
+       -- insert: subscription
   FROM subscriptions
  WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
    FOR NO KEY UPDATE;
@@ -42,8 +46,8 @@ UPDATE subscriptions
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
        timeout_seconds = %(timeout_seconds)s, headers = %(headers)s::jsonb
  WHERE id = %(id)s
-RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-          max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at;
+RETURNING
+       -- insert: subscription
 
 -- name: deactivate_subscription
 UPDATE subscriptions SET active = false, deleted_at = coalesce(deleted_at, clock_timestamp())
@@ -60,8 +64,8 @@ SELECT secret, extract(epoch FROM clock_timestamp())::bigint AS read_at FROM sub
 UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, verified = true
  WHERE id = %(id)s AND deleted_at IS NULL
    AND coalesce(pending_callback_url, callback_url) = %(url)s
-RETURNING id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-          max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at;
+RETURNING
+       -- insert: subscription
 
 -- name: retire_secrets
 -- The present secret signs beside the new one until it expires. Without any overlap the earlier ones end with it.

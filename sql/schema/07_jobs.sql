@@ -52,12 +52,10 @@ CREATE UNIQUE INDEX uniq_job_saga_active ON webhook_delivery_jobs (saga_id)
 -- What the lease cleaner asks: leases that are over. Waiting jobs are in the indexes that a claim and a dispatch ask.
 CREATE INDEX idx_job_status_lease ON webhook_delivery_jobs (status, lease_until) WHERE status = 'Leased';
 
--- What a claim asks: the oldest waiting jobs of one subscription, first attempts apart from retries, so
+-- What a claim asks: the oldest waiting jobs of one subscription, first attempts (lane 1) apart from retries (lane 2), so
 -- that neither a slow endpoint nor a storm of retries stands in the way of the others.
-CREATE INDEX idx_job_pending_first ON webhook_delivery_jobs (subscription_id, id)
-    WHERE status = 'Pending' AND attempt_number = 1;
-CREATE INDEX idx_job_pending_retry ON webhook_delivery_jobs (subscription_id, id)
-    WHERE status = 'Pending' AND attempt_number > 1;
+CREATE INDEX idx_job_pending ON webhook_delivery_jobs (least(attempt_number, 2), subscription_id, id)
+    WHERE status = 'Pending';
 
 -- What the orchestrator's sweep asks in SQS mode: waiting jobs that were never sent to a queue, or so long ago that the
 -- message must be lost.

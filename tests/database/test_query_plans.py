@@ -111,8 +111,9 @@ def reported(count: int) -> dict[str, Any]:
     }
 
 
-def waiting(after: int, busy: dict[int, int]) -> dict[str, Any]:
+def waiting(lane: int, after: int, busy: dict[int, int]) -> dict[str, Any]:
     return {
+        "lane": lane,
         "after_subscription": after,
         "max_subscriptions": 100,
         "default_room": 10,
@@ -281,8 +282,8 @@ HOT = [
     ),
     orchestrate("lock_finished_jobs", {"limit": 500}),
     orchestrate("lock_finished_jobs_by_id", {"job_ids": list(rows.FINISHED_JOBS)}),
-    orchestrate("lock_pending_sagas", {"limit": 500}),
-    orchestrate("lock_due_retries", {"limit": 500}),
+    orchestrate("lock_waiting_sagas", {"status": "Pending", "limit": 500}),
+    orchestrate("lock_waiting_sagas", {"status": "PendingRetry", "limit": 500}),
     orchestrate("lock_waiting_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES)}),
     orchestrate("lock_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES), "tenant_id": None}),
     orchestrate("dead_letter_of_saga", {"saga_id": 6_500_000}, answers=1),
@@ -295,11 +296,11 @@ HOT = [
         "find_undispatched_jobs", {"grace_seconds": 60, "redispatch_seconds": 900, "limit": 500}, answers=20
     ),
     orchestrate("mark_dispatched", {"job_ids": list(rows.CROWD_JOBS[500_000:500_010])}),
-    deliver("find_first_attempts", waiting(0, {}), answers=11),
-    deliver("find_first_attempts", waiting(0, {rows.CROWD: 0, 7: 3}), answers=11),
-    deliver("find_first_attempts", waiting(rows.CROWD, {}), answers=10),
-    deliver("find_retries", waiting(0, {}), answers=11),
-    deliver("find_retries", waiting(rows.CROWD, {rows.CROWD: 1}), answers=10),
+    deliver("find_waiting_jobs", waiting(1, 0, {}), answers=11),
+    deliver("find_waiting_jobs", waiting(1, 0, {rows.CROWD: 0, 7: 3}), answers=11),
+    deliver("find_waiting_jobs", waiting(1, rows.CROWD, {}), answers=10),
+    deliver("find_waiting_jobs", waiting(2, 0, {}), answers=11),
+    deliver("find_waiting_jobs", waiting(2, rows.CROWD, {rows.CROWD: 1}), answers=10),
     deliver(
         "claim_jobs",
         {

@@ -1,6 +1,7 @@
 """Named SQL blocks from sql/queries/*.sql: the only SQL that the stages run.
 
-A block begins with a line `-- name: word` and ends before the next. Comment lines are left out of what is sent.
+A block begins with a line `-- name: word` and ends before the next. A part, which begins with `-- part: word`, is no
+statement: a line `-- insert: word` below it gives its place to the part. Comment lines are left out of what is sent.
 """
 
 from functools import cache
@@ -10,17 +11,21 @@ from hooksaga.adapters.package_files import package_folder
 
 QUERIES_DIR = package_folder("sql") / "queries"
 
-_MARK = "-- name:"
+_NAME, _PART, _INSERT = "-- name:", "-- part:", "-- insert:"
 
 
 @cache
 def load_queries(stage: str) -> dict[str, LiteralString]:
     """The blocks of sql/queries/<stage>.sql by name. Files are read once, so the text is as fixed as a literal."""
     blocks: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in (QUERIES_DIR / f"{stage}.sql").read_text(encoding="utf-8").splitlines():
-        if line.startswith(_MARK):
-            lines = blocks.setdefault(line.removeprefix(_MARK).strip(), [])
+        if line.startswith((_NAME, _PART)):
+            mark, kind = (_NAME, blocks) if line.startswith(_NAME) else (_PART, parts)
+            lines = kind.setdefault(line.removeprefix(mark).strip(), [])
+        elif line.lstrip().startswith(_INSERT):
+            lines += parts[line.split(_INSERT)[1].strip()]
         elif not line.lstrip().startswith("--"):
             lines.append(line)
     return {name: cast(LiteralString, "\n".join(body).strip().rstrip(";")) for name, body in blocks.items()}

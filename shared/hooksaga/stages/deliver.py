@@ -34,7 +34,7 @@ class Lane(StrEnum):
     RETRY = "delivery-retry"
 
 
-_FIND = {Lane.FIRST: "find_first_attempts", Lane.RETRY: "find_retries"}
+_NUMBERS = {Lane.FIRST: 1, Lane.RETRY: 2}
 
 
 class _ClaimEnd(msgspec.Struct, frozen=True):
@@ -66,6 +66,7 @@ async def find_waiting_jobs(
     each gives no more than its share of most_ids, and one. Jobs passed by are left out.
     """
     params = {
+        "lane": _NUMBERS[lane],
         "after_subscription": after_subscription,
         "max_subscriptions": max_subscriptions,
         "default_room": default_room,
@@ -74,7 +75,7 @@ async def find_waiting_jobs(
         "most_ids": most_ids,
         "passed_by": list(passed_by),
     }
-    return await fetch_rows(connection, load_queries("deliver")[_FIND[lane]], params, WaitingJobs)
+    return await fetch_rows(connection, load_queries("deliver")["find_waiting_jobs"], params, WaitingJobs)
 
 
 ALONE_FROM_LOST = 2

@@ -107,14 +107,18 @@ async def start_first_attempts(
     connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
 ) -> list[SagaMoved]:
     """Make the first job of the oldest Pending sagas."""
-    return await _start(connection, defaults, "lock_pending_sagas", {"limit": limit})
+    return await _start(
+        connection, defaults, "lock_waiting_sagas", {"status": SagaStatus.PENDING, "limit": limit}
+    )
 
 
 async def start_due_retries(
     connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
 ) -> list[SagaMoved]:
     """Make the next job of the PendingRetry sagas whose wait is over."""
-    return await _start(connection, defaults, "lock_due_retries", {"limit": limit})
+    return await _start(
+        connection, defaults, "lock_waiting_sagas", {"status": SagaStatus.PENDING_RETRY, "limit": limit}
+    )
 
 
 async def start_attempts_of(
