@@ -1,23 +1,25 @@
--- name: reset_expired_leases
--- A lease that is over is lost: the job goes back to Pending, the same row and the same attempt. The lease number
--- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no
--- worker died of them (decision 60). A Failed one keeps when its lease ended.
--- Those whose result the caller has in hand are left to it, so that it is written. Repeating it changes nothing more.
-WITH expired AS MATERIALIZED (
-    SELECT id, lease_until FROM webhook_delivery_jobs
-     WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
-       AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
-     ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
-)
+-- part: lose_leases_of_held
 UPDATE webhook_delivery_jobs j
    SET status = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN 'Pending' ELSE 'Failed' END::job_status,
        error_code = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN NULL ELSE 'lease_expired' END,
        lost_leases = j.lost_leases + 1,
        lease_until = CASE WHEN j.lost_leases + 1 >= %(max_lost_leases)s THEN j.lease_until END,
        dispatched_at = NULL
-  FROM expired WHERE j.id = expired.id
-RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases,
-          expired.lease_until;
+  FROM held WHERE j.id = held.id
+RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases, held.lease_until;
+
+-- name: reset_expired_leases
+-- A lease that is over is lost: the job goes back to Pending, the same row and the same attempt. The lease number
+-- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no
+-- worker died of them (decision 60). A Failed one keeps when its lease ended.
+-- Those whose result the caller has in hand are left to it, so that it is written. Repeating it changes nothing more.
+WITH held AS MATERIALIZED (
+    SELECT id, lease_until FROM webhook_delivery_jobs
+     WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
+       AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
+     ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+-- insert: lose_leases_of_held
 
 -- name: expired_leases
 -- The same jobs, for finding the one that the database does not let go.
@@ -38,12 +40,4 @@ WITH held AS MATERIALIZED (
      WHERE status = 'Leased' AND worker_id = ANY (%(worker_ids)s::text[])
      ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
 )
-UPDATE webhook_delivery_jobs j
-   SET status = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN 'Pending' ELSE 'Failed' END::job_status,
-       error_code = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN NULL ELSE 'lease_expired' END,
-       lost_leases = j.lost_leases + 1,
-       lease_until = CASE WHEN j.lost_leases + 1 >= %(max_lost_leases)s THEN j.lease_until END,
-       dispatched_at = NULL
-  FROM held WHERE j.id = held.id
-RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases,
-          held.lease_until;
+-- insert: lose_leases_of_held
