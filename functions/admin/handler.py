@@ -16,7 +16,7 @@ function = ApiFunction(Role.ADMIN, ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """An API Gateway REST proxy event, `{"action": …}`, or a tick.
+    """An API Gateway REST proxy event; by direct invocation `{"method": …, "path": …}` or `{"action": …}`; or a tick.
 
     An action's fault is answered as `{"error": problem}`.
     """

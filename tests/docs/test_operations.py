@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from starlette.routing import Match
 from typer.main import get_command
 
+from functions.admin.handler import ROUTES
 from hooksaga.aws import admin_actions
+from hooksaga.aws.direct_requests import REQUESTS
 from hooksaga.aws.secret_actions import ResealSecrets
 from hooksaga.cli.app import app
 from infra.components.functions import DESIGNS
@@ -108,19 +111,26 @@ def test_what_does_not_exist_is_found(line: str, fault: str | None) -> None:
 
 def problem_of(function: str, action: dict[str, Any]) -> str | None:
     models: dict[str, TypeAdapter[Any]] = {
-        "admin": admin_actions._ACTIONS,
+        "admin": REQUESTS if "method" in action else admin_actions._ACTIONS,
         "subscriptions": TypeAdapter(ResealSecrets),
     }
     try:
         models[function].validate_json(json.dumps(action))
     except ValidationError as error:
         return str(error)
-    return None
+    return None if "method" not in action or _has_route(action) else f"no route {action['path']}"
+
+
+def _has_route(request: dict[str, Any]) -> bool:
+    scope = {"type": "http", "method": request["method"], "path": request["path"]}
+    return any(route.matches(scope)[0] is Match.FULL for route in ROUTES)
 
 
 def test_every_action_of_a_page_exists() -> None:
     invoked = [
-        (page.name, *found) for page in PAGES for found in _INVOKED.findall(page.read_text(encoding="utf-8"))
+        (page.name, *found)
+        for page in [*PAGES, ROOT / "docs" / "api.md"]
+        for found in _INVOKED.findall(page.read_text(encoding="utf-8"))
     ]
     assert len(invoked) >= 3
     for page, function, payload in invoked:
@@ -128,6 +138,9 @@ def test_every_action_of_a_page_exists() -> None:
 
 
 def test_wrong_actions_are_told() -> None:
+    assert problem_of("admin", {"method": "GET", "path": "/v1/dead-letters"}) is None
+    assert problem_of("admin", {"method": "GET", "path": "/v1/deadletters"}) is not None
+    assert problem_of("admin", {"method": "DELETE", "path": "/v1/dead-letters"}) is not None
     assert problem_of("admin", {"action": "prune"}) is not None
     assert problem_of("admin", {"action": "prune_all", "older_than": "30d"}) is not None
 

@@ -131,6 +131,11 @@ def http(status: int, /, **content: Any) -> dict[str, Any]:
     return {"statusCode": status, "content": content}
 
 
+def asked(status: int, body: dict[str, Any]) -> dict[str, Any]:
+    """What a request without a gateway is answered."""
+    return {"status": status, "body": body}
+
+
 def refused(code: str) -> dict[str, Any]:
     return {"error": {"code": code}}
 
@@ -161,45 +166,57 @@ CASES: dict[str, Case] = {
         a_gone_endpoint, {"attempts": 2, "verdicts": 1, "events": 2}, {OPERATIONAL: 2, ACTIVE: 2}
     ),
     "migrate/deploy.every_time": Case(nothing, {"applied": []}),
-    "admin/direct.list_dead_letters": Case(
+    "admin/request.dead_letters": Case(
         a_dead_letter,
-        {"items": [{"id": 1, "final_error_code": "http_503", "requeued_as": None}], "next": None},
+        asked(200, {"items": [{"id": 1, "final_error_code": "http_503", "requeued_as": None}], "next": None}),
     ),
-    "admin/direct.show_dead_letter": Case(a_dead_letter, {"id": 1, "payload_snapshot": '{"n": 1}'}),
+    "admin/request.dead_letter": Case(a_dead_letter, asked(200, {"id": 1, "payload_snapshot": {"n": 1}})),
     "admin/direct.requeue": Case(
         a_dead_letter, {"dead_letter_id": 1, "saga_id": 3, "created": True}, {SAGAS: 3}
     ),
-    "admin/direct.requeue_matching": Case(
-        a_dead_letter, {"matched": 1, "requeued": 1, "skipped": 0, "dry_run": False}, {SAGAS: 3}
+    "admin/request.requeue_matching": Case(
+        a_dead_letter, asked(200, {"matched": 1, "requeued": 1, "skipped": 0, "dry_run": False}), {SAGAS: 3}
     ),
-    "admin/direct.requeue_matching_dry_run": Case(
-        a_dead_letter, {"matched": 1, "requeued": 0, "skipped": 0, "dry_run": True}, {SAGAS: 2}
+    "admin/request.requeue_matching_dry_run": Case(
+        a_dead_letter, asked(200, {"matched": 1, "requeued": 0, "skipped": 0, "dry_run": True}), {SAGAS: 2}
     ),
-    "admin/direct.cancel_saga": Case(a_dead_letter, {"saga_id": 2, "status": "Pending"}, {CANCELED: 0}),
-    "admin/direct_refused.cancel_ended_saga": Case(a_dead_letter, refused("saga_not_waiting")),
-    "admin/direct.show_event": Case(
+    "admin/request.cancel_saga": Case(
+        a_dead_letter, asked(202, {"saga_id": 2, "status": "Pending"}), {CANCELED: 0}
+    ),
+    "admin/request_refused.cancel_ended_saga": Case(a_dead_letter, asked(409, {"code": "saga_not_waiting"})),
+    "admin/request.event": Case(
         a_dead_letter,
-        {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": '{"n": 1}', "tenant_id": "default"},
+        asked(200, {"id": f"evt_{WEBHOOK_ID.replace('-', '')}", "payload": {"n": 1}, "tenant_id": "default"}),
     ),
-    "admin/direct.explain": Case(
+    "admin/request.event_routing": Case(
         a_dead_letter,
-        {
-            "id": f"evt_{WEBHOOK_ID.replace('-', '')}",
-            "routing": {
-                "state": "routed",
-                "sagas_started": 1,
-                "decisions": [{"subscription_id": 1, "matched": True, "saga": {"status": "DeadLettered"}}],
-                "next": None,
+        asked(
+            200,
+            {
+                "id": f"evt_{WEBHOOK_ID.replace('-', '')}",
+                "routing": {
+                    "state": "routed",
+                    "sagas_started": 1,
+                    "decisions": [
+                        {"subscription_id": 1, "matched": True, "saga": {"status": "DeadLettered"}}
+                    ],
+                    "next": None,
+                },
             },
-        },
+        ),
     ),
-    "admin/direct_refused.explain_bad_cursor": Case(a_dead_letter, refused("invalid_cursor")),
-    "admin/direct.list_attempts": Case(
-        a_dead_letter, {"items": [{"id": 1, "error_code": "http_503", "max_attempts": 5}], "next": None}
+    "admin/request_refused.bad_cursor": Case(a_dead_letter, asked(422, {"code": "invalid_cursor"})),
+    "admin/request.attempts": Case(
+        a_dead_letter,
+        asked(200, {"items": [{"id": 1, "error_code": "http_503", "max_attempts": 5}], "next": None}),
     ),
-    "admin/direct.show_attempt": Case(a_dead_letter, {"id": 1, "trigger": "first", "response_body": ""}),
-    "admin/direct.subscription_stats": Case(a_dead_letter, {"failed": 1, "last_error": {"code": "http_503"}}),
-    "admin/direct_refused.missing_attempt": Case(nothing, refused("attempt_not_found")),
+    "admin/request.attempt": Case(
+        a_dead_letter, asked(200, {"id": 1, "trigger": "first", "response_body": ""})
+    ),
+    "admin/request.subscription_stats": Case(
+        a_dead_letter, asked(200, {"failed": 1, "last_error": {"code": "http_503"}})
+    ),
+    "admin/request_refused.missing_attempt": Case(nothing, asked(404, {"code": "attempt_not_found"})),
     "admin/api_gateway.attempts": Case(a_dead_letter, http(200, items=[{"id": 1}], next=None)),
     "admin/api_gateway.follow_attempts": Case(a_dead_letter, http(200, items=[], more=False)),
     "admin/api_gateway.attempt": Case(a_dead_letter, http(200, id=1, response_body="")),
@@ -212,28 +229,34 @@ CASES: dict[str, Case] = {
         nothing, {"items": [{"id": 2, "name": "shop"}, {"id": 1, "last_four": "e_me"}]}
     ),
     "admin/direct.revoke_key": Case(nothing, {"id": 1, "revoked": True}),
-    "admin/direct.start_bulk_operation": Case(
-        a_dead_letter, {"id": 1, "created": True, "matched": 1, "created_by": "on-call"}, {BULK_OPERATIONS: 1}
+    "admin/request.start_bulk_operation": Case(
+        a_dead_letter,
+        asked(201, {"id": 1, "created": True, "matched": 1, "created_by": "on-call"}),
+        {BULK_OPERATIONS: 1},
     ),
-    "admin/direct.start_bulk_operation_dry_run": Case(
-        a_dead_letter, {"matched": 1, "subscriptions": 1, "dry_run": True}, {BULK_OPERATIONS: 0}
+    "admin/request.start_bulk_operation_dry_run": Case(
+        a_dead_letter, asked(200, {"matched": 1, "subscriptions": 1, "dry_run": True}), {BULK_OPERATIONS: 0}
     ),
-    "admin/direct.start_backfill": Case(
-        a_dead_letter, {"kind": "backfill", "matched": 0, "filter": {"event_type": "order.created"}}
+    "admin/request.start_backfill": Case(
+        a_dead_letter,
+        asked(201, {"kind": "backfill", "matched": 0, "filter": {"event_type": "order.created"}}),
     ),
-    "admin/direct.list_bulk_operations": Case(
-        a_bulk_operation, {"items": [{"id": 1, "status": "Running"}], "next": None}
+    "admin/request.bulk_operations": Case(
+        a_bulk_operation, asked(200, {"items": [{"id": 1, "status": "Running"}], "next": None})
     ),
-    "admin/direct.show_bulk_operation": Case(
-        a_bulk_operation, {"id": 1, "lanes": [{"subscription_id": 1, "matched": 1, "finished": False}]}
+    "admin/request.bulk_operation": Case(
+        a_bulk_operation,
+        asked(200, {"id": 1, "lanes": [{"subscription_id": 1, "matched": 1, "finished": False}]}),
     ),
-    "admin/direct.pause_bulk_operation": Case(a_bulk_operation, {"status": "Paused"}),
-    "admin/direct.resume_bulk_operation": Case(a_bulk_operation, {"status": "Running"}),
-    "admin/direct.stop_bulk_operation": Case(a_bulk_operation, {"status": "Stopped", "done": 0}),
-    "admin/direct.pace_bulk_operation": Case(a_bulk_operation, {"rate_per_second": 50}),
-    "admin/direct_refused.missing_bulk_operation": Case(nothing, refused("bulk_operation_not_found")),
-    "admin/direct_refused.resume_ended_bulk_operation": Case(
-        an_ended_bulk_operation, refused("bulk_operation_ended")
+    "admin/request.pause_bulk_operation": Case(a_bulk_operation, asked(200, {"status": "Paused"})),
+    "admin/request.resume_bulk_operation": Case(a_bulk_operation, asked(200, {"status": "Running"})),
+    "admin/request.stop_bulk_operation": Case(a_bulk_operation, asked(200, {"status": "Stopped", "done": 0})),
+    "admin/request.pace_bulk_operation": Case(a_bulk_operation, asked(200, {"rate_per_second": 50})),
+    "admin/request_refused.missing_bulk_operation": Case(
+        nothing, asked(404, {"code": "bulk_operation_not_found"})
+    ),
+    "admin/request_refused.resume_ended_bulk_operation": Case(
+        an_ended_bulk_operation, asked(409, {"code": "bulk_operation_ended"})
     ),
     "admin/eventbridge.tick": Case(a_bulk_operation, {"started": 1, "completed": 1}, {SAGAS: 3}),
     "admin/direct.prune": Case(
@@ -248,6 +271,9 @@ CASES: dict[str, Case] = {
     "admin/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.without_action": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.missing_dead_letter": Case(nothing, refused("dead_letter_not_found")),
+    "admin/request.of_one_tenant": Case(a_dead_letter, asked(200, {"items": [], "next": None})),
+    "admin/request_refused.missing_route": Case(nothing, asked(404, {"code": "route_not_found"})),
+    "admin/direct_refused.wrong_method": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.wrong_type": Case(a_dead_letter, refused("invalid_field")),
     "admin/direct_refused.unknown_field": Case(nothing, refused("invalid_field")),
     "admin/direct_refused.unknown_scope": Case(nothing, refused("invalid_field")),
@@ -330,7 +356,9 @@ CASES: dict[str, Case] = {
 
 
 def content_of(answer: Any) -> Any:
-    """An answer of the gateway's form with its body read."""
+    """An answer of the gateway's form, or to a request without one, with its body read."""
+    if isinstance(answer, dict) and "body" in answer and "status" in answer:
+        return {"status": answer["status"], "body": json.loads(answer["body"])}
     if not isinstance(answer, dict) or "statusCode" not in answer:
         return answer
     return {"statusCode": answer["statusCode"], "content": json.loads(answer["body"] or "{}")}

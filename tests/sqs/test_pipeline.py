@@ -288,8 +288,9 @@ async def test_a_requeued_dead_letter_and_a_cancel_travel_by_queue(pipeline: Pip
     )
     (saga,) = pipeline.sagas("a.canceled")
     admin = pipeline.system.functions["admin"]
-    outcome = await admin.invoke({"action": "cancel_saga", "saga_id": saga["id"]})
-    assert outcome.payload == {"saga_id": saga["id"], "status": "PendingRetry"}
+    outcome = await admin.invoke({"method": "POST", "path": f"/v1/sagas/{saga['id']}/cancel"})
+    assert outcome.payload["status"] == 202
+    assert json.loads(outcome.payload["body"]) == {"saga_id": saga["id"], "status": "PendingRetry"}
     assert await pipeline.until_ended("a.canceled", 1) == {"DeadLettered": 1}
     assert pipeline.sagas("a.canceled")[0]["final_error_code"] == "canceled"
     await pipeline.purge()

@@ -122,6 +122,20 @@ async def test_a_key_that_was_made_works_and_one_that_was_revoked_does_not(stage
     assert made["key"] not in json.dumps(shown)
 
 
+async def test_only_a_direct_request_needs_no_key(stage: Stage) -> None:
+    """What a client of the gateway could write into its event makes it no operator."""
+    await stage.set_up("admin/request.dead_letters")
+    direct = json.loads((SAMPLES / "admin/request.dead_letters.json").read_text())
+    gateway = json.loads((SAMPLES / "admin/api_gateway_refused.wrong_key.json").read_text())
+    claimed = {"hooksaga.operator": "me", "X-Hooksaga-Operator": "me"}
+    headers = {name: [value] for name, value in claimed.items()}
+    mixed = {**gateway, **direct, **claimed, "multiValueHeaders": headers, "headers": claimed}
+    mixed["path"] = gateway["path"]
+    admin = stage.functions["admin"]
+    assert (await admin.invoke(direct)).payload["status"] == 200
+    assert (await admin.invoke(mixed)).payload["statusCode"] == 401
+
+
 async def post_status(ingest: LambdaFunction, key: str) -> int:
     event: dict[str, Any] = json.loads((SAMPLES / "ingest/api_gateway.user_updated.json").read_text())
     event["headers"] = event["multiValueHeaders"] = None
@@ -184,11 +198,12 @@ async def test_an_odd_payload_is_told_to_the_byte(stage: Stage, payload: str) ->
     )
     await stage.seed.rewrite("UPDATE events SET webhook_id = %s", [WEBHOOK_ID])
     admin = stage.functions["admin"]
-    for sample, field in (("show_event", "payload"), ("show_dead_letter", "payload_snapshot")):
-        event = json.loads((SAMPLES / f"admin/direct.{sample}.json").read_text())
+    for sample, field in (("event", "payload"), ("dead_letter", "payload_snapshot")):
+        event = json.loads((SAMPLES / f"admin/request.{sample}.json").read_text())
         outcome = await admin.invoke(event)
         assert outcome.error is None
-        assert outcome.payload[field] == payload
+        assert outcome.payload["status"] == 200
+        assert outcome.payload["body"].endswith(f',"{field}":{payload}}}')
 
 
 async def test_a_job_that_is_locked_for_a_moment_is_delivered_all_the_same(

@@ -1,70 +1,31 @@
-"""What an operator asks of the admin function directly: `{"action": …}`, the same use-cases as the routes."""
+"""What an operator asks of the admin function directly: a request of the API, or an action that has no route.
+
+`{"action": "requeue"}` and `{"action": "stats"}` have one, and are kept for their shortness.
+"""
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Any, Literal, TypeVar, assert_never
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hooksaga.api.answers.dead_letters import CanceledSaga, RequeuedMatches
 from hooksaga.api.answers.service import Stats
 from hooksaga.api.problem_answers import item_problem
-from hooksaga.api.query_parameters import MAX_LIMIT
-from hooksaga.api.routes.operations import dead_letter, dead_letter_with_payload
-from hooksaga.aws.attempt_actions import AttemptAction, run_on_attempts
-from hooksaga.aws.bulk_actions import BulkAction, run_bulk_action
-from hooksaga.aws.dispatch import ask_to_cancel, tell_orchestrator_of_sagas
-from hooksaga.aws.event_actions import EventAction, Explain, ShowEvent, run_on_event
+from hooksaga.api.routes.operations import requeue_for
+from hooksaga.aws.api_function import ApiFunction
+from hooksaga.aws.direct_requests import REQUESTS, answer_directly
 from hooksaga.aws.function import Function, Invocation
 from hooksaga.aws.operator_actions import OperatorAction, run_operator_action
-from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, RefusedRow
+from hooksaga.core.errors import HooksagaError, InvalidInput
 from hooksaga.core.messages import Id
-from hooksaga.core.models import EventType, Moment, StrictModel, TenantId, rfc3339
-from hooksaga.core.outcomes import ErrorCode
-from hooksaga.core.requeue_models import RequeueFilter
-from hooksaga.core.saga import SagaStatus
-from hooksaga.operations import api_keys, inspect, requeue
+from hooksaga.core.models import StrictModel, TenantId, rfc3339
+from hooksaga.operations import api_keys, inspect
 from hooksaga.operations.api_keys import ApiKeyView
-from hooksaga.operations.requeue import DeadLetterFilter
-from hooksaga.operations.telemetry import note_requeued
-from hooksaga.stages.telemetry import note_refused
-
-
-class ListDeadLetters(StrictModel):
-    """Newest first; `before_id` is the last id of the page before."""
-
-    action: Literal["list_dead_letters"]
-    tenant_id: str | None = None
-    subscription_id: Id | None = None
-    event_type: EventType | None = None
-    error_code: str | None = None
-    failed_after: Moment | None = None
-    failed_before: Moment | None = None
-    before_id: Id | None = None
-    limit: int = Field(default=50, ge=1, le=MAX_LIMIT)
-
-
-class ShowDeadLetter(StrictModel):
-    """`payload_snapshot` of the answer is JSON text, to the byte: an object would be written anew on its way."""
-
-    action: Literal["show_dead_letter"]
-    id: Id
 
 
 class Requeue(StrictModel):
     action: Literal["requeue"]
     id: Id
-
-
-class RequeueMatching(RequeueFilter):
-    action: Literal["requeue_matching"]
-
-
-class CancelSaga(StrictModel):
-    """The orchestrator is asked to; the answer is the saga's state at that moment."""
-
-    action: Literal["cancel_saga"]
-    saga_id: Id
 
 
 class ShowStats(StrictModel):
@@ -91,63 +52,46 @@ class RevokeKey(StrictModel):
     id: Id
 
 
+Read = TypeVar("Read")
 KeyAction = CreateKey | ListKeys | RevokeKey
-RowAction = (
-    ListDeadLetters
-    | ShowDeadLetter
-    | Requeue
-    | RequeueMatching
-    | CancelSaga
-    | EventAction
-    | ShowStats
-    | KeyAction
-)
-Action = RowAction | AttemptAction | BulkAction | OperatorAction
+Action = Requeue | ShowStats | KeyAction | OperatorAction
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
 
 
-async def run_action(function: Function, invocation: Invocation) -> dict[str, Any]:
-    """The action's answer, or `{"error": problem}` for what the caller did wrong."""
+async def run_action(function: ApiFunction, invocation: Invocation) -> dict[str, Any]:
+    """The action's answer, or `{status, body}` of a request. `{"error": problem}` for an event that is neither, and for
+    what an action's caller did wrong."""
     try:
-        action = _read(invocation.event)
-        if isinstance(action, AttemptAction):
-            return await run_on_attempts(function, action)
-        if isinstance(action, BulkAction):
-            return await run_bulk_action(function, action)
-        if isinstance(action, OperatorAction):
-            return await run_operator_action(function, invocation, action)
-        return await _run(function, action)
+        if "method" in invocation.event or "path" in invocation.event:
+            request = _read(REQUESTS, invocation.event)
+            return await answer_directly(function, request)
+        return await _run(function, invocation, _read(_ACTIONS, invocation.event))
     except HooksagaError as error:
         return {"error": item_problem(error).content()}
 
 
-def _read(event: dict[str, Any]) -> Action:
+def _read(kinds: TypeAdapter[Read], event: dict[str, Any]) -> Read:
     try:
-        return _ACTIONS.validate_json(json.dumps(event))
+        return kinds.validate_json(json.dumps(event))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "action"
+        place = [str(part) for part in first["loc"]]
+        field = ".".join(place[1:] if place[:1] == [event.get("action")] else place) or "action"
         raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
 
 
-async def _run(function: Function, action: RowAction) -> dict[str, Any]:
+async def _run(function: ApiFunction, invocation: Invocation, action: Action) -> dict[str, Any]:
     match action:
-        case ListDeadLetters():
-            return await _list(function, action)
-        case ShowDeadLetter():
-            return await _show(function, action.id)
         case Requeue():
-            return await _requeue(function, action.id)
-        case RequeueMatching():
-            return await _requeue_matching(function, action)
-        case CancelSaga():
-            return await _cancel(function, action.saga_id)
-        case ShowEvent() | Explain():
-            return await run_on_event(function, action)
+            function.services.check_before_next_use()
+            done = await requeue_for(function.services, action.id)
+            return {"dead_letter_id": done.dead_letter_id, "saga_id": done.saga_id, "created": done.created}
         case ShowStats():
             return Stats.of(await function.session.run(inspect.read_stats)).content()
-        case _:
+        case CreateKey() | ListKeys() | RevokeKey():
             return await _run_on_keys(function, action)
+        case _:
+            return await run_operator_action(function, invocation, action)
 
 
 async def _run_on_keys(function: Function, action: KeyAction) -> dict[str, Any]:
@@ -162,60 +106,6 @@ async def _run_on_keys(function: Function, action: KeyAction) -> dict[str, Any]:
             return {"id": action.id, "revoked": True}
         case _:
             assert_never(action)
-
-
-async def _show(function: Function, dead_letter_id: int) -> dict[str, Any]:
-    row = await function.session.run(
-        lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
-    )
-    return dead_letter_with_payload(row).content()
-
-
-async def _list(function: Function, action: ListDeadLetters) -> dict[str, Any]:
-    wanted = DeadLetterFilter(**action.model_dump(exclude={"action", "before_id", "limit"}))
-    rows = await function.session.run(
-        lambda connection: inspect.list_dead_letters(
-            connection, wanted, before_id=action.before_id, limit=action.limit
-        )
-    )
-    following = rows[-1].id if len(rows) == action.limit else None
-    return {"items": [dead_letter(row).content() for row in rows], "next": following}
-
-
-async def _cancel(function: Function, saga_id: int) -> dict[str, Any]:
-    saga = await function.session.run(
-        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=None)
-    )
-    if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
-        await ask_to_cancel(function.queues, saga.traced)
-    elif saga.final_error_code != ErrorCode.CANCELED:
-        raise Conflict(
-            "saga_not_waiting", f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
-        )
-    return CanceledSaga(saga_id, saga.status).content()
-
-
-async def _requeue(function: Function, dead_letter_id: int) -> dict[str, Any]:
-    answer = await function.session.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
-    if answer.created and answer.saga_id is not None:
-        note_requeued([answer])
-        await tell_orchestrator_of_sagas(function.queues, answer.traced_sagas)
-    return {"dead_letter_id": answer.dead_letter_id, "saga_id": answer.saga_id, "created": answer.created}
-
-
-async def _requeue_matching(function: Function, action: RequeueMatching) -> dict[str, Any]:
-    wanted = DeadLetterFilter(**action.model_dump(exclude={"action", "limit", "dry_run"}))
-    refused: list[RefusedRow] = []
-    done = await function.session.run(
-        lambda connection: requeue.requeue_matching(
-            connection, wanted, limit=action.limit, dry_run=action.dry_run, on_refusal=refused.append
-        )
-    )
-    note_requeued(done.requeued)
-    note_refused(refused)
-    sagas = [saga for one in done.requeued for saga in one.traced_sagas]
-    await tell_orchestrator_of_sagas(function.queues, sagas)
-    return RequeuedMatches.of(done, requeued=len(sagas)).content()
 
 
 async def _create_key(function: Function, action: CreateKey) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from hooksaga.adapters.database import Role
 from hooksaga.adapters.queues import Queues
 from hooksaga.api.asgi import build_app
+from hooksaga.api.http_api import Caller
 from hooksaga.api.services import Services, build_services
 from hooksaga.aws.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
 from hooksaga.aws.function import Event, Function, Invocation
@@ -64,6 +65,11 @@ class ApiFunction(Function):
     def _app(self) -> Starlette:
         return build_app(self.services, self.routes)
 
+    async def answer_request(self, event: Event, operator: Caller | None = None) -> dict[str, Any]:
+        """API Gateway REST proxy event in, its answer out. operator: who asks, without a key."""
+        self.services.check_before_next_use()
+        return await answer_gateway(self._app, event, operator)
+
     def answer(self, event: Event, context: Any) -> Any:
         """API Gateway REST proxy event in, its answer out."""
         return self.run(_answer, event, context)
@@ -71,5 +77,4 @@ class ApiFunction(Function):
 
 async def _answer(function: Function, invocation: Invocation) -> dict[str, Any]:
     assert isinstance(function, ApiFunction)
-    function.services.check_before_next_use()
-    return await answer_gateway(function._app, invocation.event)  # pyright: ignore[reportPrivateUsage]
+    return await function.answer_request(invocation.event)

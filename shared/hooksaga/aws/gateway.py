@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
+from hooksaga.api.http_api import OPERATOR, Caller
 from hooksaga.api.problem_answers import problem
 from hooksaga.api.public_address import SCOPE_KEY
 from hooksaga.aws.triggers import UnexpectedEvent
@@ -21,8 +22,8 @@ PUBLIC_URL_VARIABLE = "PUBLIC_URL"
 """The stage variable that holds the address of the API."""
 
 
-async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
-    """The application's answer to one proxy event, in the gateway's form.
+async def answer_gateway(app: ASGIApp, event: Event, operator: Caller | None = None) -> dict[str, Any]:
+    """The application's answer to one proxy event, in the gateway's form. operator: who asks, without a key.
 
     A body flagged as base64 is decoded once; a wrong flag is the client's fault, answered as a problem. The gateway
     must take every media type as binary: of a body that it takes for text it replaces what is not UTF-8, unseen.
@@ -34,7 +35,7 @@ async def answer_gateway(app: ASGIApp, event: Event) -> dict[str, Any]:
         return _answer(response.status_code, response.raw_headers, bytes(response.body))
     exchange = _Exchange(body)
     try:
-        await app(_scope(event), exchange.receive, exchange.send)
+        await app(_scope(event, operator), exchange.receive, exchange.send)
     except Exception:
         # Where the application has answered, it has logged the fault and its 500 is the client's answer.
         if not exchange.answered:
@@ -62,7 +63,7 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def _scope(event: Event) -> Scope:
+def _scope(event: Event, operator: Caller | None) -> Scope:
     root_path = _root_path(event)
     return {
         "type": "http",
@@ -79,6 +80,7 @@ def _scope(event: Event) -> Scope:
         "server": None,
         "hooksaga.request_id": _request_id(event),
         SCOPE_KEY: _public_url(event),
+        OPERATOR: operator,
     }
 
 
