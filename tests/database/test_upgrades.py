@@ -1,6 +1,7 @@
 """Each later migration, tried on rows in every state that the version before has written."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from hooksaga.stages.route_events import route_events
 from tests.database.bulk_rows import requeue_of, started
 from tests.database.later import first_schema, plant
 from tests.database.seed import POLICY, Seed
+from tests.local.restored import new_server
 
 TABLES = (
     *("events", "routing_outbox", "subscriptions", "subscription_secrets", "subscription_history"),
@@ -145,6 +147,25 @@ async def test_a_planted_migration_with_a_fault_is_found(
     first = first_schema(tmp_path)
     with pytest.raises(AssertionError, match=told):
         await upgrade(*addresses, first, planted(tmp_path, migration))
+
+
+PAGE = (SQL_DIR / "migrations" / "README.md").read_text(encoding="utf-8")
+PRUNING = re.findall(r"```sql\n(GRANT retention_operator.*?)```", PAGE, re.DOTALL)
+
+
+def test_an_owner_who_is_no_superuser_changes_the_function_that_deletes(tmp_path: Path) -> None:
+    folder = first_schema(tmp_path)
+    (migration,) = PRUNING
+    with new_server() as urls:
+        address = DatabaseAddress(urls["master"])
+        migrate(address, folder)
+        assert migrate(address, plant(folder, m101_pruning=migration)) == ["m101_pruning"]
+        with psycopg.connect(address.url) as connection:
+            found = connection.execute(
+                "SELECT proowner::regrole::text, has_function_privilege('dead_letter_operator', oid, 'EXECUTE')"
+                " FROM pg_proc WHERE proname = 'prune_finished'"
+            ).fetchone()
+    assert found == ("retention_operator", True)
 
 
 def test_the_file_of_the_schema_is_what_the_files_make(database_address: DatabaseAddress) -> None:
