@@ -31,7 +31,7 @@ def link_for(running: RunningSystem, host: str) -> Answer:
     return Api(running.port, running.key).send(head.encode() + body)
 
 
-FOREIGN = ["evil.example.com", "127.0.0.1.evil.com", "localhost:80@evil.com", "hooks.example.com", "10.0.0.1"]
+FOREIGN = ["evil.example.com", "127.0.0.1.evil.com", "hooks.example.com", "10.0.0.1"]
 
 
 @pytest.mark.parametrize("host", FOREIGN)
@@ -39,6 +39,11 @@ def test_no_link_begins_with_what_a_caller_says(running: RunningSystem, host: st
     problem = assert_problem(link_for(running, host), 409, "public_url_missing")
     assert "HOOKSAGA_PUBLIC_URL" in problem["detail"]
     assert host not in problem["detail"]
+
+
+def test_a_host_with_a_user_in_front_is_refused(running: RunningSystem, public: RunningSystem) -> None:
+    for system in (running, public):
+        assert_problem(link_for(system, "localhost:80@evil.com"), 400, "invalid_host")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "[::1]:{port}", "localhost"])

@@ -136,10 +136,8 @@ def requeue_and_backfill(world: World, shop: Subscriber) -> None:
         "the shop is back",
     )
     never_over_the_rate(world, shop)
-    since = world.running.rows("SELECT min(created_at)::text AS at FROM events")[0]["at"]
-    hooksaga(
-        world, "subscriptions", "backfill", str(shop.id), "--since", since.replace(" ", "T"), "--rate", "100"
-    )
+    since = world.running.rows("SELECT to_json(min(created_at))#>>'{}' AS at FROM events")[0]["at"]
+    hooksaga(world, "subscriptions", "backfill", str(shop.id), "--since", since, "--rate", "100")
 
 
 def never_over_the_rate(world: World, shop: Subscriber) -> None:

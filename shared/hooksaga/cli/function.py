@@ -42,7 +42,7 @@ async def _invoke(function: str, event: str) -> "Outcome":
         try:
             return await invoke_event(read_settings(), address, function, event)
         except (ValueError, RecursionError) as error:
-            raise WrongUse(f"the file is no JSON that a function can be given: {error}") from error
+            raise WrongUse(f"the file is not JSON that a function can be given: {error}") from error
 
 
 def _read(file: Path) -> str:
