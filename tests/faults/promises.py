@@ -1,4 +1,4 @@
-"""What hooksaga promises, and what was tried against each promise: the rows of docs/guarantees.md.
+"""The promises of hooksaga and the faults tried against each: the rows of docs/guarantees.md.
 
 A test with the mark `guarantee(promise, fault)` is a row of its own once it has passed, with its parameters counted.
 A test that tries many faults notes a row for each by `tried`, and names them beforehand in its mark
@@ -23,25 +23,25 @@ RecordProperty = Callable[[str, object], None]
 class Promise(StrEnum):
     """In the order of the page."""
 
-    ARRIVES = "What was accepted arrives, or is a dead letter"
-    QUEUES = "No message matters: PostgreSQL alone knows what there is to do"
-    DATABASE = "A database that breaks costs time and nothing else"
-    FENCED = "Who lost its lease changes nothing"
+    ARRIVES = "Every accepted event is delivered or dead-lettered"
+    QUEUES = "Lost, late and repeated messages lose nothing"
+    DATABASE = "A database failure delays deliveries and loses nothing"
+    FENCED = "A worker that lost its lease cannot change state"
     INTERLEAVED = "No order of statements breaks a promise"
-    ALONE = "What is poisoned fails alone"
-    NETWORK = "A network that loses, delays and cuts costs attempts and nothing else"
-    CLOCK = "A database whose clock is set costs time and loses nothing"
-    GUARDED = "The database refuses what must not happen, whoever asks"
-    CAUGHT = "The suite finds mistakes: products that were broken on purpose"
+    ALONE = "A poison row fails only itself"
+    NETWORK = "A bad network costs attempts and loses nothing"
+    CLOCK = "A step of the database's clock delays deliveries and loses nothing"
+    GUARDED = "The database refuses illegal changes by every role"
+    CAUGHT = "The suite detects faults planted in the product"
 
 
 USUAL_OUTCOME = {
     Promise.GUARDED: "refused",
     Promise.FENCED: "dropped",
-    Promise.QUEUES: "arrived",
-    Promise.ARRIVES: "arrived",
+    Promise.QUEUES: "delivered",
+    Promise.ARRIVES: "delivered",
     Promise.ALONE: "failed alone",
-    Promise.DATABASE: "healed, nothing lost",
+    Promise.DATABASE: "recovered, nothing lost",
 }
 """Of a marked test that says no other."""
 
