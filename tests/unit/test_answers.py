@@ -7,9 +7,11 @@ from typing import Annotated
 import pytest
 from msgspec import UNSET, UnsetType
 
+from hooksaga.api import error_code_views
 from hooksaga.api.answers.answer import Answer, Count, EventId, JsonText, Page, RowId, Time, said
 from hooksaga.api.description.schemas import schemas_of
 from hooksaga.api.json_answers import answer_response
+from hooksaga.api.openapi import openapi_document
 
 
 class Part(Answer):
@@ -102,3 +104,16 @@ def test_a_field_without_words_or_example_is_refused() -> None:
         schemas_of([Mute])
     with pytest.raises(ValueError, match=r"Bare\.id has no example"):
         schemas_of([Bare])
+
+
+def test_every_error_code_of_an_answer_is_masked_for_subscribers() -> None:
+    """shown_content knows them by the names of their fields."""
+    schemas = openapi_document()["components"]["schemas"]
+    fields = {
+        name
+        for schema in schemas.values()
+        for name, field in schema.get("properties", {}).items()
+        for choice in (field, *field.get("anyOf", []))
+        if choice.get("$ref") == "#/components/schemas/ErrorCode"
+    }
+    assert fields == error_code_views._FIELDS

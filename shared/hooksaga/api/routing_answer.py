@@ -1,4 +1,4 @@
-"""A routing as the API and the admin function show it, and the cursor of its pages."""
+"""A routing as the API shows it, and the cursor of its pages."""
 
 import re
 from urllib.parse import urlsplit

@@ -53,7 +53,7 @@ async def list_attempts(request: Request) -> Response:
     page = await services_of(request).admin.run(
         lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
     )
-    items = [logged_attempt(row) for row in page.items]
+    items = [_logged(row) for row in page.items]
     answer = answers.LoggedAttemptList(items, position_text(page.following))
     return answer_response(answer, shown_to=caller)
 
@@ -68,7 +68,7 @@ async def follow(request: Request) -> Response:
     done = await services_of(request).admin.run(
         lambda connection: follow_attempts(connection, wanted, cursor, limit=limit)
     )
-    items = [logged_attempt(row) for row in done.items]
+    items = [_logged(row) for row in done.items]
     answer = answers.FollowedAttempts(items, _follow_text(done.cursor), done.more)
     return answer_response(answer, shown_to=caller)
 
@@ -80,7 +80,7 @@ async def show(request: Request) -> Response:
     row = await services_of(request).admin.run(
         lambda connection: attempt_log.show_attempt(connection, attempt_id, tenant_id=caller.tenant_id)
     )
-    return answer_response(whole_attempt(row), shown_to=caller)
+    return answer_response(_whole(row), shown_to=caller)
 
 
 async def show_subscription_stats(request: Request) -> Response:
@@ -94,7 +94,7 @@ async def show_subscription_stats(request: Request) -> Response:
             connection, subscription_id, window_hours=hours, tenant_id=caller.tenant_id
         )
     )
-    return answer_response(stats_answer(stats), shown_to=caller)
+    return answer_response(_stats(stats), shown_to=caller)
 
 
 async def _operator(request: Request) -> Caller:
@@ -141,12 +141,12 @@ def _follow_text(cursor: FollowCursor) -> str:
     return write_cursor(at.finished_at, at.id, cursor.floor, *mark, int(cursor.in_pass))
 
 
-def logged_attempt(row: LoggedAttempt) -> answers.LoggedAttempt:
+def _logged(row: LoggedAttempt) -> answers.LoggedAttempt:
     """One attempt as lists show it."""
     return answers.LoggedAttempt.of(row, event_id=event_id_text(row.webhook_id), trigger=_trigger(row))
 
 
-def whole_attempt(row: WholeAttempt) -> answers.WholeAttempt:
+def _whole(row: WholeAttempt) -> answers.WholeAttempt:
     """One attempt as it is shown alone."""
     event_id = event_id_text(row.webhook_id)
     headers = row.sent and masked_headers(
@@ -165,7 +165,7 @@ def _trigger(row: LoggedAttempt) -> str:
     )
 
 
-def stats_answer(stats: SubscriptionStats) -> answers.SubscriptionStats:
+def _stats(stats: SubscriptionStats) -> answers.SubscriptionStats:
     """The stats of a subscription."""
     return answers.SubscriptionStats.of(
         stats,

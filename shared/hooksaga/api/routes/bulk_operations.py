@@ -29,11 +29,11 @@ async def start(request: Request) -> Response:
         count = await admin.run(
             lambda connection: bulk_operations.count_bulk_operation(connection, wanted, asking)
         )
-        return answer_response(count_answer(wanted, count))
+        return answer_response(_counted(wanted, count))
     operation, created = await admin.run(
         lambda connection: bulk_operations.start_bulk_operation(connection, wanted, asking)
     )
-    return answer_response(started_answer(operation, created=created), 201 if created else 200)
+    return answer_response(_started(operation, created=created), 201 if created else 200)
 
 
 async def list_all(request: Request) -> Response:
@@ -63,7 +63,7 @@ async def show(request: Request) -> Response:
             connection, operation_id, tenant_id=caller.tenant_id
         )
     )
-    return answer_response(operation_answer(operation))
+    return answer_response(_shown(operation))
 
 
 async def change(request: Request) -> Response:
@@ -76,7 +76,7 @@ async def change(request: Request) -> Response:
             connection, operation_id, wanted.rate_per_second, tenant_id=caller.tenant_id
         )
     )
-    return answer_response(operation_answer(operation))
+    return answer_response(_shown(operation))
 
 
 async def pause(request: Request) -> Response:
@@ -102,7 +102,7 @@ async def _move(request: Request, status: BulkStatus) -> Response:
             connection, operation_id, status, tenant_id=caller.tenant_id
         )
     )
-    return answer_response(operation_answer(operation))
+    return answer_response(_shown(operation))
 
 
 async def _operator(request: Request) -> Caller:
@@ -113,12 +113,12 @@ def _id(request: Request) -> int:
     return path_id(request, NotFound("bulk_operation_not_found", "there is no such bulk operation"))
 
 
-def operation_answer(operation: BulkOperation) -> answers.BulkOperationWithLanes:
+def _shown(operation: BulkOperation) -> answers.BulkOperationWithLanes:
     """One operation as it is shown alone."""
     return answers.BulkOperationWithLanes.of(operation, lanes=_lanes(operation))
 
 
-def started_answer(operation: BulkOperation, *, created: bool) -> answers.BulkOperationStarted:
+def _started(operation: BulkOperation, *, created: bool) -> answers.BulkOperationStarted:
     """The operation that was asked for."""
     return answers.BulkOperationStarted.of(operation, lanes=_lanes(operation), created=created)
 
@@ -127,7 +127,7 @@ def _lanes(operation: BulkOperation) -> list[answers.BulkLane]:
     return [answers.BulkLane.of(lane) for lane in operation.lanes]
 
 
-def count_answer(wanted: NewBulkOperation, count: BulkCount) -> answers.BulkCount:
+def _counted(wanted: NewBulkOperation, count: BulkCount) -> answers.BulkCount:
     """The answer to a dry run. seconds: how long it takes at least to start them all."""
     return answers.BulkCount.of(
         count,

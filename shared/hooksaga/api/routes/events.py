@@ -128,7 +128,7 @@ async def get_event(request: Request) -> Response:
         )
 
     view, routing = await services_of(request).admin.run(read)
-    return answer_response(event_answer(view, routing), shown_to=caller)
+    return answer_response(_event(view, routing), shown_to=caller)
 
 
 async def get_routing(request: Request) -> Response:
@@ -158,7 +158,7 @@ def webhook_id_of(text: str) -> UUID:
     return UUID(found[1])
 
 
-def event_answer(view: EventView, routing: Routing) -> answers.Event:
+def _event(view: EventView, routing: Routing) -> answers.Event:
     """One event. Its payload is text already: to write it anew could change it."""
     return answers.Event.of(
         view,

@@ -48,7 +48,7 @@ async def list_dead_letters(request: Request) -> Response:
             connection, wanted, before_id=page.before_id, limit=page.limit
         )
     )
-    items = [dead_letter(row) for row in rows]
+    items = [_dead_letter(row) for row in rows]
     return answer_response(answers.DeadLetterList(items, next_cursor(rows, page)), shown_to=caller)
 
 
@@ -56,7 +56,7 @@ async def show_dead_letter(request: Request) -> Response:
     """One dead letter with its payload, to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
-    return answer_response(dead_letter_with_payload(row), shown_to=caller)
+    return answer_response(_with_payload(row), shown_to=caller)
 
 
 async def requeue_dead_letter(request: Request) -> Response:
@@ -138,12 +138,12 @@ async def _read(request: Request, caller: Caller) -> DeadLetterView:
     )
 
 
-def dead_letter(row: DeadLetterView) -> answers.DeadLetter:
+def _dead_letter(row: DeadLetterView) -> answers.DeadLetter:
     """One dead letter as lists show it."""
     return answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id))
 
 
-def dead_letter_with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
+def _with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
     """One dead letter as it is shown alone."""
     return answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
 
