@@ -12,7 +12,7 @@ ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
 
-# Where this is set, each of the many processes that a test run starts would compile all that it imports.
+# With this set, each process of a test run would compile all its imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth test test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
@@ -20,51 +20,51 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(VENV)/.installed-local ## what one machine needs to run hooksaga, in .venv
+install: $(VENV)/.installed-local ## install hooksaga for one machine in .venv
 
-install-sqs: $(VENV)/.installed-sqs ## and what SQS mode on one machine needs
+install-sqs: $(VENV)/.installed-sqs ## also install the packages for SQS mode on one machine
 
-install-dev: $(VENV)/.installed-dev ## and what the tests and checks need
+install-dev: $(VENV)/.installed-dev ## also install the packages for tests and checks
 
-install-infra: $(VENV)/.installed-infra ## and what deploying to AWS needs
+install-infra: $(VENV)/.installed-infra ## also install the packages for AWS deployments
 
-demo: install ## start everything, deliver sample events to good and bad receivers, show the result
+demo: install ## deliver sample events to healthy and failing receivers, show the results
 	$(BIN)/hooksaga demo $(ARGS)
 
 up: install ## run hooksaga on this machine, e.g. make up ARGS="--port 9000"
 	$(BIN)/hooksaga up $(ARGS)
 
 # The two longest first, one for each worker; the others fill up.
-faults: install-dev ## kill, cut, stop and break everything that can be, and write docs/guarantees.md
+faults: install-dev ## run the full fault suite and write docs/guarantees.md
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder \
 	    -p tests.faults.guarantees_page -m "faults or guarantee or guarantees" --guarantees-page docs/guarantees.md \
 	    $(ARGS) tests/database/test_model.py tests/sqs/test_crash_points.py tests
 
-soak: install-dev ## half an hour of load, failing receivers and kills, e.g. make soak ARGS="--minutes 5 --rate 50"
+soak: install-dev ## run half an hour of load with failing receivers and kills, e.g. make soak ARGS="--minutes 5 --rate 50"
 	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)
 
-bench-all: install ## measure all of docs/performance.md, in half an hour, e.g. make bench-all ARGS="--only ingest depth"
+bench-all: install ## run all benchmarks of docs/performance.md in half an hour, e.g. make bench-all ARGS="--only ingest depth"
 	$(BIN)/python -m bench.all $(ARGS)
 
-localstack: install-sqs ## the demo through LocalStack: in Docker, or at LOCALSTACK_HOST; else through ministack
+localstack: install-sqs ## run the demo on LocalStack (in Docker, or at LOCALSTACK_HOST), else on ministack
 	@if [ -n "$$LOCALSTACK_HOST" ]; then \
-	    echo "The endpoint at LOCALSTACK_HOST=$$LOCALSTACK_HOST is used."; \
+	    echo "Using the endpoint LOCALSTACK_HOST=$$LOCALSTACK_HOST."; \
 	elif docker info >/dev/null 2>&1; then \
-	    echo "LocalStack is started in Docker."; \
+	    echo "Starting LocalStack in Docker."; \
 	    docker compose -f shared/hooksaga/local/sqs/compose.yaml up --detach --wait || exit 1; \
 	    export LOCALSTACK_HOST=127.0.0.1:4566; \
 	else \
-	    echo "No Docker here: ministack takes LocalStack's place."; \
+	    echo "Docker is not available: using ministack instead of LocalStack."; \
 	fi; \
 	$(BIN)/hooksaga demo --sqs $(ARGS)
 
-demo-sqs: install-sqs ## the demo through real queues and the Lambda functions, without Docker
+demo-sqs: install-sqs ## run the demo with real queues and the Lambda functions, without Docker
 	$(BIN)/hooksaga demo --sqs $(ARGS)
 
-synth: install-infra ## the CloudFormation templates, checked, without an AWS account
+synth: install-infra ## synthesize and check the CloudFormation templates, without an AWS account
 	$(BIN)/python -m infra.cdk_cli synth --quiet $(ARGS)
 
 dist: install-dev ## build the wheel and the sdist in dist/, check them, install the wheel and run it
@@ -77,40 +77,40 @@ dist: install-dev ## build the wheel and the sdist in dist/, check them, install
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: install-dev ## run the tests that take too long for every day
+test-long: install-dev ## run the long tests
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(ARGS)
 
-screenshots: install-dev ## make the pictures of docs/console.md anew, in a real browser
+screenshots: install-dev ## retake the screenshots of docs/console.md in a real browser
 	HOOKSAGA_SCREENSHOTS=docs/console $(BIN)/python -m pytest -n 0 tests/console/test_browser.py $(ARGS)
 
-hostile-cases: install-dev ## run what receivers, name servers and clients may do, and write docs/hostile-cases.md
+hostile-cases: install-dev ## run the tests of hostile receivers, DNS servers and clients, and write docs/hostile-cases.md
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
 	    --hostile-page docs/hostile-cases.md tests/egress tests/delivery tests/api tests/e2e $(ARGS)
 
-mutants: $(VENV)/.installed-mutants ## change the core in each small way that there is, and list what no test notices
+mutants: $(VENV)/.installed-mutants ## run mutation tests of the core and list the surviving mutants
 	@mkdir -p mutants
 	PYTHONPATH=$(CURDIR)/mutants $(BIN)/mutmut run --max-children $(PYTEST_WORKERS) $(ARGS)
 	$(BIN)/mutmut results
 
-check: install-dev ## formatting, lint, types, and which floor imports which
+check: install-dev ## check formatting, lint, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-format: install-dev ## format the code and repair what lint can repair
+format: install-dev ## format the code and fix lint errors
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: install-dev ## choose newer versions and write them to constraints.txt
+lock: install-dev ## update the versions in constraints.txt
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	    --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet -o constraints.txt
 
-clean: ## remove .venv and caches; the data in .hooksaga stays
+clean: ## remove .venv and caches; keep the data in .hooksaga
 	rm -rf $(VENV) build dist cdk.out .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps below make a second run do nothing, and a changed list of packages install again.
+# With the stamps below a second run does nothing, and a changed list of packages is installed again.
 
 $(VENV)/.created:
 	@python=; \
@@ -124,16 +124,16 @@ $(VENV)/.created:
 	    echo "Install one, or name one: make PYTHON=/path/to/python3.12 ..." >&2; \
 	    exit 1; \
 	fi; \
-	echo "Making $(VENV) with $$("$$python" --version)"; \
+	echo "Creating $(VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(VENV) || { \
-	    echo "Could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; \
+	    echo "Could not create a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; \
 	    exit 1; \
 	}
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv \
-	    || echo "uv is not available here; pip does its work, more slowly."
+	    || echo "uv is not available; using pip, which is slower."
 	@touch $@
 
-# $(call install,[EXTRAS]). uv is quick; where it cannot reach the packages, pip may: it has settings of its own.
+# $(call install,[EXTRAS]). uv is faster; if it cannot reach the packages, pip may, with its own settings.
 define install
 	@{ [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.$(1)'; } \
 	    || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(1)'

@@ -103,7 +103,7 @@ def test_a_subscription_is_shown_with_how_it_is_doing(
     assert "the last 24 hours\n" in shown
     assert "  success rate   50.0% (1 of 2 attempts)\n" in shown
     assert "  last error     http_503 at 20" in shown
-    assert "  backlog        0 to be sent, 0 in flight, 0 for a retry\n" in shown
+    assert "  backlog        0 pending, 0 in flight, 0 waiting for a retry\n" in shown
     assert "the last hour\n" in run("subscriptions", "show", number, "--window", "1h").stdout
     stats = run_json("subscriptions", "show", number)["stats"]
     assert (stats["completed"], stats["failed"]) == (1, 1)

@@ -11,7 +11,7 @@ def test_each_load_is_a_column() -> None:
     head, _, *rows = done.stdout.splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")][1:] == ["idle", "1 M x 3, 2% fail"]
     assert {row.count("|") for row in rows} == {4}
-    assert "check before you rely on them" in done.stderr
+    assert "verify them before use" in done.stderr
 
 
 def test_a_machine_gets_every_line_and_the_total() -> None:

@@ -32,7 +32,7 @@ def run_on(database_address: DatabaseAddress) -> Run:
 def test_the_audit_of_a_good_database_is_good(run_on: Run) -> None:
     result = run_on("audit")
     assert result.exit_code == 0
-    assert result.stdout.endswith("Every promise is kept.\n")
+    assert result.stdout.endswith("All invariants hold.\n")
     assert result.stdout.count(": ok, none found") >= 7
 
 
@@ -45,7 +45,7 @@ async def test_the_audit_tells_a_breach_with_its_rows(run_on: Run, seed: Seed) -
     (broken,) = [promise for promise in found["promises"] if not promise["ok"]]
     assert broken["rows"] == [{"saga_id": saga_id, "attempt_count": 2, "applied_jobs": 0}]
     said = (await asyncio.to_thread(run_on, "audit")).stdout
-    assert "attempt count is not the applied jobs: BREACH, 1 found" in said
+    assert "attempt count is not the applied jobs: VIOLATION, 1 found" in said
     assert f"    saga_id {saga_id}, attempt_count 2, applied_jobs 0" in said
 
 
@@ -91,7 +91,7 @@ def test_an_event_whose_deliveries_were_pruned_says_so(
         connection.execute("UPDATE retention_state SET horizon = '2021-01-01'")
     assert run_json("events", "show", event_id)["pruned_before"] == "2021-01-01T00:00:00.000000Z"
     assert (
-        "what ended before 2021-01-01 00:00:00Z may have been pruned"
+        "deliveries that ended before 2021-01-01 00:00:00Z may have been pruned"
         in run("events", "show", event_id).stdout
     )
 
@@ -106,7 +106,7 @@ async def test_a_secret_that_no_key_opens_is_said(run_on: Run, seed: Seed) -> No
     subscription_id = await seed.subscription()
     result = await asyncio.to_thread(run_on, "secrets", "reseal", HOOKSAGA_SECRETS_KEY=generate_key())
     assert result.exit_code == 1
-    assert result.stdout == "0 of 1 secrets sealed anew\n"
+    assert result.stdout == "0 of 1 secrets re-encrypted\n"
     assert f"rotate-secret {subscription_id}" in result.stderr
 
 
@@ -119,10 +119,10 @@ async def test_headers_that_are_sealed_anew_and_those_that_no_key_opens_are_said
     )
     keys = f"{generate_key()},{seed.secrets_key}"
     looked = await asyncio.to_thread(run_on, "secrets", "reseal", "--dry-run", HOOKSAGA_SECRETS_KEY=keys)
-    assert "headers of 1 of 2 subscriptions that have some would be sealed anew" in looked.stdout
+    assert "headers of 1 of 2 subscriptions with headers would be re-encrypted" in looked.stdout
     result = await asyncio.to_thread(run_on, "secrets", "reseal", HOOKSAGA_SECRETS_KEY=keys)
     assert result.exit_code == 1
-    assert "headers of 1 of 2 subscriptions that have some sealed anew" in result.stdout
+    assert "headers of 1 of 2 subscriptions with headers re-encrypted" in result.stdout
     assert f"subscriptions update {lost} --header" in result.stderr
     assert f"subscription {good}" not in result.stderr
 
@@ -133,13 +133,13 @@ async def test_migrate_seals_headers_where_the_key_is(run_on: Run, seed: Seed, t
     await seed.connection.execute('UPDATE subscriptions SET headers = \'{"x-a": "hush"}\'')
     in_clear = "SELECT headers->>'x-a' = 'hush' FROM subscriptions"
     without = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_DATA_DIR=str(tmp_path))
-    assert without.stdout == "nothing to do: the schema is up to date\n"
+    assert without.stdout == "the schema is up to date\n"
     assert await seed.value(in_clear)
     result = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
-    assert result.stdout == "sealed the header values of 1 subscriptions\n"
+    assert result.stdout == "encrypted the header values of 1 subscriptions\n"
     assert not await seed.value(in_clear)
     again = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
-    assert "nothing to do" in again.stdout
+    assert "the schema is up to date" in again.stdout
 
 
 def test_the_running_system_keeps_every_promise(run_json: RunJson) -> None:
@@ -152,7 +152,7 @@ def test_migrate_makes_the_embedded_database_and_leaves_it_stopped(make_folder: 
     assert run("audit").exit_code == 2
     first = run("migrate", "--json")
     assert "01_roles" in json.loads(first.stdout)["applied"]
-    assert "nothing to do" in run("migrate").stdout
+    assert "the schema is up to date" in run("migrate").stdout
     assert not EmbeddedPostgres(folder).is_running()
     assert json.loads(run("audit", "--json").stdout)["ok"]
     assert not EmbeddedPostgres(folder).is_running()
@@ -175,7 +175,7 @@ def test_migrate_says_who_is_in_its_way_and_how_long_it_waits_is_chosen(
         )
     assert "trying again in" in waits
     assert "given up after" in given_up
-    assert run_on("migrate").stdout == "nothing to do: the schema is up to date\n"
+    assert run_on("migrate").stdout == "the schema is up to date\n"
 
 
 def test_a_server_that_runs_already_is_left_running(run_json: RunJson, run: Run) -> None:
@@ -211,7 +211,7 @@ def test_the_list_shows_no_key(run: Run, run_json: RunJson) -> None:
     ("arguments", "code", "words"),
     [
         (["create"], 2, "--name"),
-        (["create", "--name", ""], 2, "--name has 1 to 100"),
+        (["create", "--name", ""], 2, "--name must have 1 to 100"),
         (["create", "--name", "a", "--scope", "all"], 2, "all"),
         (["create", "--name", "a", "--tenant-id", "a b"], 1, "tenant_id"),
         (["revoke", "999999999"], 1, "there is no key 999999999"),

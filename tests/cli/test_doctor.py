@@ -38,19 +38,19 @@ def checks_of(run: Run, *options: str) -> dict[str, Any]:
     result = run("doctor", "--json", *options)
     answer = json.loads(result.stdout)
     assert result.exit_code == (0 if answer["ok"] else 1), result.output
-    assert answer["ok"] == all(check["health"] != "ill" for check in answer["checks"])
+    assert answer["ok"] == all(check["health"] != "failed" for check in answer["checks"])
     return {check["name"]: check for check in answer["checks"]}
 
 
-def ill(checks: dict[str, Any]) -> dict[str, list[str]]:
+def failed_checks(checks: dict[str, Any]) -> dict[str, list[str]]:
     return {name: check["faults"] for name, check in checks.items() if check["faults"]}
 
 
 def test_beside_a_running_system_all_is_well(run: Run, running_system: RunningSystem) -> None:
     port = urlsplit(running_system.url).port
     checks = checks_of(run, "--port", str(port))
-    assert ill(checks) == {}
-    assert checks[f"port {port}"]["seen"] == "hooksaga answers there"
+    assert failed_checks(checks) == {}
+    assert checks[f"port {port}"]["seen"] == "hooksaga is running there"
     assert checks[local.SECRETS]["health"] == "ok"
     assert run("stats").exit_code == 0, "the database was left running"
 
@@ -66,7 +66,7 @@ def test_a_person_reads_a_line_for_each(run: Run, running_system: RunningSystem)
 def test_before_the_first_start_nothing_is_ill_and_nothing_is_made(tmp_path: Path) -> None:
     folder = tmp_path / "none"
     checks = checks_of(runner_with({"HOOKSAGA_DATA_DIR": str(folder)}), "--port", str(free_port()))
-    assert ill(checks) == {}
+    assert failed_checks(checks) == {}
     assert checks[local.DATABASE]["health"] == "skipped"
     assert not folder.exists()
 
@@ -76,7 +76,7 @@ def test_a_stopped_database_is_started_for_it_and_stopped_again(make_folder: Cal
     run = runner_with({"HOOKSAGA_DATA_DIR": str(folder)})
     assert run("migrate").exit_code == 0
     checks = checks_of(run, "--port", str(free_port()))
-    assert ill(checks) == {}
+    assert failed_checks(checks) == {}
     assert checks[local.LOGINS]["seen"] == f"{len(Role) - 1} of {len(Role) - 1} roles"
     assert not EmbeddedPostgres(folder).is_running()
 
@@ -91,7 +91,7 @@ def test_settings_that_are_wrong_are_all_that_it_says(tmp_path: Path) -> None:
 def test_a_database_that_is_away(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
     run = runner_with({"HOOKSAGA_DATA_DIR": str(tmp_path), "HOOKSAGA_DATABASE_URL": url})
-    found = ill(checks_of(run, "--port", str(free_port())))
+    found = failed_checks(checks_of(run, "--port", str(free_port())))
     assert list(found) == [local.DATABASE]
     assert "HOOKSAGA_DATABASE_URL" in found[local.DATABASE][0]
 
@@ -114,7 +114,7 @@ async def test_a_wrong_grant_is_named_with_its_cure(run_on: Run, seed: Seed) -> 
 async def test_a_role_that_cannot_log_in(run_on: Run, seed: Seed) -> None:
     await seed.connection.execute("ALTER ROLE job_worker NOLOGIN")
     try:
-        found = ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
+        found = failed_checks(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
     finally:
         await seed.connection.execute("ALTER ROLE job_worker LOGIN")
     assert "job_worker" in found[local.LOGINS][0]
@@ -122,7 +122,7 @@ async def test_a_role_that_cannot_log_in(run_on: Run, seed: Seed) -> None:
 
 async def test_what_producers_would_meet_is_met_here(run_on: Run, seed: Seed) -> None:
     await seed.connection.execute("SELECT setval('events_id_seq', 9223372036854775807)")
-    found = ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
+    found = failed_checks(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
     assert set(found) == {LIMITS, local.STORES}
     assert "2200H" in found[local.STORES][0]
 
@@ -131,17 +131,17 @@ async def test_a_session_that_is_not_as_it_must_be(run_on: Run, seed: Seed) -> N
     """Found by logging in: the catalog does not know what a server's own file says."""
     name = await seed.value("SELECT quote_ident(current_database())")
     await seed.connection.execute(f"ALTER ROLE job_worker IN DATABASE {name} SET datestyle = German".encode())
-    found = ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
+    found = failed_checks(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port())))
     assert "datestyle = 'German" in found[local.LOGINS][0]
     assert (await asyncio.to_thread(run_on, "migrate")).exit_code == 0
-    assert ill(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port()))) == {}
+    assert failed_checks(await asyncio.to_thread(checks_of, run_on, "--port", str(free_port()))) == {}
 
 
 async def test_a_secret_that_no_key_opens(run_on: Run, seed: Seed) -> None:
     subscription_id = await seed.subscription()
     port = str(free_port())
     for key, good in ((seed.secrets_key, True), (generate_key(), False)):
-        found = ill(
+        found = failed_checks(
             await asyncio.to_thread(
                 checks_of, lambda *args, key=key: run_on(*args, HOOKSAGA_SECRETS_KEY=key), "--port", port
             )
@@ -163,26 +163,26 @@ async def test_headers_in_clear_and_headers_that_no_key_opens(run_on: Run, seed:
     def run(*arguments: str) -> Any:
         return run_on(*arguments, HOOKSAGA_SECRETS_KEY=seed.secrets_key)
 
-    found = ill(await asyncio.to_thread(checks_of, run, "--port", str(free_port())))
+    found = failed_checks(await asyncio.to_thread(checks_of, run, "--port", str(free_port())))
     assert list(found) == [sealed.HEADERS]
     unreadable, in_clear = found[sealed.HEADERS]
     assert f"subscriptions update {lost} --header" in unreadable
-    assert "1 subscriptions have header values in clear" in in_clear
+    assert "1 subscriptions have plain-text header values" in in_clear
 
 
 def test_an_empty_database_needs_migrations(test_server: str, maintenance: Any, tmp_path: Path) -> None:
     maintenance.execute("CREATE DATABASE doctor_empty")
     url = test_server.replace("/hooksaga?", "/doctor_empty?")
     run = runner_with({"HOOKSAGA_DATABASE_URL": url, "HOOKSAGA_DATA_DIR": str(tmp_path / "none")})
-    found = ill(checks_of(run, "--port", str(free_port())))
+    found = failed_checks(checks_of(run, "--port", str(free_port())))
     maintenance.execute("DROP DATABASE doctor_empty WITH (FORCE)")
-    assert list(found.values()) == [["there is none: run `hooksaga migrate`"]]
+    assert list(found.values()) == [["the database is empty: run `hooksaga migrate`"]]
 
 
 # The machine.
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no file modes")
 @pytest.mark.parametrize(
     ("name", "mode"), [("", 0o750), ("", 0o755), ("api_key", 0o640), ("secrets.key", 0o604)]
 )
@@ -205,7 +205,7 @@ def test_a_data_folder_that_others_can_read(tmp_path: Path, name: str, mode: int
 def test_a_disk_that_is_nearly_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.check_disk(tmp_path / "not" / "there").health is Health.OK
     monkeypatch.setattr(machine, "MIN_FREE_BYTES", 2**62)
-    assert machine.check_disk(tmp_path).health is Health.ILL
+    assert machine.check_disk(tmp_path).health is Health.FAILED
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_good_bundle_is_counted(certificates: Certificates) -> None:
 def test_a_system_that_trusts_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
-    assert machine.check_trust(read_settings()).health is Health.ILL
+    assert machine.check_trust(read_settings()).health is Health.FAILED
 
 
 def free_port() -> int:
@@ -239,7 +239,7 @@ def test_a_port_that_a_stranger_holds() -> None:
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", 0))
         port = stranger.getsockname()[1]
-        assert machine.check_port(port).health is Health.ILL
+        assert machine.check_port(port).health is Health.FAILED
     assert machine.check_port(port).seen == "free"
 
 
@@ -265,7 +265,7 @@ def test_queues_are_looked_at_where_they_are_set(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     queue = {"HOOKSAGA_ROUTING_QUEUE_URL": "http://127.0.0.1:1/000000000000/routing"}
     run = runner_with({"HOOKSAGA_DATA_DIR": str(tmp_path / "none"), **queue})
-    found = ill(checks_of(run, "--port", str(free_port())))
+    found = failed_checks(checks_of(run, "--port", str(free_port())))
     assert any(line.startswith("routing: ") for line in found[QUEUES])
     assert "delivery: HOOKSAGA_DELIVERY_QUEUE_URL is not set" in found[QUEUES]
 
@@ -313,7 +313,7 @@ def dated(seconds: float) -> bytes:
     ("head", "clock"),
     [
         (b"HTTP/1.1 200 OK\r\ndate: {now}\r\n\r\n", Health.OK),
-        (b"HTTP/1.1 200 OK\r\ndate: {later}\r\n\r\n", Health.ILL),
+        (b"HTTP/1.1 200 OK\r\ndate: {later}\r\n\r\n", Health.FAILED),
         (b"HTTP/1.1 200 OK\r\ndate: yesterday\r\n\r\n", Health.SKIPPED),
         (b"HTTP/1.1 200 OK\r\n\r\n", Health.SKIPPED),
         (b"not HTTP", Health.SKIPPED),
@@ -335,7 +335,7 @@ async def test_a_name_is_looked_up_as_for_a_delivery(certificates: Certificates)
     with answering(certificates, dated(0)) as url:
         checks = await probe(url.replace("127.0.0.1", "localhost"), ca_file=certificates.ca)
     assert "at 127.0.0.1 by" in checks[network.EGRESS].seen
-    assert checks[network.CLOCK].health is Health.ILL
+    assert checks[network.CLOCK].health is Health.FAILED
 
 
 async def test_a_certificate_that_nobody_trusts(certificates: Certificates) -> None:
@@ -364,7 +364,7 @@ async def test_a_receiver_that_never_answers(certificates: Certificates) -> None
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
         checks = await probe(url, http_timeout_seconds=0.2, http_connect_timeout_seconds=0.1)
-    assert "no answer in time" in checks[network.EGRESS].faults[0]
+    assert "timeout: check" in checks[network.EGRESS].faults[0]
 
 
 async def test_offline_it_says_that_it_did_not_try() -> None:

@@ -48,7 +48,7 @@ def test_all_tells_of_each(run: Run, run_json: RunJson, subscribed: Subscribed) 
     other = subscribed("/ok")
     event_id = run_json("send", "-", "--event-type", "test.nobody.takes.this", stdin=b"{}")["id"]
     explained_once(run_json, event_id, bool)
-    assert "--all tells of each" in run("explain", event_id).stdout
+    assert "--all lists them" in run("explain", event_id).stdout
     every = run("explain", event_id, "--all").stdout
     assert f"subscription {other['id']} ({other['event_type']} → 127.0.0.1): not matched: it took " in every
 

@@ -88,10 +88,15 @@ def test_one_refused_file_does_not_keep_the_others_back(run: Run, event_file: Pa
         (["-"], b"no json", 1, "invalid_json (400)"),
         (["-"], b"\xff\xfe", 1, "body_not_utf8 (400)"),
         (["-"], b'{"event_type": "a b", "payload": 1}', 1, "invalid_event_type (422): event_type"),
-        (["-", "--event-type", "test.bare"], b'{"a"', 2, "is no JSON"),
+        (["-", "--event-type", "test.bare"], b'{"a"', 2, "is not JSON"),
         (["-", "--idempotency-key", "käse"], EVENT, 2, "printable ASCII"),
         (["-", "-", "--idempotency-key", "k"], EVENT, 2, "one by one"),
-        (["-"], b'{"httpMethod": "POST", "isBase64Encoded": true, "body": "%%"}', 2, "is base64"),
+        (
+            ["-"],
+            b'{"httpMethod": "POST", "isBase64Encoded": true, "body": "%%"}',
+            2,
+            "marks its body as base64",
+        ),
         (["/nowhere.json"], b"", 2, "cannot read /nowhere.json: No such file"),
     ],
 )
@@ -113,10 +118,10 @@ def test_an_api_that_is_not_there_is_said_with_what_to_do(run: Run) -> None:
     ("settings", "words"),
     [
         ({"HOOKSAGA_API_KEY": "hs_wrong"}, "unauthorized (401)"),
-        ({"HOOKSAGA_API_KEY": "hs_\u20ac"}, "characters that no key has"),
-        ({"HOOKSAGA_API_URL": "https://api.example"}, "this API needs a key"),
-        ({"HOOKSAGA_API_URL": "127.0.0.1:8080"}, "is a URL such as"),
-        ({"HOOKSAGA_DATA_DIR": "/nowhere"}, "there is no key in /nowhere/api_key"),
+        ({"HOOKSAGA_API_KEY": "hs_\u20ac"}, "characters that are not allowed"),
+        ({"HOOKSAGA_API_URL": "https://api.example"}, "this API requires a key"),
+        ({"HOOKSAGA_API_URL": "127.0.0.1:8080"}, "must be a URL such as"),
+        ({"HOOKSAGA_DATA_DIR": "/nowhere"}, "/nowhere/api_key contains no key"),
     ],
 )
 def test_a_wrong_key_or_url_ends_with_2(run: Run, settings: dict[str, str], words: str) -> None:

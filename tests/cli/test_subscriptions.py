@@ -121,7 +121,8 @@ def test_switching_on_what_was_disabled_offers_what_it_missed(
     result = run("subscriptions", "update", number, "--active")
     assert result.exit_code == 0
     assert (
-        f"1 deliveries died meanwhile: hooksaga dead-letters requeue --subscription {number}" in result.stderr
+        f"1 deliveries were dead-lettered meanwhile: hooksaga dead-letters requeue --subscription {number}"
+        in result.stderr
     )
     assert f"1 events were accepted meanwhile: hooksaga subscriptions backfill {number}" in result.stderr
     since = result.stderr.split("--failed-after ")[1].split()[0]

@@ -103,7 +103,7 @@ def test_sigterm_lets_what_is_in_flight_end(
     event_id = send(run, subscribe(run, f"{receiver_url[0]}/slow/1500"))
     wait_until(lambda: '"jobs_leased":1,' in run("stats", "--json").stdout, "the POST has begun")
     assert process.stop() == 0
-    assert "what is in flight may end" in process.errors
+    assert "waits for requests in flight" in process.errors
     assert "Traceback" not in process.errors
     again = start(**settings)
     assert "Completed, after 1 attempt " in talk_to(again)("events", "show", event_id).stdout.replace(
@@ -149,7 +149,7 @@ def test_a_second_signal_stops_it_at_once(
     send(run, subscribe(run, f"{receiver_url[0]}/slow/15000"))
     wait_until(lambda: '"jobs_leased":1,' in run("stats", "--json").stdout, "the POST has begun")
     process.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: "once more stops it at once" in process.errors, "it is stopping")
+    wait_until(lambda: "repeat the signal to stop at once" in process.errors, "it is stopping")
     process.process.send_signal(signal.SIGTERM)
     assert process.process.wait(5) == -signal.SIGTERM
 
@@ -160,7 +160,7 @@ def test_a_port_in_use_is_said_in_one_line(start: Start) -> None:
         process = start("--port", port)
         assert process.ended() == 2
     assert process.errors == (
-        f"hooksaga: port {port} on 127.0.0.1 is in use; choose another with --port (0 takes a free one)\n"
+        f"hooksaga: port {port} on 127.0.0.1 is in use; choose another with --port (0 selects a free port)\n"
     )
 
 

@@ -33,7 +33,7 @@ def hooksaga(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_doctor_looks_at_one_machine(tmp_path: Path) -> None:
     done = hooksaga(tmp_path, "doctor")
     assert "Traceback" not in done.stderr, done.stderr
-    assert "polling mode needs none" in done.stdout
+    assert "polling mode needs no queues" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ async def admin(connect: Connect) -> Connection:
     return await connect(Role.ADMIN)
 
 
-async def ill(admin: Connection) -> dict[str, list[str]]:
+async def failed_checks(admin: Connection) -> dict[str, list[str]]:
     facts = json.loads(json.dumps(await read_facts(admin)))  # as they come through Lambda
     return {check.name: check.faults for check in judge(facts) if check.faults}
 
@@ -39,15 +39,15 @@ async def undone(seed: Seed, change: str, back: str) -> AsyncIterator[None]:
 
 
 async def test_a_migrated_database_is_sound_for_every_eye(admin: Connection, seed: Seed) -> None:
-    assert await ill(admin) == {}
-    assert await ill(seed.connection) == {}
+    assert await failed_checks(admin) == {}
+    assert await failed_checks(seed.connection) == {}
 
 
 @pytest.mark.parametrize(
     ("change", "back", "fault"),
     [
-        ("ALTER ROLE job_worker SUPERUSER", "ALTER ROLE job_worker NOSUPERUSER", "job_worker has powers"),
-        ("ALTER ROLE job_worker BYPASSRLS", "ALTER ROLE job_worker NOBYPASSRLS", "job_worker has powers"),
+        ("ALTER ROLE job_worker SUPERUSER", "ALTER ROLE job_worker NOSUPERUSER", "job_worker has privileges"),
+        ("ALTER ROLE job_worker BYPASSRLS", "ALTER ROLE job_worker NOBYPASSRLS", "job_worker has privileges"),
         (
             "GRANT pg_read_all_data TO router_worker",
             "REVOKE pg_read_all_data FROM router_worker",
@@ -71,7 +71,7 @@ async def test_a_migrated_database_is_sound_for_every_eye(admin: Connection, see
         (
             "ALTER ROLE job_worker RESET enable_hashjoin",
             "ALTER ROLE job_worker SET enable_hashjoin = off",
-            "job_worker may read a whole backlog",
+            "job_worker can get plans that read a whole backlog",
         ),
     ],
 )
@@ -79,17 +79,17 @@ async def test_a_role_with_other_powers(
     admin: Connection, seed: Seed, change: str, back: str, fault: str
 ) -> None:
     async with undone(seed, change, back):
-        found = await ill(admin)
+        found = await failed_checks(admin)
     assert list(found) == [judged.ROLES]
     assert any(fault in line for line in found[judged.ROLES]), found
-    assert await ill(admin) == {}
+    assert await failed_checks(admin) == {}
 
 
 async def test_an_application_may_be_a_producer(admin: Connection, seed: Seed) -> None:
     await seed.connection.execute("CREATE ROLE some_application LOGIN")
     try:
         await seed.connection.execute("GRANT event_producer TO some_application")
-        assert await ill(admin) == {}
+        assert await failed_checks(admin) == {}
     finally:
         await seed.connection.execute("DROP ROLE some_application")
 
@@ -99,33 +99,33 @@ async def test_an_application_may_be_a_producer(admin: Connection, seed: Seed) -
     [
         (
             "GRANT SELECT ON dead_letters TO job_worker",
-            "job_worker may SELECT on dead_letters, and should not",
+            "job_worker can SELECT on dead_letters but must not",
         ),
-        ("GRANT TRUNCATE ON events TO router_worker", "router_worker may TRUNCATE on events, and should not"),
-        ("GRANT SELECT (payload) ON events TO router_worker", "may SELECT payload of events: REVOKE"),
-        ("GRANT UPDATE (status) ON webhook_delivery_jobs TO saga_orchestrator", "may UPDATE status of"),
-        ("GRANT SELECT ON events TO PUBLIC", "PUBLIC may SELECT on events, and should not"),
-        ("GRANT EXECUTE ON FUNCTION refuse_change() TO PUBLIC", "PUBLIC may EXECUTE on refuse_change"),
-        ("GRANT SELECT ON api_keys TO dead_letter_operator", "dead_letter_operator may SELECT on api_keys"),
+        ("GRANT TRUNCATE ON events TO router_worker", "router_worker can TRUNCATE on events but must not"),
+        ("GRANT SELECT (payload) ON events TO router_worker", "must not SELECT payload of events: REVOKE"),
+        ("GRANT UPDATE (status) ON webhook_delivery_jobs TO saga_orchestrator", "must not UPDATE status of"),
+        ("GRANT SELECT ON events TO PUBLIC", "PUBLIC can SELECT on events but must not"),
+        ("GRANT EXECUTE ON FUNCTION refuse_change() TO PUBLIC", "PUBLIC can EXECUTE on refuse_change"),
+        ("GRANT SELECT ON api_keys TO dead_letter_operator", "dead_letter_operator can SELECT on api_keys"),
         (
             "REVOKE SELECT ON subscription_secrets FROM job_worker",
-            "job_worker may not SELECT on subscription_",
+            "job_worker cannot SELECT on subscription_",
         ),
         (
             "REVOKE UPDATE (applied_at) ON webhook_delivery_jobs FROM saga_orchestrator",
-            "may not UPDATE applied_at",
+            "must UPDATE applied_at",
         ),
         (
             "REVOKE EXECUTE ON FUNCTION check_api_key FROM event_ingest_writer",
-            "may not EXECUTE on check_api_key",
+            "cannot EXECUTE on check_api_key",
         ),
-        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "everybody may create things"),
+        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "every role can create objects"),
         ("CREATE TABLE forgotten (id int); GRANT SELECT ON forgotten TO job_worker", "SELECT on forgotten"),
     ],
 )
 async def test_a_right_too_many_or_too_few(admin: Connection, seed: Seed, change: str, fault: str) -> None:
     await seed.connection.execute(change.encode())
-    found = await ill(admin)
+    found = await failed_checks(admin)
     assert list(found) == [judged.RIGHTS]
     assert any(fault in line for line in found[judged.RIGHTS]), found
 
@@ -138,25 +138,25 @@ async def test_what_it_says_to_do_about_a_right_is_what_helps(admin: Connection,
         "GRANT SELECT (payload) ON events TO router_worker",
     ):
         await seed.connection.execute(change.encode())
-    lines = (await ill(admin))[judged.RIGHTS]
+    lines = (await failed_checks(admin))[judged.RIGHTS]
     assert len(lines) == 4
     for line in lines:
         await seed.connection.execute(line.split(": ", 1)[1].encode())
-    assert await ill(admin) == {}
+    assert await failed_checks(admin) == {}
 
 
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ("ALTER TABLE events DISABLE TRIGGER events_never_change", "events_never_change is switched off"),
+        ("ALTER TABLE events DISABLE TRIGGER events_never_change", "events_never_change is disabled"),
         (
             "ALTER TABLE events ENABLE REPLICA TRIGGER events_never_change",
-            "events_never_change is switched off",
+            "events_never_change is disabled",
         ),
-        ("DROP TRIGGER saga_moves_are_legal ON webhook_delivery_sagas", "saga_moves_are_legal is gone"),
+        ("DROP TRIGGER saga_moves_are_legal ON webhook_delivery_sagas", "saga_moves_are_legal is missing"),
         (
             "CREATE TRIGGER mine BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION refuse_row()",
-            "mine is none of ours",
+            "mine does not belong",
         ),
     ],
 )
@@ -164,22 +164,22 @@ async def test_a_guard_that_is_off_gone_or_strange(
     admin: Connection, seed: Seed, change: str, fault: str
 ) -> None:
     await seed.connection.execute(change.encode())
-    found = await ill(admin)
+    found = await failed_checks(admin)
     assert list(found) == [judged.GUARDS]
     assert fault in found[judged.GUARDS][0]
 
 
 async def test_a_session_that_switches_guards_off(seed: Seed) -> None:
     await seed.connection.execute("SET session_replication_role = replica")
-    assert list(await ill(seed.connection)) == [judged.GUARDS]
+    assert list(await failed_checks(seed.connection)) == [judged.GUARDS]
 
 
 async def test_the_deleting_function_with_another_owner(admin: Connection, seed: Seed) -> None:
     await seed.connection.execute("ALTER FUNCTION prune_finished OWNER TO CURRENT_USER")
-    found = await ill(admin)
+    found = await failed_checks(admin)
     assert "prune_finished is owned by postgres: run `hooksaga migrate`" in found[judged.ROLES]
     await seed.connection.execute("SELECT give_retention_its_owner()")
-    assert await ill(admin) == {}
+    assert await failed_checks(admin) == {}
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ async def test_a_server_that_cannot_be_used(admin: Connection, change: dict[str,
 
 async def test_ids_that_run_out(admin: Connection, seed: Seed) -> None:
     await seed.connection.execute("SELECT setval('events_id_seq', 9223372036854775000)")
-    found = await ill(admin)
+    found = await failed_checks(admin)
     assert list(found) == [judged.LIMITS]
-    assert "events has used its ids up to 9223372036854775000" in found[judged.LIMITS][0]
+    assert "events has used ids up to 9223372036854775000" in found[judged.LIMITS][0]
 
 
 async def test_a_slot_that_nobody_reads(
@@ -240,9 +240,9 @@ async def test_a_slot_that_nobody_reads(
 ) -> None:
     await seed.connection.execute("SELECT pg_create_physical_replication_slot('forgotten', true)")
     try:
-        assert await ill(admin) == {}
+        assert await failed_checks(admin) == {}
         monkeypatch.setattr(judged, "MOST_IDLE_LOG_BYTES", -1)
-        (fault,) = (await ill(admin))[judged.LIMITS]
+        (fault,) = (await failed_checks(admin))[judged.LIMITS]
     finally:
         await seed.connection.execute("SELECT pg_drop_replication_slot('forgotten')")
     assert "pg_drop_replication_slot('forgotten')" in fault
@@ -252,8 +252,8 @@ async def test_a_slot_that_nobody_reads(
     ("change", "fault"),
     [
         ({"connections": 179}, ""),
-        ({"connections": 181}, "181 of 200 connections are used"),
-        ({"synchronous_standbys": "ANY 1 (*)"}, "each COMMIT waits"),
+        ({"connections": 181}, "181 of 200 connections are in use"),
+        ({"synchronous_standbys": "ANY 1 (*)"}, "COMMIT waits"),
         ({"synchronous_standbys": "*", "standbys": 1}, ""),
     ],
 )
@@ -289,7 +289,7 @@ async def test_a_default_that_sessions_do_not_bear(
 ) -> None:
     target = level.format(await seed.value("SELECT quote_ident(current_database())"))
     async with undone(seed, f"ALTER {target} SET {setting} = {value}", f"ALTER {target} RESET {setting}"):
-        found = await ill(admin)
+        found = await failed_checks(admin)
     assert list(found) == ([judged.ROLES] if is_ill else [])
     assert not is_ill or any(setting in fault for fault in found[judged.ROLES])
 

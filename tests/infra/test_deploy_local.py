@@ -130,11 +130,11 @@ def deployed(place: LocalStack, api_url: str, monkeypatch: pytest.MonkeyPatch) -
     return DeployedStack(LOCAL.prefix)
 
 
-ALARMS = "no alarm"
+ALARMS = "no alarm is active"
 """Right after a deployment the alarm for ticks that are missing is rightly on: none has fired yet."""
 
 
-def ill(stack: DeployedStack) -> dict[str, list[str]]:
+def failed_checks(stack: DeployedStack) -> dict[str, list[str]]:
     """The checks that found something, but for the alarms."""
     return {
         check.name: check.faults
@@ -144,7 +144,7 @@ def ill(stack: DeployedStack) -> dict[str, list[str]]:
 
 
 def test_the_doctor_finds_a_sound_deployment_sound(deployed: DeployedStack) -> None:
-    assert ill(deployed) == {}
+    assert failed_checks(deployed) == {}
 
 
 def test_the_doctor_names_what_was_switched_off(deployed: DeployedStack) -> None:
@@ -152,10 +152,10 @@ def test_the_doctor_names_what_was_switched_off(deployed: DeployedStack) -> None
     rule = f"{LOCAL.prefix}-router-tick"
     events.disable_rule(Name=rule)
     try:
-        found = ill(deployed)
+        found = failed_checks(deployed)
     finally:
         events.enable_rule(Name=rule)
-    assert found == {"the ticks are on": ["the tick of router is DISABLED"]}
+    assert found == {"the ticks are enabled": ["the tick of router is DISABLED"]}
 
 
 def test_the_doctor_names_a_queue_whose_messages_come_back_too_soon(deployed: DeployedStack) -> None:
@@ -164,18 +164,22 @@ def test_the_doctor_names_a_queue_whose_messages_come_back_too_soon(deployed: De
     before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "30"})
     try:
-        found = ill(deployed)
+        found = failed_checks(deployed)
     finally:
         sqs.set_queue_attributes(QueueUrl=url, Attributes=before)
-    assert list(found) == ["each message outlives its function, and each function its POST"]
+    assert list(found) == [
+        "visibility timeouts exceed function timeouts, and function timeouts the POST timeout"
+    ]
     assert "visibility 30 s" in next(iter(found.values()))[0]
 
 
 def test_the_doctor_says_that_nothing_is_there(deployed: DeployedStack) -> None:
-    found = ill(DeployedStack("hooksaga-nowhere"))
-    assert {"functions are active", "the ticks are on", "the database answers the admin function"} <= set(
-        found
-    )
+    found = failed_checks(DeployedStack("hooksaga-nowhere"))
+    assert {
+        "functions are active",
+        "the ticks are enabled",
+        "the database answers the admin function",
+    } <= set(found)
 
 
 def run_on(stack: DeployedStack, *arguments: str) -> Any:

@@ -114,7 +114,7 @@ def test_a_dump_made_under_load_has_a_clean_audit_and_goes_on(
         restore(dump, target)
         pass_a_day(target)
         said = command(target, "audit")
-        assert "Nothing is at work on this database" in said
+        assert "No process works on this database" in said
         with psycopg.connect(target) as connection:
             left = connection.execute("SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Leased'")
             assert left.fetchone() != (0,)

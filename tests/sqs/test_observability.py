@@ -217,7 +217,7 @@ async def test_no_line_and_no_metric_has_anything_of_a_payload(pipeline: Pipelin
 async def test_a_reset_lease_is_told_and_counted(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("o.reset", "/slow/1000")
     await post(pipeline, "o.reset")
-    await until(lambda: pipeline.received(path), "the POST is under way")
+    await until(lambda: pipeline.received(path), "the POST is in progress")
     assert pipeline.system.functions["delivery"].kill_busy()
     for column in ("lease_until = now() - interval '1 second'", "created_at = now() - interval '1 minute'"):
         pipeline.rewrite(f"UPDATE webhook_delivery_jobs SET {column} WHERE status = 'Leased'")  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ async def test_everything_arrives_though_every_message_is_lost(pipeline: Pipelin
 async def test_a_delivery_killed_during_its_post_is_done_again(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("a.killed", "/slow/1000")
     event_id = await pipeline.post("a.killed")
-    await until(lambda: pipeline.received(path), "the POST is under way")
+    await until(lambda: pipeline.received(path), "the POST is in progress")
     assert pipeline.system.functions["delivery"].kill_busy()
     for column in ("lease_until = now() - interval '1 second'", "created_at = now() - interval '1 minute'"):
         pipeline.rewrite(f"UPDATE webhook_delivery_jobs SET {column} WHERE status = 'Leased'")  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ async def test_a_result_that_could_not_be_written_keeps_its_message(pipeline: Pi
     """The receiver said 200, then the database went away: one more request, never a lost or a false state."""
     _, path = await pipeline.subscribe("a.unwritten", "/slow/1000")
     event_id = await pipeline.post("a.unwritten")
-    await until(lambda: pipeline.received(path), "the POST is under way")
+    await until(lambda: pipeline.received(path), "the POST is in progress")
     before = len(batches(pipeline, "delivery"))
     async with pipeline.database_closed_to(Role.DELIVERY):
         await until(

@@ -187,7 +187,7 @@ async def test_a_message_that_comes_again_during_its_post(pipeline: Pipeline) ->
     milliseconds = (2 * VISIBILITY_SECONDS + 1) * 1000
     _, path = await pipeline.subscribe("lie.visible", f"/slow/{milliseconds}/visible")
     event = await pipeline.post("lie.visible")
-    await until(lambda: pipeline.received(path), "the POST is under way")
+    await until(lambda: pipeline.received(path), "the POST is in progress")
     await until(lambda: len(handled) > before, "the message has come again, and was let go")
     assert pipeline.sagas("lie.visible")[0]["status"] == "InProgress"
     assert await pipeline.until_ended("lie.visible", 1) == {"Completed": 1}

@@ -81,10 +81,10 @@ def told(one: dict[str, Any]) -> list[str]:
     [
         ({}, "delivered on attempt 2 of 5"),
         ({"attempt_count": 7}, "delivered on attempt 7"),
-        ({"status": "InProgress"}, "attempt 3 of 5 is under way"),
+        ({"status": "InProgress"}, "attempt 3 of 5 is in progress"),
         (
             {"status": "Pending", "attempt_count": 0, "next_attempt_at": "2026-01-02T10:00:02.000000Z"},
-            "waits for its first attempt since 2026-01-02 10:00:02Z",
+            "waiting for its first attempt since 2026-01-02 10:00:02Z",
         ),
         (
             {
@@ -92,7 +92,7 @@ def told(one: dict[str, Any]) -> list[str]:
                 "final_error_code": "http_503",
                 "next_attempt_at": "2026-01-02T10:05:00.000000Z",
             },
-            "attempt 2 of 5 failed with http_503, the next is due 2026-01-02 10:05:00Z",
+            "attempt 2 of 5 failed with http_503, the next attempt is due 2026-01-02 10:05:00Z",
         ),
         ({"started_by": "requeue"}, "requeued at 2026-01-02 10:00:01Z: delivered on attempt 2 of 5"),
         ({"started_by": None}, "delivered on attempt 2 of 5"),
@@ -105,19 +105,19 @@ def test_a_match_says_where_it_stands(changes: dict[str, Any], sentence: str) ->
 @pytest.mark.parametrize(
     ("code", "count", "reason", "sentence"),
     [
-        ("http_503", 5, None, "given up after 5 attempts, the last with http_503 (dead letter 4)"),
+        ("http_503", 5, None, "dead-lettered after 5 attempts, the last with http_503 (dead letter 4)"),
         ("canceled", 0, "an operator canceled it", "canceled after no attempts (dead letter 4)"),
         (
             "subscription_inactive",
             0,
             "it was not sent: why",
-            "given up: it was not sent: why (dead letter 4)",
+            "dead-lettered: it was not sent: why (dead letter 4)",
         ),
         (
             "http_410",
             1,
             "no further attempt was made: why",
-            "given up after 1 attempt, the last with http_410; no further attempt was made: why (dead letter 4)",
+            "dead-lettered after 1 attempt, the last with http_410; no further attempt was made: why (dead letter 4)",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_dead_letter_comes_with_its_requeue(
 
 
 def test_a_match_without_a_saga_was_pruned() -> None:
-    assert told(decision(matched=True)) == ["delivered, and the record of it was pruned since"]
+    assert told(decision(matched=True)) == ["delivered; the record was pruned later"]
 
 
 INACTIVE = {**ELIGIBLE, "active": False, "eligible_since": None}
@@ -212,7 +212,7 @@ NOW_OK = "it is active and verified now"
             "eligible_later",
             ELIGIBLE,
             None,
-            "it was active and verified only since 2026-01-01 00:00:00Z, and the event is older",
+            "it became active and verified at 2026-01-01 00:00:00Z, after the event was accepted",
             BACKFILL,
         ),
         (
@@ -247,12 +247,11 @@ def test_others_are_counted_until_all_are_asked_for() -> None:
     far = decision(reason="other_event_type", then=OTHER)
     near = decision(reason="other_event_type", then=OTHER, now=ELIGIBLE)
     assert (
-        lines(event(near, far, far))[-1]
-        == "2 other subscriptions take other event types; --all tells of each"
+        lines(event(near, far, far))[-1] == "2 other subscriptions take other event types; --all lists them"
     )
-    assert lines(event(far))[-1] == "1 other subscription takes other event types; --all tells of each"
+    assert lines(event(far))[-1] == "1 other subscription takes other event types; --all lists them"
     more = lines(event(far, next="2"))[-1]
-    assert more == "1 or more other subscriptions take other event types; --all tells of each"
+    assert more == "1 or more other subscriptions take other event types; --all lists them"
     assert len(lines(event(near, far, far), every=True)) == len(lines(event(near))) + 2
 
 
@@ -269,11 +268,11 @@ def test_others_are_counted_until_all_are_asked_for() -> None:
         ),
         (
             {"state": "waiting", "waiting_since": "2026-01-02T10:00:00.123456Z", "sagas_started": None},
-            "accepted 2026-01-02 10:00:00Z; waits to be routed since 2026-01-02 10:00:00Z",
+            "accepted 2026-01-02 10:00:00Z; waiting for routing since 2026-01-02 10:00:00Z",
         ),
         (
             {"state": "waiting", "waiting_since": "2026-01-02T10:00:00.123456Z", "sagas_started": 500},
-            "accepted 2026-01-02 10:00:00Z; being routed, to 500 subscriptions so far",
+            "accepted 2026-01-02 10:00:00Z; routing in progress, 500 subscriptions so far",
         ),
         (
             {"state": "unrecorded"},

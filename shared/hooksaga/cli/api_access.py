@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 ApiUrl = Annotated[
-    str, typer.Option("--api-url", envvar="HOOKSAGA_API_URL", help="Where the API is.", show_default=True)
+    str, typer.Option("--api-url", envvar="HOOKSAGA_API_URL", help="URL of the API.", show_default=True)
 ]
 ApiKey = Annotated[
     str | None,
     typer.Option(
         "--api-key",
         envvar="HOOKSAGA_API_KEY",
-        help="Its key; on this machine by default the one that `hooksaga up` keeps.",
+        help="API key. Default on this machine: the key that `hooksaga up` stores.",
         show_default=False,
     ),
 ]
@@ -32,10 +32,10 @@ def connect(url: str, key: str | None) -> "ApiClient":
     from hooksaga.local.api_client import ApiClient
 
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise WrongUse(f"--api-url (HOOKSAGA_API_URL) is a URL such as {DEFAULT_URL}, not {url!r}")
+        raise WrongUse(f"--api-url (HOOKSAGA_API_URL) must be a URL such as {DEFAULT_URL}, not {url!r}")
     used = key or _kept_key(url)
     if not (used.isascii() and used.isprintable()):
-        raise WrongUse("--api-key (HOOKSAGA_API_KEY) holds characters that no key has")
+        raise WrongUse("--api-key (HOOKSAGA_API_KEY) contains characters that are not allowed in a key")
     return ApiClient(url, used)
 
 
@@ -44,14 +44,14 @@ def _kept_key(url: str) -> str:
     from hooksaga.runtime.settings import read_settings
 
     if not _is_this_machine(url):
-        raise WrongUse("this API needs a key: give it with --api-key, or in HOOKSAGA_API_KEY")
+        raise WrongUse("this API requires a key: pass --api-key, or set HOOKSAGA_API_KEY")
     path = (read_settings().data_dir / "api_key").absolute()
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         raise WrongUse(
-            f"there is no key in {path}: start `hooksaga up` in this folder, or give a key with --api-key, "
-            "or in HOOKSAGA_API_KEY"
+            f"{path} contains no key: start `hooksaga up` in this folder, pass --api-key, "
+            "or set HOOKSAGA_API_KEY"
         ) from None
 
 

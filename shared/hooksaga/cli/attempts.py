@@ -17,20 +17,21 @@ from hooksaga.cli.terminal import (
     show_table,
 )
 
-app = typer.Typer(no_args_is_help=True, help="What was tried, when, why, and what came of it.")
+app = typer.Typer(no_args_is_help=True, help="The attempt log: list and show attempts.")
 
 PATH = "/v1/attempts"
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The attempt's number.")]
-Subscription = Annotated[int | None, typer.Option(min=1, help="Of this subscription.", show_default=False)]
-EventType = Annotated[str | None, typer.Option(help="Of this event type.", show_default=False)]
+Subscription = Annotated[int | None, typer.Option(min=1, help="Filter by subscription.", show_default=False)]
+EventType = Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)]
 StatusClass = Annotated[
-    str | None, typer.Option(help="Answered so: 2xx, 3xx, 4xx, 5xx, or none.", show_default=False)
+    str | None,
+    typer.Option(help="Filter by response class: 2xx, 3xx, 4xx, 5xx, or none.", show_default=False),
 ]
 ErrorCode = Annotated[
-    str | None, typer.Option(help="That ended with this error, e.g. http_503.", show_default=False)
+    str | None, typer.Option(help="Filter by error code, e.g. http_503.", show_default=False)
 ]
-Failed = Annotated[bool, typer.Option("--failed", help="Only those that failed.")]
+Failed = Annotated[bool, typer.Option("--failed", help="Show failed attempts only.")]
 
 
 @app.command("list")
@@ -41,18 +42,18 @@ def list_all(
     error_code: ErrorCode = None,
     failed: Failed = False,
     finished_after: Annotated[
-        str | None, typer.Option(help="Ended at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
+        str | None, typer.Option(help="Finished at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
     ] = None,
-    finished_before: Annotated[str | None, typer.Option(help="Ended before.", show_default=False)] = None,
+    finished_before: Annotated[str | None, typer.Option(help="Finished before.", show_default=False)] = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
     cursor: Annotated[
-        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """List attempts that have ended, newest first, by any of the filters."""
+    """List finished attempts, newest first. Filters can be combined."""
     wanted = {
         **attempt_filter(subscription, event_type, failed),
         "status_class": status_class,
@@ -69,7 +70,7 @@ def list_all(
     columns = ("id", "ended", "event type", "subscription", "attempt", "why", "result", "took", "address")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"There are more: --cursor {page['next']}")
+        complain(f"More results: --cursor {page['next']}")
 
 
 def attempt_filter(subscription: int | None, event_type: str | None, failed: bool) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def _row(one: dict[str, Any]) -> tuple[object, ...]:
 
 @app.command()
 def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Show one attempt with the headers that it sent and the beginning of the answer."""
+    """Show one attempt with its request headers and the beginning of the response."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("GET", f"{PATH}/{id}")
         attempt = client.read(answer)

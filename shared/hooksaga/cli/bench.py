@@ -17,29 +17,29 @@ ENVELOPE_BYTES = 100
 
 
 def bench(
-    events: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many events.")] = 10_000,
+    events: Annotated[int, typer.Option(min=1, max=10_000_000, help="Number of events.")] = 10_000,
     payload_bytes: Annotated[int, typer.Option(min=2, help="Size of each payload.")] = 600,
-    subscriptions: Annotated[int, typer.Option(min=1, max=1000, help="Each event goes to so many.")] = 1,
+    subscriptions: Annotated[int, typer.Option(min=1, max=1000, help="Subscriptions per event.")] = 1,
     url: Annotated[
         str | None,
-        typer.Option(
-            help="https:// receiver to deliver to, instead of one on this machine.", show_default=False
-        ),
+        typer.Option(help="https:// URL of a receiver, instead of a local one.", show_default=False),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
-            min=0.1, help="Post single events through the API, so many a second.", show_default="all at once"
+            min=0.1,
+            help="Post single events through the API at this rate per second.",
+            show_default="all at once",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure deliveries per second and latency.
 
-    It runs what `hooksaga up` runs, on an empty database of its own that is gone afterwards. Time goes from
-    the first event accepted to the last delivery completed. Latency goes from the moment an event was
-    accepted to its arrival at the receiver: without --rate that is the wait in a queue that was filled at
-    once. Into a pipe or a file it writes JSON, as with --json.
+    It runs the same stages as `hooksaga up` on an empty database, which it deletes afterwards. The time is measured
+    from the first accepted event to the last completed delivery, the latency from an event's acceptance to its
+    arrival at the receiver. Without --rate all events are posted at once, so the latency includes the time in the
+    queue. If the output is a pipe or a file, it is JSON, as with --json.
     """
     _check_size(payload_bytes)
     from hooksaga.local.bench import BenchOptions
@@ -56,7 +56,7 @@ def bench(
         show_fields(figures(result))
     if result.failed:
         raise CommandFailed(
-            f"{result.failed} deliveries ended as dead letters: the receiver did not take them"
+            f"{result.failed} deliveries were dead-lettered: the receiver did not accept them"
         )
 
 
@@ -64,7 +64,7 @@ def _check_size(payload_bytes: int) -> None:
     from hooksaga.runtime.settings import read_settings
 
     if payload_bytes > read_settings().payload_max_bytes - ENVELOPE_BYTES:
-        raise WrongUse("--payload-bytes is more than HOOKSAGA_PAYLOAD_MAX_BYTES lets through")
+        raise WrongUse("--payload-bytes exceeds HOOKSAGA_PAYLOAD_MAX_BYTES")
 
 
 async def _measure(options: "BenchOptions") -> "BenchResult":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Paced requeues and backfills: list, watch, pause, resume, stop, change the rate.",
+    help="Bulk requeues and backfills: list, watch, pause, resume, stop, change the rate.",
 )
 
 PATH = "/v1/bulk-operations"
@@ -41,12 +41,15 @@ Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The operation's nu
 Rate = Annotated[
     float | None,
     typer.Option(
-        min=0.01, max=1000, help="Deliveries started per second, of all endpoints.", show_default="20"
+        min=0.01,
+        max=1000,
+        help="Deliveries started per second, for all endpoints together.",
+        show_default="20",
     ),
 ]
-Reason = Annotated[str | None, typer.Option(help="Why, for the record.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count them, and change nothing.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
+Reason = Annotated[str | None, typer.Option(help="Reason, stored with the operation.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the matches and change nothing.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start the operation and return.")]
 
 
 @app.command("list")
@@ -56,7 +59,7 @@ def list_all(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
     cursor: Annotated[
-        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -72,7 +75,7 @@ def list_all(
     columns = ("id", "kind", "status", "done", "skipped", "of", "per second", "began", "by", "reason")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"There are more: --cursor {page['next']}")
+        complain(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
@@ -82,7 +85,7 @@ def _row(one: dict[str, Any]) -> tuple[object, ...]:
 
 @app.command()
 def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Show one operation, and how far it is with each subscription."""
+    """Show one operation and its progress for each subscription."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("GET", f"{PATH}/{id}")
         operation = client.read(answer)
@@ -100,26 +103,26 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
 
 @app.command()
 def watch(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Follow one operation until it ends. Ctrl-C ends only the watching."""
+    """Watch one operation until it ends. Ctrl-C does not stop the operation."""
     with connect(api_url, api_key) as client:
         follow(client, client.call("GET", f"{PATH}/{id}"), as_json)
 
 
 @app.command()
 def pause(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Start nothing more for now. What is started already goes on."""
+    """Pause an operation. Started deliveries continue."""
     _move(id, "pause", api_url, api_key, as_json)
 
 
 @app.command()
 def resume(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Go on where it was paused."""
+    """Resume a paused operation."""
     _move(id, "resume", api_url, api_key, as_json)
 
 
 @app.command()
 def stop(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """End it for good. What is started already goes on."""
+    """Stop an operation permanently. Started deliveries continue."""
     _move(id, "stop", api_url, api_key, as_json)
 
 
@@ -141,7 +144,7 @@ def rate(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on at another rate."""
+    """Change the rate of an operation."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("PATCH", f"{PATH}/{id}", json={"rate_per_second": per_second})
         operation = client.read(answer)
@@ -154,7 +157,7 @@ def rate(
 def backfill(
     id: Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")],  # noqa: A002
     since: Annotated[str, typer.Option(help="Events accepted at or after, e.g. 2026-01-31T12:00:00Z.")],
-    until: Annotated[str | None, typer.Option(help="Accepted before.", show_default="now")] = None,
+    until: Annotated[str | None, typer.Option(help="Events accepted before.", show_default="now")] = None,
     rate: Rate = None,
     reason: Reason = None,
     dry_run: DryRun = False,
@@ -163,8 +166,7 @@ def backfill(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Deliver older events of its type that the subscription never got, at a steady rate. Repeating it does nothing
-    more."""
+    """Deliver older events that the subscription never received, at a given rate. Safe to repeat."""
     chosen = {"subscription_id": id, "since": since, "until": until}
     wanted = operation_of("backfill", chosen, rate, reason)
     run(wanted, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
@@ -198,10 +200,10 @@ def run(
             _say_count(operation)
         elif detach:
             say(_summary(operation))
-            complain(f"It goes on by itself; hooksaga bulk watch {operation['id']}")
+            complain(f"The operation runs in the background: hooksaga bulk watch {operation['id']}")
         else:
             if not operation["created"]:
-                complain(f"the same operation is {operation['status']} already, as number {operation['id']}")
+                complain(f"the same operation exists as {operation['id']} and is {operation['status']}")
             follow(client, operation, as_json)
 
 
@@ -210,7 +212,7 @@ def _say_count(count: Mapping[str, Any]) -> None:
     per_second = f"{count['rate_per_second']:g}"
     say(
         f"{count['matched']} {things} of {count['subscriptions']} subscriptions match; at {per_second} per second "
-        f"that takes {_duration(count['seconds'])} at least; nothing was changed"
+        f"this takes at least {_duration(count['seconds'])}; nothing was changed"
     )
 
 
@@ -230,8 +232,8 @@ def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> Non
         operation = _watch(client, operation)
     except KeyboardInterrupt:
         complain(
-            f"bulk operation {number} goes on by itself; to see it: hooksaga bulk watch {number}; "
-            f"to hold it: hooksaga bulk pause {number}, or stop {number}"
+            f"bulk operation {number} continues in the background; to watch: hooksaga bulk watch {number}; "
+            f"to pause: hooksaga bulk pause {number}; to stop: hooksaga bulk stop {number}"
         )
         return
     if as_json:

@@ -19,23 +19,25 @@ EVENTS = (0, 1_000_000, 10_000_000, 100_000_000)
 def cost(
     events_per_month: Annotated[
         list[float] | None,
-        typer.Option(min=0, help="May be given several times.", show_default="0, and 1 to 100 million"),
+        typer.Option(min=0, help="Events per month; repeatable.", show_default="0, and 1 to 100 million"),
     ] = None,
     fan_out: Annotated[
-        list[float] | None, typer.Option(min=0, help="Subscriptions that take each event.", show_default="1")
+        list[float] | None, typer.Option(min=0, help="Subscriptions per event; repeatable.", show_default="1")
     ] = None,
     failure_rate: Annotated[
         list[float] | None,
-        typer.Option(min=0, max=1, help="Share of attempts that fail.", show_default="0.02"),
+        typer.Option(min=0, max=1, help="Share of failed attempts; repeatable.", show_default="0.02"),
     ] = None,
-    env: Annotated[str, typer.Option(help="The environment of shared/hooksaga/aws/deployment.py.")] = "dev",
-    receiver_ms: Annotated[float, typer.Option(min=0, help="How long receivers take to answer.")] = 200,
-    days_kept: Annotated[float, typer.Option(min=0, help="How long events stay in the database.")] = 30,
+    env: Annotated[str, typer.Option(help="Environment in shared/hooksaga/aws/deployment.py.")] = "dev",
+    receiver_ms: Annotated[
+        float, typer.Option(min=0, help="Response time of receivers in milliseconds.")
+    ] = 200,
+    days_kept: Annotated[float, typer.Option(min=0, help="Days that events stay in the database.")] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Reckon what a deployment costs a month, from list prices and from what was measured.
+    """Estimate the monthly cost of a deployment from list prices and measurements.
 
-    It asks nobody: prices and measurements are files of this version, and docs/cost.md says how they are used.
+    It makes no network calls: prices and measurements are files of this version. docs/cost.md describes the formulas.
     """
     from hooksaga.cost.work import Load
 
@@ -55,9 +57,7 @@ def cost(
     for line in table_lines(loads, bills):
         say(line)
     prices = read_prices()
-    complain(
-        f"Prices of {prices.region} as of {prices.dated}, without free tiers: check before you rely on them."
-    )
+    complain(f"Prices of {prices.region} as of {prices.dated}, without free tiers: verify them before use.")
 
 
 def _bills(env: str, loads: "Sequence[Load]") -> "list[Bill]":

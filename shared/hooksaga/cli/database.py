@@ -25,15 +25,15 @@ T = TypeVar("T")
 def migrate(
     patience: Annotated[
         float,
-        typer.Option(min=0, max=86_400, help="Seconds to keep trying while others hold locks that it needs."),
+        typer.Option(min=0, max=86_400, help="Seconds to retry while other sessions hold required locks."),
     ] = PATIENCE_SECONDS,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the database to the newest schema.
+    """Migrate the database to the newest schema.
 
-    The one of HOOKSAGA_DATABASE_URL, or else the embedded one, which is created when there is none. Producers go on: a
-    step that waits for a lock lets go after two seconds, says who is in the way, and is tried again. Header values that
-    are stored in clear are sealed, where the key is.
+    Uses HOOKSAGA_DATABASE_URL, or the embedded database, which is created if needed. Producers are not blocked: a step
+    that waits for a lock gives up after two seconds, names the blocking session, and is retried. Plain-text header
+    values are encrypted if the key is available.
     """
     applied, sealed = asyncio.run(_migrate(patience))
     if as_json:
@@ -42,9 +42,9 @@ def migrate(
     for name in applied:
         say(f"applied {name}")
     if sealed:
-        say(f"sealed the header values of {sealed} subscriptions")
+        say(f"encrypted the header values of {sealed} subscriptions")
     if not applied and not sealed:
-        say("nothing to do: the schema is up to date")
+        say("the schema is up to date")
 
 
 async def _migrate(patience: float) -> tuple[list[str], int]:
@@ -64,10 +64,10 @@ async def _migrate(patience: float) -> tuple[list[str], int]:
 
 
 def audit(stack: Stack = None, as_json: AsJson = False) -> None:
-    """Check what must always hold.
+    """Check the invariants.
 
-    Reads the tables of the database that HOOKSAGA_DATABASE_URL names, or of the embedded one. Exit code 1, and the
-    rows, when something does not hold.
+    Reads the tables of the database in HOOKSAGA_DATABASE_URL, or of the embedded one. Exit code 1, and the rows, for
+    each violated invariant.
     """
     found = _audit_stack(stack) if stack else asyncio.run(_audit())
     if as_json:
@@ -119,16 +119,16 @@ def _audit_stack(stack: str) -> _Audited:
 def _show_findings(found: _Audited) -> None:
     promises, unchecked = found.promises, found.unchecked
     for one in promises:
-        result = "ok, none found" if one["ok"] else f"BREACH, {len(one['rows'])} found"
+        result = "ok, none found" if one["ok"] else f"VIOLATION, {len(one['rows'])} found"
         say(f"{one['promise'].replace('_', ' ')}: {result}")
         for row in one["rows"]:
             say("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
     for name in unchecked:
-        say(f"{name.replace('_', ' ')}: NOT CHECKED, the function has no time for it: see docs/operations")
+        say(f"{name.replace('_', ' ')}: NOT CHECKED, the function timed out: see docs/operations/upgrade.md")
     broken = sum(not one["ok"] for one in promises)
     if broken:
-        say(f"{broken} of {len(promises)} promises are broken")
+        say(f"{broken} of {len(promises)} invariants are violated")
     elif not unchecked:
-        say("Every promise is kept.")
+        say("All invariants hold.")
     if found.at_rest:
-        say("Nothing is at work on this database, so how long something waits was not judged.")
+        say("No process works on this database, so waiting times were not checked.")

@@ -18,22 +18,22 @@ from hooksaga.cli.terminal import (
     show_table,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Deliveries that were given up: list, show, requeue.")
+app = typer.Typer(no_args_is_help=True, help="The dead letter queue: list, show, requeue.")
 
 PATH = "/v1/dead-letters"
 MOST_AT_ONCE = 1000
 FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
-Subscription = Annotated[int | None, typer.Option(min=1, help="Of this subscription.", show_default=False)]
-EventType = Annotated[str | None, typer.Option(help="Of this event type.", show_default=False)]
+Subscription = Annotated[int | None, typer.Option(min=1, help="Filter by subscription.", show_default=False)]
+EventType = Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)]
 ErrorCode = Annotated[
-    str | None, typer.Option(help="That ended with this error, e.g. http_503.", show_default=False)
+    str | None, typer.Option(help="Filter by error code, e.g. http_503.", show_default=False)
 ]
 FailedAfter = Annotated[
-    str | None, typer.Option(help="Given up at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
+    str | None, typer.Option(help="Dead-lettered at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
 ]
-FailedBefore = Annotated[str | None, typer.Option(help="Given up before.", show_default=False)]
+FailedBefore = Annotated[str | None, typer.Option(help="Dead-lettered before.", show_default=False)]
 
 
 @app.command("list")
@@ -45,13 +45,13 @@ def list_all(
     failed_before: FailedBefore = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
     cursor: Annotated[
-        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """List dead letters, newest first, by any of the filters."""
+    """List dead letters, newest first. Filters can be combined."""
     wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
     with connect(api_url, api_key) as client:
         answer = client.fetch("GET", PATH, params={**wanted, "limit": limit, "cursor": cursor})
@@ -62,7 +62,7 @@ def list_all(
     columns = ("id", "given up", "event type", "subscription", "error", "requeued as")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"There are more: --cursor {page['next']}")
+        complain(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
@@ -94,24 +94,22 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
         say(f"  {printable(line)}")
 
 
-OneId = Annotated[
-    int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or name a filter.")
-]
+OneId = Annotated[int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or use a filter.")]
 Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help="A filter as KEY=VALUE, e.g. error_code=http_503; repeat it for more.",
+        help="Filter as KEY=VALUE, e.g. error_code=http_503; repeatable.",
         show_default=False,
     ),
 ]
-Every = Annotated[bool, typer.Option("--all", help="All that were not requeued yet.")]
+Every = Annotated[bool, typer.Option("--all", help="All dead letters that were not requeued.")]
 Limit = Annotated[
-    int | None, typer.Option(min=1, max=1000, help="At once: at most so many.", show_default="1000")
+    int | None, typer.Option(min=1, max=1000, help="Maximum number without --rate.", show_default="1000")
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(min=0.01, max=1000, help="Requeue all, so many per second.", show_default=False),
+    typer.Option(min=0.01, max=1000, help="Requeue all matches at this rate per second.", show_default=False),
 ]
 
 
@@ -134,11 +132,10 @@ def requeue(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give one dead letter, or all that match, a new saga with fresh attempts. Repeating it does nothing more.
+    """Requeue one dead letter, or all that match: each gets a new saga with all its attempts. Safe to repeat.
 
-    Those that were canceled are left out, unless the filter says error_code=canceled. A filter requeues up to 1,000 at
-    once, the oldest first. With --rate all that match are requeued, so many per
-    second, as an operation that goes on by itself: see `hooksaga bulk`.
+    Canceled deliveries are excluded unless the filter says error_code=canceled. A filter requeues up to 1,000 at once,
+    the oldest first. With --rate all matches are requeued by a bulk operation in the background: see `hooksaga bulk`.
     """
     wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
     wanted = _with_where(wanted, where or [])
@@ -165,26 +162,26 @@ def requeue(
 
 def _show_requeued(done: dict[str, Any], limit: int, dry_run: bool) -> None:
     if dry_run:
-        say(f"{done['matched']} would be requeued; nothing was changed")
+        say(f"{done['matched']} dead letters match; nothing was changed")
         return
     say(
         f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
     )
     if done["requeued"] == limit:
-        complain("There may be more: the same with --rate 20 requeues all of them, so many per second.")
+        complain("There may be more. Repeat the command with --rate 20 to requeue all at 20 per second.")
 
 
 def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, more: bool) -> None:
     if dead_letter_id is not None and (wanted or every or more):
-        raise WrongUse("give the ID of one dead letter, or filters, not both")
+        raise WrongUse("pass the ID of one dead letter, or filters, not both")
     if dead_letter_id is None and not wanted and not every:
-        raise WrongUse("which ones? Give an ID, a filter such as --error-code http_503, or --all")
+        raise WrongUse("nothing selected: pass an ID, a filter such as --error-code http_503, or --all")
 
 
 def _check_no_limit(limit: int | None) -> None:
     if limit is not None:
         raise WrongUse(
-            "--limit is for a requeue at once; with --rate, --reason or --detach all that match are requeued"
+            "--limit cannot be combined with --rate, --reason or --detach, which requeue all matches"
         )
 
 
@@ -196,11 +193,11 @@ def _with_where(wanted: dict[str, Any], where: list[str]) -> dict[str, Any]:
         name = name.replace("-", "_")
         name = "subscription_id" if name == "subscription" else name
         if not mark or not value or name not in FILTERS:
-            raise WrongUse(f"--where is KEY=VALUE with a key of {', '.join(FILTERS)}, not {text!r}")
+            raise WrongUse(f"--where must be KEY=VALUE with a key of {', '.join(FILTERS)}, not {text!r}")
         if name in both:
             raise WrongUse(f"{name} is given twice")
         if name == "subscription_id" and not value.isdecimal():
-            raise WrongUse(f"--where subscription_id is a number, not {value!r}")
+            raise WrongUse(f"--where subscription_id must be a number, not {value!r}")
         both[name] = int(value) if name == "subscription_id" else value
     return both
 

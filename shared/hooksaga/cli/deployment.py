@@ -11,7 +11,7 @@ Stack = Annotated[
     str | None,
     typer.Option(
         "--stack",
-        help="Of a deployment on AWS, such as hooksaga-dev, through its functions.",
+        help="Use a deployment on AWS, such as hooksaga-dev, through its functions.",
         show_default="this machine's database",
     ),
 ]

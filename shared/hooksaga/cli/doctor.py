@@ -15,7 +15,7 @@ Stack = Annotated[
     str | None,
     typer.Option(
         "--stack",
-        help="Look at a deployment on AWS instead, such as hooksaga-dev.",
+        help="Check a deployment on AWS, such as hooksaga-dev.",
         show_default="this machine",
     ),
 ]
@@ -23,21 +23,19 @@ Stack = Annotated[
 
 def doctor(
     stack: Stack = None,
-    port: Annotated[
-        int, typer.Option(min=1, max=65535, help="Where `hooksaga up` is, or will be, to listen.")
-    ] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of `hooksaga up`.")] = 8080,
     probe: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="https:// address to reach, as a delivery would.", show_default="none"
+            metavar="URL", help="https:// URL to connect to, as a delivery does.", show_default="none"
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check what must be so before the first event, or after any change. Exit code 1 when something is ill.
+    """Check the configuration of this machine or of a deployment. Exit code 1 if a check fails.
 
-    Works while `hooksaga up` runs and while it does not; an embedded database that does not run is started for it and
-    stopped again. Of a deployment: account, region and endpoint are those of AWS's own variables and profiles.
+    Works whether or not `hooksaga up` runs. An embedded database that is not running is started, and stopped
+    afterwards. For a deployment, account, region and endpoint come from AWS's variables and profiles.
     """
     checks = _of_stack(stack, as_json) if stack else asyncio.run(_of_this_machine(port, probe, as_json))
     if as_json:

@@ -11,7 +11,7 @@ from hooksaga.cli.terminal import AsJson, console, printable, short_time, show_j
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-app = typer.Typer(no_args_is_help=True, help="What became of an event, and what happens now.")
+app = typer.Typer(no_args_is_help=True, help="Show an event with its deliveries; follow deliveries.")
 
 app.command()(tail)
 
@@ -49,9 +49,9 @@ def _tree(event: dict[str, Any]) -> "Tree":
         for attempt in saga["attempts"]:
             branch.add(Text(attempt_line(attempt), COLOURS.get(attempt["status"], "")))
     if event.get("pruned_before"):
-        tree.add(f"what ended before {short_time(event['pruned_before'])} may have been pruned")
+        tree.add(f"deliveries that ended before {short_time(event['pruned_before'])} may have been pruned")
     elif not event["sagas"]:
-        tree.add("no sagas: nobody was subscribed, or it waits to be routed")
+        tree.add("no sagas: no subscription matched, or the event is not routed yet")
     return tree
 
 

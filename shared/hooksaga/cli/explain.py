@@ -16,14 +16,12 @@ PAGE = 250
 
 def explain(
     event_id: Annotated[str, typer.Argument(metavar="ID", help="evt_ and 32 hex digits.")],
-    every: Annotated[
-        bool, typer.Option("--all", help="Also each subscription that never took this event type.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include subscriptions to other event types.")] = False,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell for each subscription whether an event was for it, why not, and where its delivery stands."""
+    """Explain for each subscription whether an event matched it, why not, and the state of its delivery."""
     with connect(api_url, api_key) as client:
         event = _read(client, event_id, every)
     if as_json:
@@ -34,7 +32,9 @@ def explain(
     for line in explanation(event, every=every):
         console().print(line, soft_wrap=True)
     if event["routing"]["next"]:
-        complain(f"Only {len(event['routing']['decisions'])} subscriptions are shown: --all reads the rest.")
+        complain(
+            f"Only {len(event['routing']['decisions'])} subscriptions are shown: use --all for the rest."
+        )
 
 
 def _read(client: "ApiClient", event_id: str, every: bool) -> dict[str, Any]:

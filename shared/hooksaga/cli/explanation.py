@@ -31,9 +31,9 @@ def _routed(event: Json) -> str:
     subscriptions = f"{count or 'no'} subscription{'' if count == 1 else 's'}"
     match routing["state"]:
         case "waiting" if count:
-            return f"{accepted}; being routed, to {subscriptions} so far"
+            return f"{accepted}; routing in progress, {subscriptions} so far"
         case "waiting":
-            return f"{accepted}; waits to be routed since {short_time(routing['waiting_since'])}"
+            return f"{accepted}; waiting for routing since {short_time(routing['waiting_since'])}"
         case "unrecorded":
             return (
                 f"{accepted}; routed before decisions were recorded, so only subscriptions with a delivery "
@@ -57,7 +57,7 @@ def _the_others(event: Json, told: int) -> Iterator[Text]:
     if left:
         count = f"{left}{' or more' if routing['next'] else ''}"
         others = f"{count} other subscription{' takes' if count == '1' else 's take'} other event types"
-        yield Text(f"  {others}; --all tells of each", NOT_MATCHED)
+        yield Text(f"  {others}; --all lists them", NOT_MATCHED)
     elif not told and routing["state"] == "routed":
         yield Text(printable(f"  tenant {event['tenant_id']} had no subscription"), NOT_MATCHED)
 
@@ -84,7 +84,7 @@ def _clauses(event: Json, decision: Json) -> Iterator[str]:
     if saga is not None:
         yield f"{_started(saga)}{_standing(saga)}"
     elif decision["matched"]:
-        yield "delivered, and the record of it was pruned since"
+        yield "delivered; the record was pruned later"
 
 
 def _why(event: Json, decision: Json) -> str:
@@ -105,7 +105,7 @@ def _why(event: Json, decision: Json) -> str:
             return f"it was not verified {routed}"
         case "eligible_later":
             since = short_time(then["eligible_since"])
-            return f"it was active and verified only since {since}, and the event is older"
+            return f"it became active and verified at {since}, after the event was accepted"
         case reason:  # of a newer API
             return str(reason).replace("_", " ")
 
@@ -160,12 +160,12 @@ def _standing(saga: Json) -> str:
         case "Completed":
             return f"delivered on attempt {_of(made, limit)}"
         case "InProgress":
-            return f"attempt {_of(made + 1, limit)} is under way"
+            return f"attempt {_of(made + 1, limit)} is in progress"
         case "Pending":
-            return f"waits for its first attempt since {short_time(saga['next_attempt_at'])}"
+            return f"waiting for its first attempt since {short_time(saga['next_attempt_at'])}"
         case "PendingRetry":
             due = short_time(saga["next_attempt_at"])
-            return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, the next is due {due}"
+            return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, the next attempt is due {due}"
         case _:
             return _given_up(saga)
 
@@ -183,7 +183,7 @@ def _given_up(saga: Json) -> str:
         case "canceled":
             return f"canceled after {attempts} ({letter})"
         case "subscription_inactive":
-            return f"given up: {saga['dead_letter_reason']} ({letter})"
+            return f"dead-lettered: {saga['dead_letter_reason']} ({letter})"
         case code:
             why = f"; {saga['dead_letter_reason']}" if saga["dead_letter_reason"] else ""
-            return f"given up after {attempts}, the last with {code}{why} ({letter})"
+            return f"dead-lettered after {attempts}, the last with {code}{why} ({letter})"

@@ -79,10 +79,10 @@ def message_of(error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, ApiError) and error.code in WRONG_KEY_CODES:
         lines.append(
-            "give another key with --api-key, or in HOOKSAGA_API_KEY; `hooksaga keys create` makes one"
+            "pass another key with --api-key, or set HOOKSAGA_API_KEY; `hooksaga keys create` creates one"
         )
     if isinstance(error, SchemaMismatch):
-        lines = [f"the database: {lines[0]}", "does it need `hooksaga migrate`?"]
+        lines = [f"the database: {lines[0]}", "run `hooksaga migrate` if the schema is outdated"]
     if isinstance(error, DatabaseUnavailable):
         lines = [f"the database: {lines[0]}", "check HOOKSAGA_DATABASE_URL"]
     return "\n  ".join(printable(line) for line in [lines[0], *lines[1:][-LOG_LINES_SHOWN:]])

@@ -36,13 +36,13 @@ async def _invoke(function: str, event: str) -> "Outcome":
     from hooksaga.runtime.settings import read_settings
 
     if function not in FUNCTIONS:
-        raise WrongUse(f"there is no function {function}; there are {', '.join(FUNCTIONS)}")
+        raise WrongUse(f"unknown function {function}; choose one of {', '.join(FUNCTIONS)}")
     async with open_database(create=True) as address:
         await asyncio.to_thread(migrate, address)
         try:
             return await invoke_event(read_settings(), address, function, event)
         except (ValueError, RecursionError) as error:
-            raise WrongUse(f"the file is not JSON that a function can be given: {error}") from error
+            raise WrongUse(f"the file is not valid JSON for a function: {error}") from error
 
 
 def _read(file: Path) -> str:

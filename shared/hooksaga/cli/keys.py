@@ -22,7 +22,7 @@ from hooksaga.cli.terminal import (
 if TYPE_CHECKING:
     from hooksaga.operations.api_keys import ApiKeyView
 
-app = typer.Typer(no_args_is_help=True, help="Who may use the API: create, list, revoke keys.")
+app = typer.Typer(no_args_is_help=True, help="API keys: create, list, revoke.")
 
 MAX_NAME = 100
 
@@ -37,22 +37,22 @@ class Scope(StrEnum):
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="Who or what it is for.")],
+    name: Annotated[str, typer.Option(help="Name of the key's user.")],
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(help="What it allows; repeat it for more.", show_default="all"),
+        typer.Option(help="Scope of the key; repeatable.", show_default="all"),
     ] = None,
     tenant_id: Annotated[
-        str | None, typer.Option(help="Bind it to one tenant.", show_default="all tenants")
+        str | None, typer.Option(help="Bind the key to one tenant.", show_default="all tenants")
     ] = None,
     stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and show it, this one time: only its hash is kept."""
+    """Create a key and show it once. Only its hash is stored."""
     from hooksaga.core.event_input import check_tenant
 
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise WrongUse(f"--name has 1 to {MAX_NAME} printable characters")
+        raise WrongUse(f"--name must have 1 to {MAX_NAME} printable characters")
     if tenant_id is not None:
         check_tenant(tenant_id, None)
     scopes = [one.value for one in scope or Scope]
@@ -67,7 +67,7 @@ def create(
 
 @app.command("list")
 def list_all(stack: Stack = None, as_json: AsJson = False) -> None:
-    """List keys, newest first, revoked ones too; of each only its last four characters."""
+    """List keys, newest first, including revoked ones, with their last four characters."""
     keys = _keys_of(stack) if stack else [_as_dict(key) for key in asyncio.run(_list())]
     if as_json:
         show_json({"items": keys})
@@ -82,7 +82,7 @@ def revoke(
     stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key invalid, from the next request on."""
+    """Revoke a key. The next request with it is refused."""
     if stack:
         _ask_admin(stack, action="revoke_key", id=key_id)
     else:

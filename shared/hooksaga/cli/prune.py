@@ -17,18 +17,16 @@ Totals = dict[str, Any]
 
 
 def prune(
-    older_than: Annotated[
-        str, typer.Option(metavar="AGE", help="Only what ended longer ago than this: 30d, 12w; at least 1d.")
-    ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and delete nothing.")] = False,
-    batch: Annotated[int, typer.Option(min=1, max=100_000, help="Jobs looked at in one transaction.")] = 5000,
+    older_than: Annotated[str, typer.Option(metavar="AGE", help="Minimum age: 30d, 12w; at least 1d.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count and delete nothing.")] = False,
+    batch: Annotated[int, typer.Option(min=1, max=100_000, help="Jobs per transaction.")] = 5000,
     stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete completed deliveries and attempts that ended long ago.
+    """Delete completed deliveries and finished attempts by age.
 
-    Never open work, events or dead letters. Safe at any time, beside running workers; stopped anywhere, it goes on
-    where it was when it is called again.
+    Open work, events and dead letters are never deleted. Safe at any time, beside running workers. If it is stopped,
+    run it again to continue.
     """
     wanted = _wanted(older_than, dry_run, batch)
     totals = _prune_stack(stack, older_than, wanted) if stack else asyncio.run(_prune(wanted))
@@ -37,7 +35,7 @@ def prune(
         return
     did = "would be deleted" if dry_run else "deleted"
     say(f"{did}: {totals['sagas']} completed deliveries, {totals['jobs']} attempts")
-    say(f"all of them ended before {short_time(totals['before'])}")
+    say(f"all ended before {short_time(totals['before'])}")
 
 
 def _wanted(older_than: str, dry_run: bool, batch: int) -> "Pruning":

@@ -25,9 +25,9 @@ LOOPBACK = "127.0.0.0/8,::1/128"
 ABANDON_SECONDS = 6.0
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 selects a free port.")]
 BySqs = Annotated[
-    bool, typer.Option("--sqs", help="By the Lambda functions and their queues, instead of polling.")
+    bool, typer.Option("--sqs", help="Use the Lambda functions and their queues instead of polling.")
 ]
 
 
@@ -37,15 +37,15 @@ def up(
         bool,
         typer.Option(
             "--local-receivers",
-            help="Deliver to this machine too, and trust the certificate of `hooksaga receiver`.",
+            help="Allow deliveries to this machine and trust the certificate of `hooksaga receiver`.",
         ),
     ] = False,
     sqs: BySqs = False,
 ) -> None:
-    """Run everything on this machine until Ctrl-C or SIGTERM.
+    """Run all components on this machine until Ctrl-C or SIGTERM.
 
-    The database, the API and the deliveries. What is in flight ends before it stops; a second signal stops
-    at once. Killed at any moment it loses nothing.
+    Starts the database, the API and the deliveries. At a signal, requests in flight end first; a second signal stops
+    at once. Killing the process at any moment loses no event.
     """
     from hooksaga.worker import event_loop
 
@@ -93,10 +93,10 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
         await _abandon(system)
         await ended
     if told.done():
-        complain("hooksaga is stopping: what is in flight may end; once more stops it at once")
+        complain("hooksaga is stopping and waits for requests in flight; repeat the signal to stop at once")
     await system.stop()
     if not told.done():
-        raise CommandFailed("hooksaga ended by a fault of its own, which its log tells; start it again")
+        raise CommandFailed("hooksaga stopped because of an internal error; see its log and start it again")
 
 
 async def _abandon(system: "LocalSystem") -> None:
@@ -112,17 +112,17 @@ async def _abandon(system: "LocalSystem") -> None:
 def _port_error(error: OSError, port: int) -> Exception:
     if error.errno not in PORT_ERRORS or error.filename is not None:
         return error
-    reason = "is in use" if error.errno == errno.EADDRINUSE else "may not be used"
-    return WrongUse(f"port {port} on 127.0.0.1 {reason}; choose another with --port (0 takes a free one)")
+    reason = "is in use" if error.errno == errno.EADDRINUSE else "is not available"
+    return WrongUse(f"port {port} on 127.0.0.1 {reason}; choose another with --port (0 selects a free port)")
 
 
 def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) -> None:
     say(f"hooksaga is ready at {url}")
     say(f"  console   {console}")
-    say("            (this link works once, within an hour; later, sign in there with the API key)")
+    say("            (one-time link, valid for an hour; later, sign in with the API key)")
     say(f"  API key   {_where_the_key_is(settings, system)}")
     say("  to stop   Ctrl-C, or SIGTERM")
-    say("next, in another terminal:")
+    say("next steps, in another terminal:")
     if shutil.which("hooksaga") is None:
         say(f'  export PATH="{sysconfig.get_path("scripts")}:$PATH"')
     if url != DEFAULT_URL:
@@ -136,19 +136,19 @@ def _where_the_key_is(settings: "Settings", system: "LocalSystem") -> str:
     if settings.api_key is not None:
         return "the one in HOOKSAGA_API_KEY"
     path = settings.data_dir.absolute() / "api_key"
-    shown = f"{system.api_key}, kept in " if system.api_key_is_new else ""
-    return f"{shown}{path}, where commands find it"
+    shown = f"{system.api_key}, stored in " if system.api_key_is_new else ""
+    return f"{shown}{path}, which the commands read"
 
 
 def demo(
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave everything running at the end, until Ctrl-C.")
+        bool, typer.Option("--keep", help="Keep everything running at the end, until Ctrl-C.")
     ] = False,
     sqs: BySqs = False,
 ) -> None:
-    """Deliver sample events to good and bad subscribers.
+    """Deliver sample events to healthy and failing subscribers.
 
-    Shows how each delivery ended; exit code 1 when one did not end as it should.
+    Shows the result of each delivery. Exit code 1 if a result is not the expected one.
     """
     from hooksaga.runtime.settings import read_settings
     from hooksaga.runtime.telemetry import logger
@@ -179,12 +179,9 @@ def _demo_console() -> Any:
 
 
 async def _keep_running(url: str, key: str, console: str) -> None:
-    say(
-        "Everything goes on running until Ctrl-C.\n"
-        "To see these deliveries in a browser (the link works once):"
-    )
+    say("Everything goes on running until Ctrl-C.\nTo see these deliveries in a browser (one-time link):")
     say(f"  {console}")
-    say("To look around in another terminal:")
+    say("To use the API in another terminal:")
     say(f"  export HOOKSAGA_API_URL={url}")
     say(f"  export HOOKSAGA_API_KEY={key}")
     say("  hooksaga dead-letters list")
@@ -193,19 +190,21 @@ async def _keep_running(url: str, key: str, console: str) -> None:
 
 def receiver(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9443,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free port.")] = 9443,
     secret: Annotated[
         str | None,
         typer.Option(
-            envvar="HOOKSAGA_RECEIVER_SECRET", help="whsec_...: check signatures with it.", show_default=False
+            envvar="HOOKSAGA_RECEIVER_SECRET",
+            help="whsec_... secret to verify signatures.",
+            show_default=False,
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Keep counts only, no bodies.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Store counts only, no bodies.")] = False,
 ) -> None:
-    """Run a TLS subscriber to try with, which can fail on purpose.
+    """Run a TLS test subscriber that can fail on purpose.
 
-    The path names how: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until mended),
-    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received shows what came; POST /_mend mends /down.
+    The path selects the behavior: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until fixed),
+    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received lists requests; POST /_mend fixes /down.
     """
     from hooksaga.local.receiver import run_receiver
     from hooksaga.runtime.settings import read_settings
@@ -229,7 +228,7 @@ def _check_secret(secret: str | None) -> None:
         decode_secret(secret) if secret is not None else None
     except InvalidSecret:
         raise WrongUse(
-            "--secret is not a signing secret: it is the whsec_... that `subscriptions create` shows"
+            "--secret is not a signing secret: pass the whsec_... that `subscriptions create` shows"
         ) from None
 
 
@@ -237,6 +236,6 @@ def _announcer(folder: Path) -> Any:
     def announce(url: str) -> None:
         say(f"receiver at {url}, e.g. {url}/ok and {url}/flaky/2")
         say(f"  its certificate is signed by {folder.absolute() / 'tls' / 'ca.pem'}")
-        say("  `hooksaga up --local-receivers` trusts it, and delivers to this machine")
+        say("  `hooksaga up --local-receivers` trusts it and allows deliveries to this machine")
 
     return announce

@@ -7,28 +7,28 @@ import typer
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.terminal import AsJson, say, show_json
 
-app = typer.Typer(no_args_is_help=True, help="Deliveries under way: cancel one that waits.")
+app = typer.Typer(no_args_is_help=True, help="Deliveries in progress: cancel a waiting delivery.")
 
 
 @app.callback()
 def group() -> None:
-    """Deliveries under way."""
+    """Deliveries in progress."""
 
 
 @app.command()
 def cancel(
-    id: Annotated[int, typer.Argument(min=1, help="Its id, as `events show` gives it.")],  # noqa: A002
+    id: Annotated[int, typer.Argument(min=1, help="Id of the saga, as shown by `events show`.")],  # noqa: A002
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let no further attempt be made: it becomes a dead letter with `canceled`.
+    """Cancel a waiting delivery. It becomes a dead letter with the error code `canceled`.
 
-    Requeues of many leave it alone unless they name that error code; by its id it can be requeued.
+    Bulk requeues exclude it unless they name that error code. It can be requeued by its id.
     """
     with connect(api_url, api_key) as client:
         answer = client.fetch("POST", f"/v1/sagas/{id}/cancel")
     if as_json:
         show_json(answer)
     else:
-        say(f"saga {id} gets no further attempt")
+        say(f"saga {id} is canceled: it gets no further attempt")

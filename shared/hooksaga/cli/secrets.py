@@ -13,13 +13,14 @@ from hooksaga.cli.terminal import AsJson, complain, say, show_json
 if TYPE_CHECKING:
     from hooksaga.operations.reseal_secrets import Resealed
 
-app = typer.Typer(no_args_is_help=True, help="The key that seals all secrets: rotate it.")
+app = typer.Typer(no_args_is_help=True, help="Rotate the key that encrypts all secrets.")
 
 
 @app.command("new-key")
 def new_key(as_json: AsJson = False) -> None:
-    """Print a new key. It goes behind the old one in HOOKSAGA_SECRETS_KEY, with a comma between, and first only once
-    every process knows it: docs/operations/keys.md.
+    """Print a new key. Append it to HOOKSAGA_SECRETS_KEY after a comma; move it to the front when every process has it.
+
+    docs/operations/keys.md describes the rotation.
     """
     from hooksaga.adapters.secret_box import generate_key
 
@@ -29,14 +30,14 @@ def new_key(as_json: AsJson = False) -> None:
 
 @app.command()
 def reseal(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count and change nothing.")] = False,
     stack: Stack = None,
     as_json: AsJson = False,
 ) -> None:
-    """Seal every stored signing secret and header value anew, under the first of the configured keys.
+    """Re-encrypt every stored signing secret and header value with the first configured key.
 
-    Header values that are stored in clear are sealed as well. Each running process has to know that key already. Safe
-    to repeat; afterwards no older key is needed. Exit code 1 when something is sealed that no configured key opens.
+    Plain-text header values are encrypted too. Each running process must already have that key. Safe to repeat;
+    afterwards no older key is needed. Exit code 1 if no configured key decrypts a value.
     """
     secrets, headers = _reseal_stack(stack, dry_run) if stack else asyncio.run(_reseal(dry_run))
     unreadable = sorted({*secrets.unreadable, *headers.unreadable})
@@ -47,22 +48,22 @@ def reseal(
         }
         show_json({**counts, "unreadable": unreadable})
     else:
-        _show(secrets, headers, "would be sealed anew" if dry_run else "sealed anew")
+        _show(secrets, headers, "would be re-encrypted" if dry_run else "re-encrypted")
     raise typer.Exit(FAILED if unreadable else 0)
 
 
 def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
     say(f"{secrets.changed} of {secrets.checked} secrets {verb}")
     if headers.checked:
-        say(f"headers of {headers.changed} of {headers.checked} subscriptions that have some {verb}")
+        say(f"headers of {headers.changed} of {headers.checked} subscriptions with headers {verb}")
     for subscription_id in secrets.unreadable:
         complain(
-            f"subscription {subscription_id}: no configured key opens its secret; add the key that does, or "
+            f"subscription {subscription_id}: no configured key decrypts its secret; add the right key, or "
             f"`hooksaga subscriptions rotate-secret {subscription_id}`"
         )
     for subscription_id in headers.unreadable:
         complain(
-            f"subscription {subscription_id}: no configured key opens its headers; add the key that does, or "
+            f"subscription {subscription_id}: no configured key decrypts its headers; add the right key, or "
             f"`hooksaga subscriptions update {subscription_id} --header NAME=VALUE`, for each of them"
         )
 

@@ -30,15 +30,15 @@ class EventRequest(NamedTuple):
 def send(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files with an event each, or - for standard input."),
+        typer.Argument(metavar="FILE", help="Files with one event each, or - for standard input."),
     ],
     event_type: Annotated[
         str | None,
-        typer.Option(help="The files hold bare payloads; send them as this type.", show_default=False),
+        typer.Option(help="Event type, for files that contain only payloads.", show_default=False),
     ] = None,
     idempotency_key: Annotated[
         str | None,
-        typer.Option(help="A repeat with the same key is answered, not sent again.", show_default=False),
+        typer.Option(help="Repeating a call with the same key stores one event.", show_default=False),
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -46,13 +46,13 @@ def send(
 ) -> None:
     """Post events.
 
-    A file holds {"event_type": ..., "payload": ...}, which is sent as it is, to the byte.
+    A file contains {"event_type": ..., "payload": ...}, which is sent unchanged.
 
-    A file may also hold a request as API Gateway hands it to a function, as in events-samples/: then its body and
-    its Idempotency-Key are sent. With --json there is one line per file.
+    A file can also contain a request in API Gateway's format, as in events-samples/: then its body and its
+    Idempotency-Key are sent. With --json the output has one line per file.
     """
     if idempotency_key is not None and len(files) > 1:
-        raise WrongUse("--idempotency-key is the key of one event; send the files one by one")
+        raise WrongUse("--idempotency-key applies to one event; send the files one by one")
     requests = [(file, read_request(file, event_type, idempotency_key)) for file in files]
     failed = 0
     with connect(api_url, api_key) as client, progress_bar() as progress:
@@ -116,7 +116,7 @@ def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
         payload.decode()
         check_json_syntax(payload)
     except (UnicodeDecodeError, InvalidInput) as error:
-        raise WrongUse(f"{file} is no JSON in UTF-8: {error}") from None
+        raise WrongUse(f"{file} is not JSON in UTF-8: {error}") from None
     except RecursionError:
         pass  # the API says how deep it may be
     return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
@@ -141,4 +141,4 @@ def _decoded(file: str, body: bytes) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except ValueError:
-        raise WrongUse(f"{file} says that its body is base64, and it is not") from None
+        raise WrongUse(f"{file} marks its body as base64, but the body is not base64") from None

@@ -11,28 +11,28 @@ if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
 
 MEANINGS = {
-    "outbox": "events that wait to be routed",
-    "sagas_waiting": "deliveries that wait for their next attempt",
-    "sagas_due": "of these, due now",
-    "jobs_pending": "attempts that wait for a worker",
+    "outbox": "events not routed yet",
+    "sagas_waiting": "deliveries waiting for their next attempt",
+    "sagas_due": "overdue deliveries",
+    "jobs_pending": "attempts waiting for a worker",
     "jobs_leased": "attempts in flight",
-    "results_unapplied": "results that the saga does not know yet",
-    "dead_letters_24h": "given up in the last 24 hours",
-    "oldest_due_seconds": "how long the oldest due one waits",
+    "results_unapplied": "results not applied yet",
+    "dead_letters_24h": "dead letters in the last 24 hours",
+    "oldest_due_seconds": "age of the oldest due delivery",
     "delivered_last_minute": "delivered in the last minute",
 }
 
 
 def stats(
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
-    interval: Annotated[float, typer.Option(min=0.2, help="With --watch: seconds between looks.")] = 2.0,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, help="Seconds between updates, with --watch.")] = 2.0,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much waits, how long, and how fast it goes.
+    """Show the backlog, its age, and the throughput.
 
-    With --watch --json there is a line of JSON per look.
+    With --watch --json each update is one line of JSON.
     """
     with connect(api_url, api_key) as client:
         if not watch:

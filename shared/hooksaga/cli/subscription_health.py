@@ -16,7 +16,7 @@ def show_health(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a subscription's endpoint does: its failures since the last success, and why it was switched off."""
+    """Show the health of an endpoint: failures since the last success, and the reason if it is disabled."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("GET", f"/v1/subscriptions/{id}/health")
         health = client.read(answer)
@@ -36,7 +36,7 @@ def offer_what_was_missed(subscription: dict[str, Any]) -> None:
         command = (
             f"hooksaga dead-letters requeue --subscription {number} --failed-after {missed['failing_since']}"
         )
-        complain(f"{more}{missed['dead_letters']:,} deliveries died meanwhile: {command}")
+        complain(f"{more}{missed['dead_letters']:,} deliveries were dead-lettered meanwhile: {command}")
     if missed["events"] or missed["at_least"]:
         command = f"hooksaga subscriptions backfill {number} --since {missed['since']}"
         complain(f"{more}{missed['events']:,} events were accepted meanwhile: {command}")

@@ -16,13 +16,14 @@ def show_stats(stats: dict[str, Any]) -> None:
 
 def _facts(stats: dict[str, Any]) -> list[tuple[str, str]]:
     backlog, last = stats["backlog"], stats["last_error"]
-    waits = f"{backlog['pending']} to be sent, {backlog['leased']} in flight, {backlog['waiting_retry']} for a retry"
+    pending, in_flight, retries = (backlog[name] for name in ("pending", "leased", "waiting_retry"))
+    waits = f"{pending} pending, {in_flight} in flight, {retries} waiting for a retry"
     return [
         ("success rate", _success_rate(stats)),
         ("latency", _latency(stats["latency_ms"])),
         ("last error", f"{last['code']} at {short_time(last['at'])}" if last else "none"),
         ("backlog", waits),
-        ("next retry", short_time(stats["next_retry_at"]) or "none waits"),
+        ("next retry", short_time(stats["next_retry_at"]) or "none"),
     ]
 
 
@@ -36,5 +37,5 @@ def _success_rate(stats: dict[str, Any]) -> str:
 
 def _latency(latency: dict[str, int] | None) -> str:
     if latency is None:
-        return "nothing measured"
+        return "no data"
     return ", ".join(f"{name} {value} ms" for name, value in latency.items())

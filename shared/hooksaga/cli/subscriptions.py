@@ -11,32 +11,24 @@ from hooksaga.cli.subscription_health import offer_what_was_missed, show_health
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.terminal import AsJson, complain, say, show_fields, show_json, show_table
 
-app = typer.Typer(no_args_is_help=True, help="Who gets which events, and where.")
+app = typer.Typer(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
 
 app.command("health")(show_health)
 
 PATH = "/v1/subscriptions"
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
-EventType = Annotated[
-    str | None, typer.Option(help="Type of the events, e.g. order.created.", show_default=False)
+EventType = Annotated[str | None, typer.Option(help="Event type, e.g. order.created.", show_default=False)]
+CallbackUrl = Annotated[str | None, typer.Option(help="https:// URL of the endpoint.", show_default=False)]
+Description = Annotated[str | None, typer.Option(help="Description.", show_default=False)]
+MaxRetryLimit = Annotated[
+    int | None, typer.Option(help="Maximum number of attempts, 1 to 50.", show_default=False)
 ]
-CallbackUrl = Annotated[
-    str | None, typer.Option(help="https:// address of the receiver.", show_default=False)
-]
-Description = Annotated[str | None, typer.Option(help="A note for people.", show_default=False)]
-MaxRetryLimit = Annotated[int | None, typer.Option(help="Attempts in all, 1 to 50.", show_default=False)]
-BaseDelay = Annotated[
-    float | None, typer.Option(help="Wait after the first failed attempt.", show_default=False)
-]
-Timeout = Annotated[
-    float | None, typer.Option(help="Longest an attempt may take, 1 to 30.", show_default=False)
-]
+BaseDelay = Annotated[float | None, typer.Option(help="Delay before the first retry.", show_default=False)]
+Timeout = Annotated[float | None, typer.Option(help="Timeout of an attempt, 1 to 30.", show_default=False)]
 Headers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--header", metavar="NAME=VALUE", help="Sent along; repeat it for more.", show_default=False
-    ),
+    typer.Option("--header", metavar="NAME=VALUE", help="Custom header; repeatable.", show_default=False),
 ]
 
 
@@ -52,20 +44,22 @@ class Resettable(StrEnum):
 
 @app.command()
 def create(
-    event_type: Annotated[str, typer.Option(help="Type of the events, e.g. order.created.")],
-    callback_url: Annotated[str, typer.Option(help="https:// address of the receiver.")],
+    event_type: Annotated[str, typer.Option(help="Event type, e.g. order.created.")],
+    callback_url: Annotated[str, typer.Option(help="https:// URL of the endpoint.")],
     description: Description = None,
-    tenant_id: Annotated[str | None, typer.Option(help="Whose events.", show_default="default")] = None,
+    tenant_id: Annotated[
+        str | None, typer.Option(help="Tenant of the events.", show_default="default")
+    ] = None,
     max_retry_limit: MaxRetryLimit = None,
     base_delay_seconds: BaseDelay = None,
     timeout_seconds: Timeout = None,
     header: Headers = None,
-    inactive: Annotated[bool, typer.Option("--inactive", help="Create it switched off.")] = False,
+    inactive: Annotated[bool, typer.Option("--inactive", help="Create the subscription inactive.")] = False,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a subscription and show its signing secret, this one time. It gets events once it is verified."""
+    """Create a subscription and show its signing secret once. It receives events after it is verified."""
     wanted = _given(
         event_type=event_type,
         callback_url=callback_url,
@@ -84,7 +78,7 @@ def create(
         show_json(answer)
         return
     show_fields(_shown(created) | {"secret": created["secret"]})
-    complain("The secret is not shown again: give it to the receiver, which checks signatures with it.")
+    complain("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
     complain(f"Next: hooksaga subscriptions verify {created['id']}")
 
 
@@ -93,7 +87,7 @@ def list_all(
     event_type: EventType = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
     cursor: Annotated[
-        str | None, typer.Option(help="Where the page before ended.", show_default=False)
+        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -109,7 +103,7 @@ def list_all(
     rows = [(one["id"], one["event_type"], _state(one), one["callback_url"]) for one in page["items"]]
     show_table(("id", "event type", "state", "callback URL"), rows)
     if page["next"]:
-        complain(f"There are more: --cursor {page['next']}")
+        complain(f"More results: --cursor {page['next']}")
 
 
 class Window(StrEnum):
@@ -122,12 +116,12 @@ class Window(StrEnum):
 @app.command()
 def show(
     id: Id,  # noqa: A002
-    window: Annotated[Window, typer.Option(help="How far back to look.")] = Window.DAY,
+    window: Annotated[Window, typer.Option(help="Time window of the statistics.")] = Window.DAY,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one subscription, and how it is doing: success rate, latency, last error, what waits."""
+    """Show one subscription with its statistics: success rate, latency, last error, backlog."""
     with connect(api_url, api_key) as client:
         subscription = client.call("GET", f"{PATH}/{id}")
         stats = client.call("GET", f"{PATH}/{id}/stats", params={"window": window.value})
@@ -153,23 +147,23 @@ def update(
         typer.Option(
             "--remove-header",
             metavar="NAME",
-            help="Not sent any more; repeat it for more.",
+            help="Remove this header; repeatable.",
             show_default=False,
         ),
     ] = None,
     active: Annotated[
-        bool | None, typer.Option("--active/--inactive", help="Switch it on or off.", show_default=False)
+        bool | None, typer.Option("--active/--inactive", help="Activate or deactivate.", show_default=False)
     ] = None,
     reset: Annotated[
-        list[Resettable] | None, typer.Option(help="Back to the system's default.", show_default=False)
+        list[Resettable] | None, typer.Option(help="Reset to the system's default.", show_default=False)
     ] = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what the options name, and nothing else: of the headers too.
+    """Change only the given fields and headers.
 
-    A new callback URL of a verified subscription waits until `verify` has reached it; deliveries go on meanwhile.
+    A new callback URL of a verified subscription takes effect after `verify`; until then deliveries use the old one.
     """
     changes = _given(
         event_type=event_type,
@@ -184,25 +178,25 @@ def update(
     changes |= {one.name.lower(): None for one in reset or ()}
     if not changes:
         raise WrongUse(
-            "nothing to change: name at least one option, see `hooksaga subscriptions update --help`"
+            "nothing to change: pass at least one option, see `hooksaga subscriptions update --help`"
         )
     _request("PATCH", id, api_url, api_key, as_json, changes)
 
 
 @app.command()
 def delete(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Stop a subscription for good and hide it from lists. What it got before stays on record."""
+    """Delete a subscription permanently. Its history is kept."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("DELETE", f"{PATH}/{id}")
     if as_json:
         show_json(answer)
     else:
-        say(f"subscription {id} is deleted: it gets nothing from now on")
+        say(f"subscription {id} is deleted and receives no more events")
 
 
 @app.command()
 def verify(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
-    """Send the challenge to the callback URL. Only an address that answers it gets events."""
+    """Send the challenge to the callback URL. Only a verified URL receives events."""
     _request("POST", id, api_url, api_key, as_json, action="/verify")
 
 
@@ -216,7 +210,7 @@ def rotate_secret(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new signing secret and show it, this one time. Both sign until the old one expires."""
+    """Rotate the signing secret and show the new one once. Both secrets sign until the old one expires."""
     _request(
         "POST",
         id,
@@ -257,7 +251,7 @@ def _headers(given: list[str] | None) -> dict[str, str] | None:
         return None
     pairs = [text.partition("=") for text in given]
     if wrong := [name for name, mark, _ in pairs if not mark or not name]:
-        raise WrongUse(f"--header is NAME=VALUE, not {wrong[0]!r}")
+        raise WrongUse(f"--header must be NAME=VALUE, not {wrong[0]!r}")
     return {name: value for name, _, value in pairs}
 
 

@@ -36,9 +36,9 @@ def tail(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow deliveries: a line for each attempt that ends from now on, until Ctrl-C.
+    """Follow deliveries: print a line for each finished attempt, until Ctrl-C.
 
-    With --json each line is a JSON object. An API that is away for a while is waited for, and nothing is missed.
+    With --json each line is a JSON object. While the API is unavailable the command retries and misses nothing.
     """
     interrupt_on_sigterm()
     with connect(api_url, api_key) as client:
@@ -76,7 +76,7 @@ class Follower:
             if self._cursor is None or 0 < error.status < 500:
                 raise
             if not self._is_away:
-                complain(printable(f"the API is away: {error}; waiting for it"))
+                complain(printable(f"the API is unavailable: {error}; retrying"))
             self._is_away = True
         else:
             self._is_away = False

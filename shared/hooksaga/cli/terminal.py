@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH_WHEN_PIPED = 400
 """A table that goes to a file or a filter is never folded to the width of a terminal."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def say(line: str = "") -> None:

@@ -1,20 +1,20 @@
-"""What the doctor says of one thing."""
+"""Result of one check of the doctor."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 
 class Health(StrEnum):
-    """SKIPPED: it could not be looked at, or was not asked for; that is no fault."""
+    """Result of a check. SKIPPED: the check was not possible or not requested, which is not a fault."""
 
     OK = "ok"
-    ILL = "ill"
+    FAILED = "failed"
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must be so. faults is empty when it is, else each says what is not, and what to do.
+    """One requirement and its result. Each fault says what is wrong and what to do; no faults mean that it is met.
 
     seen: the value that was found.
     """
@@ -27,10 +27,10 @@ class Check:
     @property
     def health(self) -> Health:
         if self.faults:
-            return Health.ILL
+            return Health.FAILED
         return Health.SKIPPED if self.skipped else Health.OK
 
 
 def skipped(name: str, why: str) -> Check:
-    """Not looked at, for that reason."""
+    """Check that was not made, with the reason."""
     return Check(name, seen=why, skipped=True)

@@ -25,12 +25,12 @@ RULED_OUT = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 
 IAM_GROUP = "rds_iam"
 
-WRITES = "it takes writes"
-LIMITS = "nothing will stop writes soon"
-MIGRATIONS = "the schema is of this version"
-ROLES = "the roles have no powers of their own, time limits, and plans that stay"
-RIGHTS = "each role may do what sql/README.md says, no more and no less"
-GUARDS = "the guards are on"
+WRITES = "the server accepts writes"
+LIMITS = "no limit is close to stopping writes"
+MIGRATIONS = "the schema matches this version"
+ROLES = "the roles have no extra privileges, and have time limits and plan settings"
+RIGHTS = "the rights of each role match sql/README.md"
+GUARDS = "the guards are enabled"
 
 
 def judge_server(server: dict[str, Any]) -> list[Check]:
@@ -41,7 +41,7 @@ def judge_server(server: dict[str, Any]) -> list[Check]:
     return [
         Check(
             "PostgreSQL is 18 or newer",
-            ["event ids are made by uuidv7(), which older servers lack: upgrade the server"] if old else [],
+            ["event ids need uuidv7(), which older servers lack: upgrade the server"] if old else [],
             server["version"],
         ),
         Check(WRITES, list(_closed_to_writes(server)), state),
@@ -53,8 +53,8 @@ def _closed_to_writes(server: dict[str, Any]) -> Iterator[str]:
         yield "this is a standby: point to the primary"
     elif server["is_read_only"]:
         yield (
-            f"default_transaction_read_only is on (set by: {server['read_only_by']}), as after a failover or with a "
-            "disk that is nearly full: point to the server that takes writes, or see why this one does not, and "
+            f"default_transaction_read_only is on (set by: {server['read_only_by']}), for example after a failover or "
+            "because the disk is nearly full: connect to the server that accepts writes, or fix the cause and "
             "switch it off"
         )
 
@@ -65,7 +65,7 @@ def judge(facts: Facts, now: float | None = None) -> list[Check]:
     migrations = _judge_migrations(wanted, facts)
     checks = [*judge_server(facts["server"]), migrations]
     if migrations.faults:
-        checks += [skipped(name, "the schema is another version's") for name in (ROLES, RIGHTS, GUARDS)]
+        checks += [skipped(name, "the schema belongs to another version") for name in (ROLES, RIGHTS, GUARDS)]
     else:
         checks += [_judge_roles(wanted, facts), _judge_rights(wanted, facts), _judge_guards(wanted, facts)]
     checks.append(_judge_limits(facts))
@@ -101,7 +101,7 @@ def _wrong_role(role: str, row: dict[str, Any] | None) -> Iterator[str]:
         return
     if row["has_powers"]:
         yield (
-            f"{role} has powers that no function needs: "
+            f"{role} has privileges that no function needs: "
             f"ALTER ROLE {role} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
         )
     yield from (f"{role} is a member of {group}: REVOKE {group} FROM {role}" for group in _groups(row))
@@ -120,7 +120,7 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
             yield f"{role} has no {name}: ALTER ROLE {role} SET {name} = '30s'"
     for name in RULED_OUT if role in PIPELINE_ROLES else ():
         if f"{name}=off" not in settings:
-            yield f"{role} may read a whole backlog: ALTER ROLE {role} SET {name} = off"
+            yield f"{role} can get plans that read a whole backlog: ALTER ROLE {role} SET {name} = off"
     found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
     for name, value in STATED.items():
         if found.get(name, value) != value:
@@ -143,7 +143,7 @@ def _judge_rights(wanted: Documented, facts: Facts) -> Check:
     faults = list(wrong_rights(wanted, facts))
     if facts["server"]["public_may_create"]:
         faults.append(
-            "everybody may create things in schema public: REVOKE CREATE ON SCHEMA public FROM PUBLIC"
+            "every role can create objects in schema public: REVOKE CREATE ON SCHEMA public FROM PUBLIC"
         )
     return Check(RIGHTS, faults, f"{sum(len(letters) for letters in wanted.rights.values())} rights")
 
@@ -152,16 +152,16 @@ def _judge_guards(wanted: Documented, facts: Facts) -> Check:
     """'O' and 'A' fire in ordinary sessions; 'D' never, 'R' in replicas only."""
     found = {(row["object"], row["name"]): row["enabled"] for row in facts["triggers"]}
     faults = [
-        f"{table}: {name} is switched off: ALTER TABLE {table} ENABLE TRIGGER {name}"
+        f"{table}: {name} is disabled: ALTER TABLE {table} ENABLE TRIGGER {name}"
         for (table, name), enabled in sorted(found.items())
         if (table, name) in wanted.triggers and enabled not in ("O", "A")
     ]
     for table, name in sorted(wanted.triggers - found.keys()):
-        faults.append(f"{table}: {name} is gone: its CREATE TRIGGER is in sql/schema or sql/migrations")
+        faults.append(f"{table}: {name} is missing: its CREATE TRIGGER is in sql/schema or sql/migrations")
     for table, name in sorted(found.keys() - wanted.triggers):
-        faults.append(f"{table}: {name} is none of ours: DROP TRIGGER {name} ON {table}")
+        faults.append(f"{table}: {name} does not belong to hooksaga: DROP TRIGGER {name} ON {table}")
     if facts["server"]["triggers_for"] != "origin":
-        faults.append("session_replication_role is not origin, which switches guards off: set it back")
+        faults.append("session_replication_role is not origin, which disables the guards: reset it")
     return Check(GUARDS, faults, f"{len(found)} triggers")
 
 
@@ -171,11 +171,11 @@ def _judge_limits(facts: Facts) -> Check:
     faults = [*_used_up_numbers(facts), *_log_that_stays(facts["idle_slots"])]
     used, most = limits["connections"], limits["connection_limit"]
     if used > most * MOST_CONNECTIONS:
-        faults.append(f"{used} of {most} connections are used: close some, or raise max_connections")
+        faults.append(f"{used} of {most} connections are in use: close some, or raise max_connections")
     if limits["synchronous_standbys"] and not limits["standbys"]:
         faults.append(
-            f"synchronous_standby_names is {limits['synchronous_standbys']!r}, and no standby is there: each COMMIT "
-            "waits for one. Bring it back, or take its name out"
+            f"synchronous_standby_names is {limits['synchronous_standbys']!r}, but no standby is connected: a COMMIT "
+            "waits for one. Restore the standby, or remove its name"
         )
     return Check(LIMITS, faults, f"{used} of {most} connections")
 
@@ -183,14 +183,14 @@ def _judge_limits(facts: Facts) -> Check:
 def _used_up_numbers(facts: Facts) -> Iterator[str]:
     for row in facts["identity_near_its_end"]:
         yield (
-            f"{row['table_name']} has used its ids up to {row['last_id']} of {row['greatest_id']}: with none left "
-            f"nothing is stored. ALTER TABLE {row['table_name']} ALTER id SET MAXVALUE …, or RESTART where ids are free"
+            f"{row['table_name']} has used ids up to {row['last_id']} of {row['greatest_id']}: when they run out, "
+            f"inserts fail. ALTER TABLE {row['table_name']} ALTER id SET MAXVALUE …, or RESTART at free ids"
         )
     for row in facts["transaction_ids_near_their_end"]:
         yield (
             f"database {row['database_name']} has {row['transactions']} transaction ids and {row['multixacts']} "
-            "multixacts that vacuum has not freed, and stops at about two thousand million: end what is open for "
-            "long, see docs/operations/database.md, then VACUUM (FREEZE)"
+            "multixacts that vacuum has not freed, and stops at about 2 billion: end old "
+            "transactions, see docs/operations/database.md, then run VACUUM (FREEZE)"
         )
 
 
@@ -198,14 +198,16 @@ def _log_that_stays(slots: list[dict[str, Any]]) -> Iterator[str]:
     for slot in slots:
         if slot["kept_bytes"] > MOST_IDLE_LOG_BYTES:
             yield (
-                f"nobody reads replication slot {slot['name']}, for which {slot['kept_bytes'] / 2**30:.1f} GiB of log "
-                f"are kept: bring its reader back, or SELECT pg_drop_replication_slot('{slot['name']}')"
+                f"replication slot {slot['name']} is inactive and retains {slot['kept_bytes'] / 2**30:.1f} GiB of WAL: "
+                f"restart its reader, or SELECT pg_drop_replication_slot('{slot['name']}')"
             )
 
 
 def _judge_clock(database_seconds: float, now: float) -> Check:
     apart = abs(now - database_seconds)
-    fault = f"they are {apart:.0f} s apart: let both follow NTP"
+    fault = f"the clocks differ by {apart:.0f} s: synchronize both with NTP"
     return Check(
-        "this clock and the database's agree", [fault] if apart > MAX_CLOCK_SECONDS else [], f"{apart:.1f} s"
+        "the local clock agrees with the database's",
+        [fault] if apart > MAX_CLOCK_SECONDS else [],
+        f"{apart:.1f} s",
     )

@@ -25,7 +25,7 @@ from hooksaga.runtime.settings import InvalidSettings, Settings, read_settings
 
 SETTINGS = "settings"
 DATABASE = "the database answers"
-LOGINS = "each function can log in, and its sessions are as they must be"
+LOGINS = "each function can log in, with the required session settings"
 STORES = "an event can be stored"
 
 
@@ -37,7 +37,7 @@ async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
     except InvalidSettings as error:
         yield Check(SETTINGS, [f"{line}" for line in str(error).splitlines()], "in the environment")
         return
-    yield Check(SETTINGS, seen="in the environment, each in its range")
+    yield Check(SETTINGS, seen="all settings are valid")
     yield machine.check_times(settings)
     yield machine.check_data_folder(settings.data_dir)
     yield machine.check_disk(settings.data_dir)
@@ -58,7 +58,7 @@ async def examine_database(settings: Settings) -> AsyncIterator[Check]:
             async for check in _examine(settings, replace(address, unit_timeout_seconds=60)):
                 yield check
     except NoDatabaseYet:
-        yield skipped(DATABASE, "there is none yet: `hooksaga up` makes it")
+        yield skipped(DATABASE, "not created yet: `hooksaga up` creates it")
     except (DatabaseUnavailable, EmbeddedPostgresError, NoDatabaseAccount) as error:
         advice = "check HOOKSAGA_DATABASE_URL" if settings.database_url else "see its server.log"
         yield Check(DATABASE, [f"{str(error).splitlines()[0]}: {advice}"])
@@ -74,7 +74,9 @@ async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterato
         for check in judge(await run_as(address, Role.OWNER, read_facts)):
             yield check
     except SchemaMismatch:
-        yield Check("the schema is of this version", ["there is none: run `hooksaga migrate`"], "empty")
+        yield Check(
+            "the schema matches this version", ["the database is empty: run `hooksaga migrate`"], "empty"
+        )
         return
     yield await _check_logins(address)
     yield await _check_storing(address)
@@ -91,7 +93,7 @@ async def _check_logins(address: DatabaseAddress) -> Check:
             await run_as(address, role, check_alive)
         except DatabaseUnavailable as error:
             reason = str(error).splitlines()[0]
-            cure = "" if "hooksaga migrate" in reason else "; `hooksaga migrate` sets its password anew"
+            cure = "" if "hooksaga migrate" in reason else "; `hooksaga migrate` sets its password again"
             faults.append(f"{role}: {reason}{cure}")
     return Check(LOGINS, faults, f"{len(roles) - len(faults)} of {len(roles)} roles")
 
@@ -101,15 +103,13 @@ async def _check_storing(address: DatabaseAddress) -> Check:
     try:
         await run_as(address, Role.INGEST, try_to_store)
     except HooksagaError as error:
-        return Check(
-            STORES, [f"{str(error).splitlines()[0]}: until that is put right producers are told 503"]
-        )
-    return Check(STORES, seen="one was stored, and taken back")
+        return Check(STORES, [f"{str(error).splitlines()[0]}: until this is fixed, producers get 503"])
+    return Check(STORES, seen="an event was stored and rolled back")
 
 
 async def _check_secrets(settings: Settings, address: DatabaseAddress) -> list[Check]:
     if not has_secrets_key(settings):
-        return [skipped(SECRETS, "there is no key yet: `hooksaga up` makes one")]
+        return [skipped(SECRETS, "no key yet: `hooksaga up` creates one")]
     try:
         box = secret_box(settings)
     except ValueError as error:

@@ -31,9 +31,9 @@ def check_versions() -> Check:
     """Python, and the package that is installed against the code that runs."""
     faults = list[str]()
     if sys.version_info < MIN_PYTHON:
-        faults.append("Python 3.11 or newer is needed")
+        faults.append("Python 3.11 or newer is required")
     if (installed := version("hooksaga")) != VERSION:
-        faults.append(f"this code is {VERSION}, and {installed} is installed: install this version")
+        faults.append(f"the code has version {VERSION}, but {installed} is installed: install this version")
     return Check("versions", faults, f"hooksaga {VERSION}, Python {platform.python_version()}")
 
 
@@ -41,7 +41,7 @@ def check_times(settings: Settings) -> Check:
     """Their order is checked whenever settings are read, so there is nothing left to be ill; the values are shown."""
     longest = MAX_SUBSCRIPTION_TIMEOUT_SECONDS
     return Check(
-        "times are in order",
+        "timeouts are consistent",
         seen=f"connect {settings.http_connect_timeout_seconds:g} s, POST {settings.http_timeout_seconds:g} s and at "
         f"most {longest:g} s, {LEASE_MARGIN_SECONDS} s to record it, lease {settings.lease_seconds:g} s",
     )
@@ -49,11 +49,11 @@ def check_times(settings: Settings) -> Check:
 
 def check_data_folder(folder: Path) -> Check:
     """It holds keys: its owner's alone. Root lets the database's own user pass through, and list nothing."""
-    name = "the data folder is its owner's alone"
+    name = "only the owner can read the data folder"
     if not folder.exists():
-        return skipped(name, f"{folder.absolute()} is not there yet: `hooksaga up` makes it")
+        return skipped(name, f"{folder.absolute()} does not exist yet: `hooksaga up` creates it")
     if ON_WINDOWS:
-        return skipped(name, "Windows has no such modes")
+        return skipped(name, "Windows has no file modes")
     others = _OTHERS if database_account.is_root() else _OTHERS_AT_ALL
     faults = [_too_open(folder, "700")] if _mode(folder) & others else []
     files = [folder / file for file in _SECRET_FILES if (folder / file).exists()]
@@ -73,21 +73,21 @@ def check_disk(folder: Path) -> Check:
     """Of the file system that the data folder is, or would be, on."""
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    fault = "a database whose disk is full stops: free some, or set HOOKSAGA_DATA_DIR to another disk"
+    fault = "a database with a full disk stops: free space, or set HOOKSAGA_DATA_DIR to another disk"
     return Check("disk space", [fault] if free < MIN_FREE_BYTES else [], f"{free / 2**30:.1f} GiB free")
 
 
 def check_trust(settings: Settings) -> Check:
     """What receivers' certificates are verified with: the system's authorities, and HOOKSAGA_CA_FILE's."""
-    name = "certificates to trust"
+    name = "trusted certificates"
     system = _trusted(None) + _lazily_trusted()
     if settings.ca_file is None:
-        fault = "this system trusts no authority: install its ca-certificates, or set HOOKSAGA_CA_FILE"
+        fault = "the system trusts no certificate authority: install ca-certificates, or set HOOKSAGA_CA_FILE"
         return Check(name, [] if system else [fault], f"{system} of the system")
     try:
         own = _trusted(settings.ca_file) - _trusted(None)
     except OSError as error:  # ssl.SSLError is one
-        fault = f"HOOKSAGA_CA_FILE ({settings.ca_file}) holds no certificate that can be read: {error}"
+        fault = f"HOOKSAGA_CA_FILE ({settings.ca_file}) contains no readable certificate: {error}"
         return Check(name, [fault], f"{system} of the system")
     return Check(name, seen=f"{system} of the system, {max(own, 0)} more in {settings.ca_file}")
 
@@ -112,8 +112,10 @@ def check_port(port: int) -> Check:
         return Check(name, seen="free")
     except OSError as error:
         if is_ours(port):
-            return Check(name, seen="hooksaga answers there")
-        fault = f"{error.strerror}: stop what holds it, or choose another with `hooksaga up --port`"
+            return Check(name, seen="hooksaga is running there")
+        fault = (
+            f"{error.strerror}: stop the process that uses it, or choose another with `hooksaga up --port`"
+        )
         return Check(name, [fault], "not free")
 
 

@@ -22,7 +22,7 @@ MAX_CLOCK_SECONDS = 60.0
 """Receivers refuse signatures that are minutes off; half of that is kept for the way."""
 
 EGRESS = "receivers can be reached"
-CLOCK = "this clock and the world's agree"
+CLOCK = "the local clock agrees with a receiver's"
 
 _DATE = re.compile(rb"^date:[ \t]*([^\r\n]+)", re.IGNORECASE | re.MULTILINE)
 
@@ -39,14 +39,14 @@ class Reached:
 async def check_egress(settings: Settings, url: str | None) -> list[Check]:
     """Both checks, of the URL. Without one, or offline on purpose, neither is made, which is no fault."""
     if url is None:
-        why = "not tried: give an https:// URL that is not hooksaga's own with --probe"
-        return [skipped(EGRESS, why), skipped(CLOCK, "not tried: it takes the answer to a --probe")]
+        why = "not checked: pass an https:// URL of another host with --probe"
+        return [skipped(EGRESS, why), skipped(CLOCK, "not checked: requires an answer to --probe")]
     try:
         reached = await _reach(settings, parse_callback_url(url, settings.address_policy))
     except InvalidCallbackUrl as error:
-        return [Check(EGRESS, [f"--probe: {error}"], url), skipped(CLOCK, "nothing was reached")]
+        return [Check(EGRESS, [f"--probe: {error}"], url), skipped(CLOCK, "no connection")]
     except (AddressBlocked, NameNotFound, ResolveFailed, OSError, TimeoutError) as error:
-        return [Check(EGRESS, [_advice(error)], url), skipped(CLOCK, "nothing was reached")]
+        return [Check(EGRESS, [_advice(error)], url), skipped(CLOCK, "no connection")]
     return [Check(EGRESS, seen=f"{url} at {reached.address} by {reached.tls}"), _judge_clock(reached.head)]
 
 
@@ -93,17 +93,17 @@ async def _read_head(reader: asyncio.StreamReader) -> bytes:
 def _advice(error: Exception) -> str:
     match error:
         case NameNotFound():
-            return "DNS knows no such name: check the URL, and the system's name servers"
+            return "the name does not exist in DNS: check the URL and the system's DNS servers"
         case ResolveFailed():
-            return "no name server answered: check /etc/resolv.conf, or that this machine is online"
+            return "no DNS server answered: check /etc/resolv.conf and the network"
         case AddressBlocked():
-            return "its address is not public: allow it with HOOKSAGA_EGRESS_ALLOW if receivers are there"
+            return "the address is not public: allow it with HOOKSAGA_EGRESS_ALLOW if receivers use it"
         case ssl.SSLCertVerificationError():
-            return f"its certificate is not trusted ({error.verify_message}): see HOOKSAGA_CA_FILE"
+            return f"the certificate is not trusted ({error.verify_message}): see HOOKSAGA_CA_FILE"
         case TimeoutError():
-            return "no answer in time: does a firewall let connections out to that port?"
+            return "timeout: check that the firewall allows outgoing connections to this port"
         case _:
-            return f"{error}: does a firewall let connections out to that port?"
+            return f"{error}: check that the firewall allows outgoing connections to this port"
 
 
 def _judge_clock(head: bytes) -> Check:
@@ -115,5 +115,5 @@ def _judge_clock(head: bytes) -> Check:
     if theirs is None:
         return skipped(CLOCK, "the answer has no date")
     apart = abs(time.time() - theirs)
-    fault = f"they are {apart:.0f} s apart, and receivers refuse old signatures: let this machine follow NTP"
+    fault = f"the clocks differ by {apart:.0f} s, and receivers refuse old signatures: use NTP"
     return Check(CLOCK, [fault] if apart > MAX_CLOCK_SECONDS else [], f"{apart:.0f} s")

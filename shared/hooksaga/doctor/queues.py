@@ -21,7 +21,7 @@ def check_queues(settings: Settings) -> Check:
     """Skipped in polling mode, which has none."""
     urls = settings.queue_urls
     if not urls:
-        return skipped(NAME, "none are set: polling mode needs none")
+        return skipped(NAME, "not set: polling mode needs no queues")
     import boto3  # one machine in polling mode does without it
 
     sqs: Any = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
@@ -48,7 +48,7 @@ def wrong_attributes(env: Environment, name: str, found: dict[str, str]) -> Iter
     """One work queue. Redrive is for what our own faults leave: a receiver's never land there."""
     wanted = env.visibility_seconds(READERS[name])
     if (visibility := int(found["VisibilityTimeout"])) < wanted:
-        rule = "six timeouts of its function, and more than a lease"
-        yield f"{name}: visibility {visibility} s, at least {wanted} s is needed: {rule}"
+        rule = "six times its function's timeout, and more than a lease"
+        yield f"{name}: visibility timeout {visibility} s, required are at least {wanted} s: {rule}"
     if not json.loads(found.get("RedrivePolicy", "{}")).get("deadLetterTargetArn"):
-        yield f"{name}: no redrive queue: a message that can never be handled would come back for days"
+        yield f"{name}: no redrive queue: a message that cannot be processed returns for days"

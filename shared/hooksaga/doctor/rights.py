@@ -40,14 +40,12 @@ def wrong_rights(wanted: Documented, facts: Facts) -> Iterator[str]:
 
 def _surplus(name: str, role: str, letter: str) -> str:
     word = _word(letter)
-    return (
-        f"{role} may {word} on {name}, and should not: REVOKE {word} ON {_object(name, letter)} FROM {role}"
-    )
+    return f"{role} can {word} on {name} but must not: REVOKE {word} ON {_object(name, letter)} FROM {role}"
 
 
 def _lacking(name: str, role: str, letter: str) -> str:
     word = _word(letter)
-    return f"{role} may not {word} on {name}, and should: GRANT {word} ON {_object(name, letter)} TO {role}"
+    return f"{role} cannot {word} on {name} but must: GRANT {word} ON {_object(name, letter)} TO {role}"
 
 
 def _word(letter: str) -> str:
@@ -65,7 +63,7 @@ def _wrong_columns(wanted: ColumnRights, found: ColumnRights) -> Iterator[str]:
         (table, role, right) = key
         if surplus := sorted(found[key] - wanted[key]):
             columns = ", ".join(surplus)
-            yield f"{role} may {right} {columns} of {table}: REVOKE {right} ({columns}) ON {table} FROM {role}"
+            yield f"{role} must not {right} {columns} of {table}: REVOKE {right} ({columns}) ON {table} FROM {role}"
         if lacking := sorted(wanted[key] - found[key]):
             columns = ", ".join(lacking)
-            yield f"{role} may not {right} {columns} of {table}: GRANT {right} ({columns}) ON {table} TO {role}"
+            yield f"{role} must {right} {columns} of {table}: GRANT {right} ({columns}) ON {table} TO {role}"

@@ -28,12 +28,12 @@ class StackDoctor:
         """Every check in turn; one that cannot be made is a fault of its own, and the others are made all the same."""
         checks: dict[str, Callable[[], list[str]]] = {
             "functions are active": self._functions,
-            "each message outlives its function, and each function its POST": self._times,
-            "each queue is read, with partial failure": self._mappings,
-            "nothing was given up by a queue": self._redrives,
-            "the ticks are on": self._ticks,
+            "visibility timeouts exceed function timeouts, and function timeouts the POST timeout": self._times,
+            "each queue has an enabled consumer with partial batch responses": self._mappings,
+            "the redrive queues are empty": self._redrives,
+            "the ticks are enabled": self._ticks,
             "the database answers the admin function": self._database,
-            "no alarm": self._alarms,
+            "no alarm is active": self._alarms,
         }
         for name, look in checks.items():
             try:
@@ -76,12 +76,12 @@ class StackDoctor:
                 visibility = int(self._queue(mapping)["VisibilityTimeout"])
                 if visibility < VISIBILITY_FACTOR * timeout:
                     faults.append(
-                        f"{_queue_name(mapping)}: visibility {visibility} s, {name} takes up to {timeout} s"
+                        f"{_queue_name(mapping)}: visibility {visibility} s, {name} can run for {timeout} s"
                     )
         delivery = self._function("delivery")
         lease = float(delivery["Environment"]["Variables"].get("HOOKSAGA_LEASE_SECONDS", 60))
         if lease <= delivery["Timeout"]:
-            faults.append(f"delivery may run {delivery['Timeout']} s, and a lease ends after {lease:g} s")
+            faults.append(f"delivery can run for {delivery['Timeout']} s, but a lease ends after {lease:g} s")
         return faults
 
     def _mappings(self) -> list[str]:
@@ -94,7 +94,7 @@ class StackDoctor:
                 if mapping["State"] not in ("Enabled", "Enabling", "Updating"):
                     faults.append(f"{_queue_name(mapping)}: its mapping to {name} is {mapping['State']}")
                 if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
-                    faults.append(f"{_queue_name(mapping)}: one bad message would bring back its whole batch")
+                    faults.append(f"{_queue_name(mapping)}: one bad message would return its whole batch")
         return faults
 
     def _redrives(self) -> list[str]:
@@ -121,7 +121,7 @@ class StackDoctor:
         stats = self._stack.ask_admin({"action": "stats"})
         oldest = stats["oldest_due_seconds"] or 0
         return (
-            [f"the oldest due delivery waits {oldest:.0f} s: the orchestrator does not run"]
+            [f"the oldest due delivery has waited {oldest:.0f} s: the orchestrator does not run"]
             if oldest > 180
             else []
         )
