@@ -2,8 +2,8 @@
 -- DEFINER: roles that configure subscriptions learn two numbers, and read neither events nor dead letters.
 --
 -- An event was missed when its routing saw that the subscription was switched off, or is still to come, and it has no
--- saga. Times only say where to look, so that a clock that was set back hides nothing: from disabled_at on, and among as
--- many events from before. `since` is the time from which a backfill finds all that are counted. Dead letters are
+-- saga. Times only say where to look, so that a clock that was set back hides nothing: from disabled_at on, and among
+-- as many events from before. `since` is the time from which a backfill finds all that are counted. Dead letters are
 -- looked at by id, newest first: from the oldest that died since the failures began, all that have a greater id count.
 CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most integer)
 RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)

@@ -1,4 +1,5 @@
--- What a lane names is there. As refuse_sagas_of_nothing: a subscription that somebody has locked stops no operation from beginning.
+-- What a lane names is there. As refuse_sagas_of_nothing: a subscription that somebody has locked stops no operation
+-- from beginning.
 CREATE OR REPLACE FUNCTION refuse_lanes_of_nothing() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
 DECLARE

@@ -18,8 +18,9 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
   FROM inserted JOIN input USING (webhook_id);
 
 -- name: find_events_by_key
--- The events that made an insert do nothing, with whether their content is the same: event type, tenant and
--- payload bytes; the trace of a repeat is its own. A statement of its own, so that it sees what another transaction has committed meanwhile.
+-- The events that made an insert do nothing, with whether their content is the same: event type, tenant and payload
+-- bytes; the trace of a repeat is its own. A statement of its own, so that it sees what another transaction has
+-- committed meanwhile.
 SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
        e.event_type = input.event_type AND e.payload::text = input.payload AS same_content
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],

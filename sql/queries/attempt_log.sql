@@ -107,8 +107,8 @@ SELECT error_code AS code, finished_at AS at FROM webhook_delivery_jobs
  ORDER BY finished_at DESC, id DESC LIMIT 1;
 
 -- name: subscription_backlog
--- Counting ends at `most`: an endpoint that is down for a day may have a million waiting. IS TRUE is the condition of the
--- index by subscription, as it is written there.
+-- Counting ends at `most`: an endpoint that is down for a day may have a million waiting. IS TRUE is the condition of
+-- the index by subscription, as it is written there.
 SELECT (SELECT min(next_attempt_at) FROM webhook_delivery_sagas
          WHERE subscription_id = %(id)s AND (status = 'PendingRetry') IS TRUE) AS next_retry_at,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas

@@ -10,11 +10,11 @@ SELECT e.id AS event_id
  LIMIT %(limit)s;
 
 -- name: matching_subscription_without_saga
--- The routing of the event saw the subscription eligible, whatever became of it later, and started no saga. That is right
--- only for an event that was accepted before the subscription became eligible and routed after. The audit does not rely on
--- the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription changed, and its
--- history names those events one by one, unless they were too many. Before the horizon a saga may have been completed
--- and pruned, unless the routing started none.
+-- The routing of the event saw the subscription eligible, whatever became of it later, and started no saga. That is
+-- right only for an event that was accepted before the subscription became eligible and routed after. The audit does
+-- not rely on the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription
+-- changed, and its history names those events one by one, unless they were too many. Before the horizon a saga may have
+-- been completed and pruned, unless the routing started none.
 WITH kind AS MATERIALIZED (
     SELECT DISTINCT tenant_id, event_type, subscription_id
       FROM subscription_history WHERE active AND verified AND deleted_at IS NULL
@@ -138,8 +138,8 @@ SELECT s.id AS saga_id, s.requeued_from
  WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;
 
 -- name: bulk_operation_counts_wrong
--- done are its sagas, unless it is so old that retention may have deleted some; all it matched is done or skipped when it is Completed; and
--- an operation is the sum of its lanes.
+-- done are its sagas, unless it is so old that retention may have deleted some; all it matched is done or skipped when
+-- it is Completed; and an operation is the sum of its lanes.
 SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coalesce(g.sagas, 0) AS sagas
   FROM bulk_operations o
   LEFT JOIN (SELECT bulk_operation_id, count(*) AS sagas FROM webhook_delivery_sagas
@@ -174,7 +174,8 @@ SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last
  LIMIT %(limit)s;
 
 -- name: identity_behind_its_rows
--- The next ids are taken already, as after a restore that left the sequence out: each insert fails until it is past them.
+-- The next ids are taken already, as after a restore that left the sequence out: each insert fails until it is past
+-- them.
 SELECT table_name, last_id, greatest_id
   FROM (SELECT 'events' AS table_name, last_value - (NOT is_called)::int AS last_id,
                (SELECT max(id) FROM events) AS greatest_id FROM events_id_seq

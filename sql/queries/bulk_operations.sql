@@ -8,8 +8,8 @@ SELECT coalesce(sum(matched), 0)::bigint AS matched, count(*) AS subscriptions
   FROM count_bulk_lanes(%(kind)s::bulk_kind, %(tenant_id)s::varchar, %(filter)s::jsonb, NULL);
 
 -- name: backfill_facts
--- What decides whether a subscription may have a backfill, and of which events. Where the clock was set back, the newest
--- event says what is not in the future.
+-- What decides whether a subscription may have a backfill, and of which events. Where the clock was set back, the
+-- newest event says what is not in the future.
 SELECT tenant_id, event_type, active AND verified AND deleted_at IS NULL AS takes,
        greatest(now(), (SELECT max(created_at) FROM events)) AS now,
        retention_horizon() AS retention_horizon

@@ -10,9 +10,9 @@ RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_cou
 
 -- name: reset_expired_leases
 -- A lease that is over is lost: the job goes back to Pending, the same row and the same attempt. The lease number
--- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no
--- worker died of them (decision 60). A Failed one keeps when its lease ended.
--- Those whose result the caller has in hand are left to it, so that it is written. Repeating it changes nothing more.
+-- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no worker died of them
+-- (decision 60). A Failed one keeps when its lease ended. Those whose result the caller has in hand are left to it, so
+-- that it is written. Repeating it changes nothing more.
 WITH held AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
      WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])

@@ -1,9 +1,9 @@
 -- name: find_waiting_jobs
--- Polling mode: the oldest waiting jobs of each subscription in one lane, as many as it has room for. Lane 1 has the first
--- attempts, lane 2 the retries: a storm of these never delays first attempts. The
--- recursive part steps from one waiting subscription to the next on the index, so a million jobs of one
--- endpoint cost no more than one; where many wait, each gives fewer, so that their backlogs cost no more than most_ids.
--- Nothing is locked: an id found here is a hint, as a queue message is. Those passed by could not be claimed a moment ago.
+-- Polling mode: the oldest waiting jobs of each subscription in one lane, as many as it has room for. Lane 1 has the
+-- first attempts, lane 2 the retries: a storm of these never delays first attempts. The recursive part steps from one
+-- waiting subscription to the next on the index, so a million jobs of one endpoint cost no more than one; where many
+-- wait, each gives fewer, so that their backlogs cost no more than most_ids. Nothing is locked: an id found here is a
+-- hint, as a queue message is. Those passed by could not be claimed a moment ago.
 WITH RECURSIVE waiting (subscription_id, n) AS (
     (SELECT subscription_id, 1 FROM webhook_delivery_jobs
       WHERE status = 'Pending' AND least(attempt_number, 2) = %(lane)s AND subscription_id > %(after_subscription)s
@@ -31,12 +31,11 @@ SELECT room.subscription_id, oldest.ids
            ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
 
 -- name: claim_jobs
--- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody
--- else's. The status is compared as text wherever rows are named by id: a planner with statistics
--- from before a backlog takes the index of all waiting rows for the shortest way, and reads them all each
--- time; as text only the primary key can serve. Configuration is read here, so a change of address, secret or timeout counts from the
--- next attempt on. Of jobs that lost lease after lease at most one is taken: what kills its
--- worker would take the others with it.
+-- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody else's.
+-- The status is compared as text wherever rows are named by id: a planner with statistics from before a backlog takes
+-- the index of all waiting rows for the shortest way, and reads them all each time; as text only the primary key can
+-- serve. Configuration is read here, so a change of address, secret or timeout counts from the next attempt on. Of jobs
+-- that lost lease after lease at most one is taken: what kills its worker would take the others with it.
 WITH waiting AS MATERIALIZED (
     SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'

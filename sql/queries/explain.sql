@@ -1,6 +1,6 @@
 -- name: show_routing
--- One statement, so that an event is seen either in the outbox or routed, never neither. It is routed with the part that
--- has no upper end.
+-- One statement, so that an event is seen either in the outbox or routed, never neither. It is routed with the part
+-- that has no upper end.
 SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.created_at AS accepted_at,
        o.created_at AS waiting_since, d.routed_at, d.sagas_started
   FROM events e
@@ -59,9 +59,9 @@ SELECT w.id,
  ORDER BY w.id;
 
 -- name: decisions_of_subscriptions
--- What the router saw of each in the part that it was in, what is true now, and the newest saga. then_in_time: the event
--- was accepted after the subscription, as it was then, became eligible. by_router: in the transaction of a decision,
--- whose moment it has; routed: one of them is. Order is told by ids and snapshots, never by times.
+-- What the router saw of each in the part that it was in, what is true now, and the newest saga. then_in_time: the
+-- event was accepted after the subscription, as it was then, became eligible. by_router: in the transaction of a
+-- decision, whose moment it has; routed: one of them is. Order is told by ids and snapshots, never by times.
 WITH event AS MATERIALIZED (
     SELECT id, accepted_by FROM events WHERE id = %(event_id)s
 ), decision AS MATERIALIZED (

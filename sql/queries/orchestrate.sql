@@ -96,9 +96,9 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Takes each result once: only where applied_at was still null does the saga move. A job that somebody has
--- locked is passed by, with its saga. What a step
--- needs of the one before it is returned by it: joining two steps would compare every row with every row.
+-- Takes each result once: only where applied_at was still null does the saga move. A job that somebody has locked is
+-- passed by, with its saga. What a step needs of the one before it is returned by it: joining two steps would compare
+-- every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],

@@ -6,8 +6,8 @@ SELECT r.dead_letter_id, r.saga_id, r.created, r.reason, e.webhook_id, e.tracepa
  ORDER BY r.dead_letter_id;
 
 -- name: ids_of_time
--- Between which ids the dead letters of some time lie, both left out, as far as ids follow time: the lowest of the first
--- thousand and the highest of the last thousand. So who goes along ids does not pass all that is older or newer.
+-- Between which ids the dead letters of some time lie, both left out, as far as ids follow time: the lowest of the
+-- first thousand and the highest of the last thousand. So who goes along ids does not pass all that is older or newer.
 SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
          (SELECT min(id) FROM (SELECT id FROM dead_letters WHERE failed_at >= %(failed_after)s
                                 ORDER BY failed_at LIMIT 1000) AS first) - 1, 9223372036854775807) END AS after_id,

@@ -112,7 +112,8 @@ SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, greates
    FOR NO KEY UPDATE OF s, h SKIP LOCKED;
 
 -- name: lock_failing
--- Subscriptions for which the next step is due, and whose attempts are all counted: a warning, a second one, or the end. Which it is the caller decides.
+-- Subscriptions for which the next step is due, and whose attempts are all counted: a warning, a second one, or the
+-- end. Which it is the caller decides.
 WITH failing AS MATERIALIZED (
     SELECT subscription_id, first_failure_at FROM subscription_health
      WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL

@@ -1,7 +1,8 @@
 -- The event store: append-only. payload is json, not jsonb: json keeps the text as it came, and that text is what is
 -- signed and sent. created_at is for people and for ranges of time; accepted_by, the transaction that stored the event,
 -- is for comparisons of order, because a clock can be set back (decision 57). traceparent is the W3C trace that the
--- producer sent; null: the trace id is the event's own webhook_id, so nothing is stored for producers that do not trace.
+-- producer sent; null: the trace id is the event's own webhook_id, so nothing is stored for producers that do not
+-- trace.
 --
 -- A producer that writes events in its own transaction may say when they were: not in a year that programs cannot hold,
 -- as milliseconds taken for seconds would be. One such event would stop every stage that reads it.
@@ -34,9 +35,9 @@ CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, externa
 
 -- load: functions/accepted_after.sql
 
--- Events that are not routed yet. The router deletes a row in the transaction that inserts its sagas. An event that very
--- many subscriptions take is routed in parts, each a transaction: one statement for all of them could take longer than
--- a statement may, and then the event, and whatever stood beside it in the batch, would never be routed.
+-- Events that are not routed yet. The router deletes a row in the transaction that inserts its sagas. An event that
+-- very many subscriptions take is routed in parts, each a transaction: one statement for all of them could take longer
+-- than a statement may, and then the event, and whatever stood beside it in the batch, would never be routed.
 -- Subscriptions up to started_through have their saga; the row stays until the last part is done.
 CREATE TABLE routing_outbox (
     event_id bigint PRIMARY KEY REFERENCES events (id),

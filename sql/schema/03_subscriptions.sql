@@ -1,6 +1,5 @@
--- Who gets which events, and where. Configuration only.
--- headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text in place of the inner object is a value in clear, which
--- `hooksaga secrets reseal` seals.
+-- Who gets which events, and where. Configuration only. headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text
+-- in place of the inner object is a value in clear, which `hooksaga secrets reseal` seals.
 CREATE TABLE subscriptions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id varchar(100) NOT NULL DEFAULT 'default',

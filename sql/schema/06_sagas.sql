@@ -19,7 +19,8 @@ CREATE TABLE webhook_delivery_sagas (
         autovacuum_analyze_scale_factor = 0.05);
 
 -- A delivery writes its saga three times, and each time again into every index that the row is in: what one index
--- answers is kept in no second one, and finished sagas, most of the table, stay out of what looks for work (decision 38).
+-- answers is kept in no second one, and finished sagas, most of the table, stay out of what looks for work (decision
+-- 38).
 
 -- Routing is idempotent by this index: a pair once for routing, and once for each requeue. It also serves what asks for
 -- the sagas of an event.
@@ -35,9 +36,9 @@ CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status) WHERE status = '
 CREATE INDEX idx_saga_status_retry ON webhook_delivery_sagas (status, next_attempt_at)
     WHERE status IN ('Pending', 'PendingRetry');
 
--- When one subscription is tried again, and how much waits for that. After statistics of a quiet moment any index of what
--- waits will do for a look, as the planner sees it, and at times it read this one, which has it in another order. IS TRUE
--- changes nothing for the rows, and hides the index from all that does not ask for it so (decision 50).
+-- When one subscription is tried again, and how much waits for that. After statistics of a quiet moment any index of
+-- what waits will do for a look, as the planner sees it, and at times it read this one, which has it in another order.
+-- IS TRUE changes nothing for the rows, and hides the index from all that does not ask for it so (decision 50).
 CREATE INDEX idx_saga_retry_subscription ON webhook_delivery_sagas (subscription_id, next_attempt_at)
     WHERE (status = 'PendingRetry') IS TRUE;
 

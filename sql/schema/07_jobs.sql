@@ -38,22 +38,22 @@ CREATE TABLE webhook_delivery_jobs (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05);
 
--- attempt_at is the saga's next_attempt_at that caused the job, so a second job for one attempt collides. It also serves
--- what asks for the jobs of a saga.
+-- attempt_at is the saga's next_attempt_at that caused the job, so a second job for one attempt collides. It also
+-- serves what asks for the jobs of a saga.
 CREATE UNIQUE INDEX uniq_job_saga_attempt ON webhook_delivery_jobs (saga_id, attempt_at);
 
 -- At most one active job for a saga. Where autovacuum looked at the jobs in a quiet moment, it found none that waits.
 -- From then on the planner takes it that one waits at the most, and that any index that holds it will do: it read this
--- one, which has no order, and sorted. Of a backlog it read all, at each step. IS TRUE changes nothing for the rows; the
--- planner cannot see through it, and leaves the index to what it is for (decision 50).
+-- one, which has no order, and sorted. Of a backlog it read all, at each step. IS TRUE changes nothing for the rows;
+-- the planner cannot see through it, and leaves the index to what it is for (decision 50).
 CREATE UNIQUE INDEX uniq_job_saga_active ON webhook_delivery_jobs (saga_id)
     WHERE (status IN ('Pending', 'Leased')) IS TRUE;
 
 -- What the lease cleaner asks: leases that are over. Waiting jobs are in the indexes that a claim and a dispatch ask.
 CREATE INDEX idx_job_status_lease ON webhook_delivery_jobs (status, lease_until) WHERE status = 'Leased';
 
--- What a claim asks: the oldest waiting jobs of one subscription, first attempts (lane 1) apart from retries (lane 2), so
--- that neither a slow endpoint nor a storm of retries stands in the way of the others.
+-- What a claim asks: the oldest waiting jobs of one subscription, first attempts (lane 1) apart from retries (lane 2),
+-- so that neither a slow endpoint nor a storm of retries stands in the way of the others.
 CREATE INDEX idx_job_pending ON webhook_delivery_jobs (least(attempt_number, 2), subscription_id, id)
     WHERE status = 'Pending';
 

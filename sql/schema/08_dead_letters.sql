@@ -1,7 +1,6 @@
--- What could not be delivered, with the payload as it was. tenant_id and event_type are copied
--- from the event, so that lists and filters stay on an index. final_error_code is the last attempt's; reason says why no
--- other was made, where that is not because of the last one's failure. Event and subscription are those of the saga: a
--- guard sees to it.
+-- What could not be delivered, with the payload as it was. tenant_id and event_type are copied from the event, so that
+-- lists and filters stay on an index. final_error_code is the last attempt's; reason says why no other was made, where
+-- that is not because of the last one's failure. Event and subscription are those of the saga: a guard sees to it.
 CREATE TABLE dead_letters (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),

@@ -48,8 +48,8 @@ CREATE TABLE subscription_health_mark (
 INSERT INTO subscription_health_mark (counted_until) VALUES (clock_timestamp());
 
 -- Endpoints whose row of health somebody had locked when their attempts were to be counted: theirs are counted from
--- counted_until on, as soon as the lock is gone, and all others go on meanwhile (decision 59). No foreign key, which would
--- wait for a lock itself; the ids come from the jobs.
+-- counted_until on, as soon as the lock is gone, and all others go on meanwhile (decision 59). No foreign key, which
+-- would wait for a lock itself; the ids come from the jobs.
 CREATE TABLE subscription_health_behind (
     subscription_id bigint PRIMARY KEY,
     counted_until timestamptz NOT NULL

@@ -1,5 +1,5 @@
--- What dashboards read. The views run with their owner's rights, so that whoever reads them needs none on the tables; as
--- security barriers they show a reader's functions no row that they leave out.
+-- What dashboards read. The views run with their owner's rights, so that whoever reads them needs none on the tables;
+-- as security barriers they show a reader's functions no row that they leave out.
 CREATE VIEW outbox_age WITH (security_barrier) AS
 SELECT 'evt_' || replace(e.webhook_id::text, '-', '') AS event_id, oldest.created_at AS accepted_at,
        coalesce(greatest(extract(epoch FROM now() - oldest.created_at), 0), 0)::float8 AS age_seconds

@@ -1,6 +1,6 @@
--- What the database refuses, whoever asks. The legal moves are those of shared/hooksaga/core/saga.py and bulk.py; a test
--- tries every pair against both. Row triggers carry their rule in WHEN, so a legal move never enters PL/pgSQL. HS001 is
--- the SQLSTATE of every refusal, but for a name of what is not there.
+-- What the database refuses, whoever asks. The legal moves are those of shared/hooksaga/core/saga.py and bulk.py; a
+-- test tries every pair against both. Row triggers carry their rule in WHEN, so a legal move never enters PL/pgSQL.
+-- HS001 is the SQLSTATE of every refusal, but for a name of what is not there.
 
 -- load: functions/refuse_change.sql
 -- load: functions/refuse_row.sql

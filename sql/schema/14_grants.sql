@@ -28,8 +28,8 @@ GRANT INSERT (event_id, after_subscription, through_subscription, newest_change,
 GRANT INSERT (event_id, subscription_id) ON webhook_delivery_sagas TO router_worker;
 GRANT SELECT (id, event_id, subscription_id, requeued_from) ON webhook_delivery_sagas TO router_worker;
 
--- saga_orchestrator: the only one that moves sagas; makes jobs and dead letters. A dead letter says why its subscription
--- was switched off.
+-- saga_orchestrator: the only one that moves sagas; makes jobs and dead letters. A dead letter says why its
+-- subscription was switched off.
 GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters TO saga_orchestrator;
 GRANT SELECT (id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified,
               eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
@@ -46,7 +46,8 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
               payload_snapshot)
     ON dead_letters TO saga_orchestrator;
 
--- job_worker: claims jobs and writes their results, nothing else. It opens what is sealed: secrets, and values of headers.
+-- job_worker: claims jobs and writes their results, nothing else. It opens what is sealed: secrets, and values of
+-- headers.
 GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscriptions, subscription_secrets
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
@@ -59,9 +60,9 @@ GRANT SELECT ON webhook_delivery_jobs TO lease_cleaner;
 GRANT UPDATE (status, lease_until, error_code, dispatched_at, lost_leases) ON webhook_delivery_jobs TO lease_cleaner;
 GRANT SELECT, UPDATE (at_work_since) ON work_state TO lease_cleaner;
 
--- endpoint_health_monitor keeps the health of endpoints and switches off those that are gone. A login of its own, because
--- neither the worker nor the orchestrator may touch a subscription. It reads how attempts ended, never what was sent or
--- answered; may switch a subscription off or on and change nothing else of it; adds operational events.
+-- endpoint_health_monitor keeps the health of endpoints and switches off those that are gone. A login of its own,
+-- because neither the worker nor the orchestrator may touch a subscription. It reads how attempts ended, never what was
+-- sent or answered; may switch a subscription off or on and change nothing else of it; adds operational events.
 GRANT SELECT (id, subscription_id, status, error_code, leased_at, finished_at)
     ON webhook_delivery_jobs TO endpoint_health_monitor;
 GRANT SELECT (id, tenant_id, event_type, callback_url, active, verified, deleted_at)
@@ -87,8 +88,8 @@ GRANT SELECT ON subscription_health, subscription_health_mark TO subscription_ad
 GRANT EXECUTE ON FUNCTION missed_while_disabled, check_api_key TO subscription_admin;
 
 -- dead_letter_operator: reads all but secrets and headers (of subscriptions: see above), and changes things through
--- functions only. Of secrets it reads the ids, which the audit compares with their sequence; of the migrations the names,
--- which `hooksaga doctor` compares with its own.
+-- functions only. Of secrets it reads the ids, which the audit compares with their sequence; of the migrations the
+-- names, which `hooksaga doctor` compares with its own.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
     subscription_history, routing_decisions, bulk_operations, bulk_operation_lanes, retention_state, work_state
     TO dead_letter_operator;
@@ -103,8 +104,8 @@ GRANT EXECUTE ON FUNCTION accepted_after, change_was_seen, requeue_dead_letter, 
 -- The audit says how many ids are left. To take one is the right to insert, which is granted with the tables.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 
--- retention_operator: owner of the retention function only. UPDATE on id is the right to lock rows: nobody can update an
--- id that the database makes.
+-- retention_operator: owner of the retention function only. UPDATE on id is the right to lock rows: nobody can update
+-- an id that the database makes.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
 GRANT SELECT (id, created_at) ON events TO retention_operator;
 GRANT SELECT, UPDATE (horizon, moved_at) ON retention_state TO retention_operator;
