@@ -5,12 +5,8 @@ from typing import Any, LiteralString
 
 from hooksaga.adapters.database import Connection
 from hooksaga.core.requeue_models import NewBulkOperation
-from hooksaga.operations.bulk_operations import (
-    BulkCaller,
-    BulkOperation,
-    start_bulk_operation,
-    step_bulk_operation,
-)
+from hooksaga.operations.bulk_operations import BulkCaller, BulkOperation, start_bulk_operation
+from hooksaga.operations.bulk_steps import step_bulk_operation
 from tests.database.seed import Seed
 
 ANYBODY = BulkCaller(None, "the tests")

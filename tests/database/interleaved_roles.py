@@ -18,7 +18,7 @@ from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.models import SubscriptionChange
 from hooksaga.core.requeue_models import NewBulkOperation
-from hooksaga.operations import bulk_operations, requeue, subscriptions
+from hooksaga.operations import bulk_operations, bulk_steps, requeue, subscriptions
 from hooksaga.operations.verify_subscription import mark_verified
 from hooksaga.stages import clean_leases, deliver, orchestrate
 from hooksaga.stages.accept_events import accept_events
@@ -281,7 +281,7 @@ class Interleaving(RuleBasedStateMachine):
     def a_bulk_requeue_goes_on(self, who: int, is_new: bool, pace: Pace) -> None:
         """It begins, or makes a step: at the greatest rate, for one saga of a subscription at a time."""
         stages = (
-            partial(bulk_operations.step_bulk_operation, horizon_seconds=1, max_open=1),
+            partial(bulk_steps.step_bulk_operation, horizon_seconds=1, max_open=1),
             partial(
                 bulk_operations.start_bulk_operation,
                 wanted=NewBulkOperation(kind="requeue", rate_per_second=1000),

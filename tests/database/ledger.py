@@ -11,7 +11,7 @@ from typing import Any
 from hooksaga.core.errors import Conflict, HooksagaError, NotFound
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import JobStatus, SagaStatus
-from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.operations.requeue import Requeued
 from hooksaga.stages.accept_events import AcceptedEvent, Answer
 from hooksaga.stages.clean_leases import LeaseReset

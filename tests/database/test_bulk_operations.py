@@ -24,8 +24,8 @@ from hooksaga.operations.bulk_operations import (
     pace_bulk_operation,
     show_bulk_operation,
     start_bulk_operation,
-    step_bulk_operation,
 )
+from hooksaga.operations.bulk_steps import step_bulk_operation
 from hooksaga.operations.requeue import DeadLetterFilter
 from hooksaga.stages import orchestrate
 from tests.conftest import Connect, SessionOf

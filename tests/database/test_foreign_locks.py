@@ -16,7 +16,7 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue
-from hooksaga.operations.bulk_operations import step_bulk_operation
+from hooksaga.operations.bulk_steps import step_bulk_operation
 from hooksaga.operations.operational_events import tell_of_dead_letters
 from hooksaga.operations.prune import Pruning, prune_batch
 from hooksaga.operations.watch_endpoints import count_attempts

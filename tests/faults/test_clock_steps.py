@@ -20,7 +20,7 @@ from hooksaga.core.errors import Conflict
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.local.tls import ensure_certificates
-from hooksaga.operations import bulk_operations, subscriptions, work_state
+from hooksaga.operations import bulk_steps, subscriptions, work_state
 from hooksaga.operations.api_keys import create_api_key, generate_api_key, hash_api_key
 from hooksaga.operations.attempt_log import AttemptFilter
 from hooksaga.operations.audit import audit
@@ -254,13 +254,13 @@ async def test_the_pace_of_a_bulk_operation(seed: Seed, clock: MovedClock, step:
     subscription_id = await seed.subscription("a")
     since = datetime.now(UTC) - timedelta(days=1)
     await started(seed.connection, backfill_of(subscription_id, since=since, rate=1))
-    first = await bulk_operations.step_bulk_operation(seed.connection, horizon_seconds=3)
+    first = await bulk_steps.step_bulk_operation(seed.connection, horizon_seconds=3)
     assert 3 <= len(first.saga_ids) <= 4
     clock.set(step)
-    then = await bulk_operations.step_bulk_operation(seed.connection, horizon_seconds=3)
+    then = await bulk_steps.step_bulk_operation(seed.connection, horizon_seconds=3)
     assert len(then.saga_ids) == 0 if step < 0 else 3 <= len(then.saga_ids) <= 4
     clock.set(4)
-    later = await bulk_operations.step_bulk_operation(seed.connection, horizon_seconds=3)
+    later = await bulk_steps.step_bulk_operation(seed.connection, horizon_seconds=3)
     assert len(later.saga_ids) == (0 if step > 0 else 4) or step < 0 < len(later.saga_ids) <= 5
 
 

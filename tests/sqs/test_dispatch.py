@@ -14,7 +14,7 @@ from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.messages import DeadTaskEvent, SagaMessage
 from hooksaga.core.saga import SagaStatus
 from hooksaga.core.trace import Traced
-from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.undispatched import WaitingJob
 from tests.conftest import SessionOf

@@ -3,7 +3,7 @@
 from hooksaga.aws.dispatch import tell_orchestrator_of_step
 from hooksaga.aws.function import Function, Invocation
 from hooksaga.core.bulk import BulkStatus
-from hooksaga.operations.bulk_operations import BulkStep, step_bulk_operation, traces_of_sagas
+from hooksaga.operations.bulk_steps import BulkStep, step_bulk_operation, traces_of_sagas
 from hooksaga.operations.telemetry import note_bulk_step
 from hooksaga.stages.telemetry import note_refused
 

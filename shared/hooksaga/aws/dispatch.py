@@ -20,7 +20,7 @@ from hooksaga.core.messages import (
 from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import SagaStatus
 from hooksaga.core.trace import Traced
-from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.telemetry import note_unpublished

@@ -5,24 +5,17 @@ the next step goes on where the last one ended, on time by the database's clock.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
-from hooksaga.adapters.database import Connection, Params, fetch_row, fetch_rows, refusals
+from hooksaga.adapters.database import Connection, Params, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.bulk import BulkKind, BulkStatus
-from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow, RowRefused
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound
 from hooksaga.core.models import rfc3339
 from hooksaga.core.requeue_models import NewBulkOperation
-from hooksaga.core.trace import correlation_id_of
-
-MAX_SAGAS = 500
-MAX_LANES = 100
-MAX_OPEN = 100
-"""Sagas of bulk operations that one subscription may have under way or waiting for a retry, before it has to wait."""
 
 MAX_LANES_SHOWN = 100
 
@@ -76,33 +69,6 @@ class BulkCount:
 
     matched: int
     subscriptions: int
-
-
-@dataclass(frozen=True, slots=True)
-class BulkStep:
-    """What one step started: sagas, and the seconds until each is due. None left to step: operation_id is None.
-
-    refused: the operation itself, where the database does not take the saga that is next: nothing was started.
-    """
-
-    operation_id: int | None = None
-    status: str = BulkStatus.RUNNING
-    saga_ids: list[int] = field(default_factory=list[int])
-    delays: list[float] = field(default_factory=list[float])
-    refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
-
-
-@dataclass(frozen=True, slots=True)
-class _StepRow:
-    operation_id: int
-    status: str
-    saga_ids: list[int]
-    delays: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class _NextRow:
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,50 +172,6 @@ def _check_backfill(facts: _BackfillFacts, wanted: Mapping[str, Any]) -> None:
             f"deliveries of events before {rfc3339(facts.retention_horizon)} may have been deleted, so it is not known "
             "any more which of them the subscription got; begin no earlier",
         )
-
-
-async def step_bulk_operation(
-    connection: Connection,
-    *,
-    horizon_seconds: float,
-    passed_by: frozenset[int] = frozenset(),
-    max_open: int = MAX_OPEN,
-) -> BulkStep:
-    """Start the sagas of the next horizon_seconds for the operation that waited longest, apart from those passed by."""
-    params = {
-        "passed_by": list(passed_by),
-        "horizon_seconds": horizon_seconds,
-        "max_lanes": MAX_LANES,
-        "max_open": max_open,
-    }
-    for most in (MAX_SAGAS, 1):  # what comes before a saga that is refused is started one by one
-        try:
-            async with refusals():
-                row = await fetch_row(
-                    connection, _query("step_bulk_operation"), {**params, "max_sagas": most}, _StepRow
-                )
-        except RowRefused as refused:
-            reason = str(refused)
-        else:
-            return BulkStep(**asdict(row)) if row else BulkStep()
-    next_one = await fetch_row(connection, _query("next_bulk_operation"), params, _NextRow)
-    if next_one is None:
-        return BulkStep()
-    told = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
-    return BulkStep(operation_id=next_one.id, refused=[told])
-
-
-@dataclass(frozen=True, slots=True)
-class _TracedRow:
-    id: int
-    webhook_id: UUID
-    traceparent: str | None
-
-
-async def traces_of_sagas(connection: Connection, saga_ids: Sequence[int]) -> dict[int, str]:
-    """The trace of each saga's event."""
-    rows = await fetch_rows(connection, _query("traces_of_sagas"), {"saga_ids": list(saga_ids)}, _TracedRow)
-    return {row.id: correlation_id_of(row.webhook_id, row.traceparent) for row in rows}
 
 
 async def move_bulk_operation(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.endpoint_health import DisabledReason, EarlyWarning
-from hooksaga.operations.bulk_operations import BulkStep
+from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.operations.requeue import Requeued
 from hooksaga.operations.watch_endpoints import Watched
 from hooksaga.runtime.metrics import Metric

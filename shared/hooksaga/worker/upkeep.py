@@ -5,7 +5,7 @@ from functools import partial
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
-from hooksaga.operations import bulk_operations, watch_endpoints, work_state
+from hooksaga.operations import bulk_steps, watch_endpoints, work_state
 from hooksaga.operations.telemetry import note_bulk_step, note_watched
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import logger
@@ -88,7 +88,7 @@ class Upkeep:
     async def step_bulk(self) -> bool:
         """One operation at a time; one that can start nothing now is passed by until the next poll."""
         step = await self._bulk.run(
-            lambda connection: bulk_operations.step_bulk_operation(
+            lambda connection: bulk_steps.step_bulk_operation(
                 connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk
             )
         )
