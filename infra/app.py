@@ -58,7 +58,7 @@ def build_on_aws(app: App, env: Environment) -> None:
 
 
 def _build_local(app: App) -> Environment:
-    """What an emulator can do: no network, database, proxy or firewall."""
+    """Build the stacks for an emulator: no network, database, proxy or firewall."""
     url = os.environ.get("HOOKSAGA_DATABASE_URL")
     if not url:
         raise InvalidDeployment(

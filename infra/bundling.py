@@ -1,5 +1,4 @@
-"""What a function carries, put together without Docker: its own modules, those that they import, and the packages
-that these import, as wheels for the Lambda's Python and machine.
+"""Bundles of functions, built without Docker: modules, their imports, and the imported packages as wheels for Lambda.
 
 Nothing is listed by hand but the names of packages that differ from the names of their modules. So a bundle cannot
 lack a module that the handler imports, and a module that nobody imports is in none.
@@ -65,7 +64,7 @@ CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a function runs on, in the words of Lambda and of wheels."""
+    """Target platform of a function, in the terms of Lambda and of wheels."""
 
     architecture: lambda_.Architecture
     wheels: str
@@ -84,7 +83,7 @@ def this_machine(python: str | None = None) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What goes into one bundle: files by their place in it, and requirements as for pip."""
+    """Contents of one bundle: files by path, and requirements for pip."""
 
     files: Mapping[str, Path]
     requirements: tuple[str, ...]
@@ -92,7 +91,7 @@ class Contents:
 
 @cache
 def contents_of(function: str) -> Contents:
-    """What `functions.<function>.handler` imports, and what that imports, and so on."""
+    """Return the transitive imports of `functions.<function>.handler`."""
     modules = _imported_from(f"functions.{function}.handler")
     own = {name: path for name, path in modules.items() if path is not None}
     packages = {name for name, path in modules.items() if path is None} - OF_THE_RUNTIME

@@ -20,7 +20,7 @@ class NoCdk(RuntimeError):
 
 
 def command() -> list[str]:
-    """What starts it. Raises NoCdk."""
+    """Return the command that starts the CDK. Raises NoCdk."""
     script = _folder() / "node_modules" / "aws-cdk" / "bin" / "cdk"
     if not script.exists():
         _install()

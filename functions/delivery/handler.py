@@ -144,7 +144,7 @@ async def _attempt_all(
 
 
 async def _wait_for_some(pending: set[Attempt], at_most: float | None) -> tuple[set[Attempt], set[Attempt]]:
-    """Those that have ended, and the others."""
+    """Wait until some have ended. Return the ended and the others."""
     if not pending:
         await asyncio.sleep(at_most or 0)
         return set(), pending

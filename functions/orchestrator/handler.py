@@ -28,7 +28,7 @@ def handler(event: Event, context: Any) -> Any:
 
 
 async def take(function: Function, invocation: Invocation) -> Any:
-    """What the messages name."""
+    """Return the work that the messages name."""
     messages = read_messages(invocation.event, OrchestrationMessage)
     try:
         await _take(function, messages)

@@ -79,7 +79,7 @@ class Database(Construct):
         )
 
     def _proxy(self, vpc: ec2.IVpc, rules: AccessRules) -> rds.DatabaseProxy:
-        """It logs in to the database by IAM as well, as the user who came: no password is kept anywhere."""
+        """Create the proxy. It logs in to the database by IAM as the connecting user, so no password is stored."""
         return rds.DatabaseProxy(
             self,
             "Proxy",

@@ -12,7 +12,7 @@ from infra.bundling import CERTIFICATES
 
 
 class DatabaseAccess(Protocol):
-    """What a function has to be told, and what it has to be allowed."""
+    """Settings and permissions of a function for the database."""
 
     def environment(self, role: Role) -> dict[str, str]: ...
 

@@ -14,7 +14,7 @@ from hooksaga.adapters.queues import Queue
 
 @dataclass(frozen=True, slots=True)
 class FunctionDesign:
-    """What one function is given, and nothing else. `routes` are those that its own code answers."""
+    """Resources and rights of one function. `routes` are those that its own code answers."""
 
     role: Role
     reads: Sequence[Queue] = ()

@@ -56,7 +56,7 @@ class Network(Construct):
 
     @property
     def egress_address(self) -> str:
-        """Where all deliveries come from."""
+        """Return the source address of all deliveries."""
         return self._address.ref
 
     def _nat(self, env: Environment) -> ec2.NatProvider:

@@ -1,4 +1,4 @@
-"""Where in the network a function stands."""
+"""Network placement of a function."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What is watched of the API: answers that are our fault, and slow ones."""
+"""Alarms of the API: server errors and slow answers."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 

@@ -1,4 +1,4 @@
-"""What is watched of the database: its processor, its disk, and how many connections are taken."""
+"""Alarms of the database: processor, disk, connections."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 

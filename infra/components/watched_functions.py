@@ -1,4 +1,4 @@
-"""What is watched of the functions: errors, refused starts, and missing ticks."""
+"""Alarms of the functions: errors, throttling, missing ticks."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What is watched of the queues: what was given up, and what waits."""
+"""Alarms of the queues: redrive queues and waiting messages."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch

@@ -1,4 +1,4 @@
-"""What is watched of the work itself: the metrics that the functions write (shared/hooksaga/aws/emf.py).
+"""Alarms on the metrics that the functions write (shared/hooksaga/aws/emf.py).
 
 Their dimension is the function's name, which begins with the deployment's, so two deployments in one account never
 raise each other's alarms.

@@ -1,4 +1,4 @@
-"""Where all state lives."""
+"""Stack of the database, which holds all state."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct

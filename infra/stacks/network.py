@@ -1,4 +1,4 @@
-"""Where everything stands, and who may connect to whom."""
+"""Stack of the network and its access rules."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct

@@ -1,4 +1,4 @@
-"""What tells you that something is wrong, and one page to look at."""
+"""Stack of the alarms and the dashboard."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What AWS keeps or makes for us: secrets from Secrets Manager, and tokens that log in to RDS (through botocore)."""
+"""Secrets from AWS Secrets Manager, and login tokens for RDS (through botocore)."""
 
 import functools
 import json

@@ -39,7 +39,7 @@ class ConnectFailed(Exception):
 
 
 class Origin(NamedTuple):
-    """Where connections go to, and may be used again. host is a name or an address without brackets."""
+    """Target of reusable connections. host is a name or an address without brackets."""
 
     host: str
     port: int
@@ -162,7 +162,7 @@ class ConnectionPool:
         return connection
 
     def _close_idle(self) -> None:
-        """Those that have rested too long, the oldest of each origin first."""
+        """Close connections that were idle too long, the oldest of each origin first."""
         oldest = self._oldest()
         for origin, idle in tuple(self._idle.items()):
             while idle and (idle[0].idle_since <= oldest or not idle[0].is_open):

@@ -1,4 +1,4 @@
-"""Who logs in to the database, where it is, and the connection that comes of it."""
+"""Logins to the database: roles, addresses, connections."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where the database is. prepare: use server-side prepared statements; off behind a transaction pooler.
+    """Address of the database. prepare: use server-side prepared statements; off behind a transaction pooler.
 
     mint_password, when given, makes the password of a role at each new connection: tokens expire.
     """

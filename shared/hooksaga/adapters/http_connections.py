@@ -28,7 +28,7 @@ _SWITCHING_PROTOCOLS = 101
 
 
 class MalformedAnswer(Exception):
-    """What came is no HTTP/1 answer, or has too large a head. Anything after a complete head is about the body."""
+    """Error for bytes that are not an HTTP/1 response, or for too large a head. Later faults concern the body."""
 
 
 class EndedUnanswered(ConnectionResetError):

@@ -65,7 +65,7 @@ class OutgoingRequest(msgspec.Struct, frozen=True):
 
 
 class SendOutcome(msgspec.Struct, frozen=True):
-    """What came of one attempt. error_code is None exactly for an answer from 200 to 299.
+    """Outcome of one attempt. error_code is None exactly for a status from 200 to 299.
 
     response_body is None without an answer, else its first 16 KiB as text; response_truncated says that the
     receiver sent, or meant to send, more. resolved_ip is the peer, or the last address that was tried. reconnected
@@ -176,7 +176,7 @@ class _Target:
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is known so far about one send(). Of the body one byte more is kept than is shown: it tells of a rest."""
+    """State of one send(). It keeps one byte of the body more than is shown, to detect truncation."""
 
     started: float = field(default_factory=time.monotonic)
     address: str | None = None

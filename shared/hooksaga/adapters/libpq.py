@@ -1,4 +1,4 @@
-"""What a libpq connection is made from: the URL first, and from libpq's environment only what the URL does not say.
+"""Parameters of a libpq connection: the URL first, then libpq's environment for what the URL does not say.
 
 libpq reads some forty variables by itself. Those that lead elsewhere than the URL, or make another session of it, are
 shut out; those that say how to log in and how to encrypt (PGPASSWORD, PGPASSFILE, PGSSLMODE and their like) complete a

@@ -1,4 +1,4 @@
-"""Transactions that change the schema: one at a time in a database, and waiting for nobody's lock for long.
+"""Transactions that change the schema: one at a time per database, with short waits for locks.
 
 The lock is an advisory one of the transaction: it holds behind a pooler, and goes with whoever held it. A statement
 that changes a table waits for all who use the table, and all who come later wait behind it. So such a transaction
@@ -164,7 +164,7 @@ class _Watch:
             self._connection.close()
 
     def _look_until_over(self) -> None:
-        """What is quick needs no second connection."""
+        """Watch the wait from a second connection, unless the statement ends quickly."""
         try:
             waited, before = 0.0, time.monotonic()
             while not self._over.wait(LOOK_SECONDS):
@@ -191,7 +191,7 @@ class _Watch:
 
 
 def _described(connection: psycopg.Connection[Row], pids: list[int]) -> str:
-    """Who the sessions are, and what ends them."""
+    """Describe the blocking sessions and the statements that end them."""
     found = connection.execute(load_queries("migrate")["sessions"], {"pids": pids}).fetchall()
     words = [_session_text(row) for row in found]
     if 0 in pids:

@@ -35,7 +35,10 @@ def migration_files(folder: Path = SQL_DIR) -> list[Path]:
 
 
 def migration_text(path: Path) -> str:
-    """What is run of a file: each line `-- load: functions/<name>.sql` gives its place to that file, as it is now."""
+    """Return the SQL text of a migration file.
+
+    Each line `-- load: functions/<name>.sql` gives its place to that file, as it is now.
+    """
     folder = path.parents[1]
     return _LOAD.sub(lambda load: (folder / load[1]).read_text("utf-8"), path.read_text("utf-8"))
 
@@ -101,7 +104,10 @@ def _run_file(connection: Connection, path: Path) -> bool:
 
 
 def _settle(connection: Connection, address: DatabaseAddress) -> None:
-    """What no dump carries. A test, or an old version, may have run other files: only what is there is set."""
+    """Restore settings that a dump does not contain.
+
+    A test, or an old version, may have run other files: only what is there is set.
+    """
     names = {"names": [role.value for role in Role if role is not Role.OWNER]}
     roles = [Role(row["name"]) for row in connection.execute(load_queries("migrate")["roles"], names)]
     _set_passwords(connection, address, roles)

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from hooksaga.core.messages import CORRELATION_ATTRIBUTE
 
 BATCH = 10
-"""What SQS takes in one call."""
+"""Maximum number of messages in one SQS call."""
 
 MAX_DELAY_SECONDS = 900
 PARALLEL_CALLS = 8

@@ -124,7 +124,7 @@ class _LookUp:
 
 
 def system_lookup(host: str) -> list[str]:
-    """What the system's resolver says, in its order, each once; IPv6 only where this machine has it.
+    """Resolve a name with the system's resolver: addresses in its order, each once; IPv6 only if this machine has it.
 
     The dot at the end makes the name absolute. Without it the search list of this machine would be tried, in
     Kubernetes even first, and a wildcard in it would turn a subscriber's name into one inside (decision 0031).

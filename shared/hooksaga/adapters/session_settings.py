@@ -26,7 +26,7 @@ MEANING: Mapping[str, str] = {
     "transaction_timeout": "0",
     "synchronous_commit": "on",
 }
-"""What statements and answers mean, and that a COMMIT is one."""
+"""Settings that change the meaning of statements and results, or of a COMMIT."""
 
 FUNCTIONS: Mapping[str, str] = {
     **MEANING,

@@ -12,7 +12,7 @@ from hooksaga.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch
 
 
 class Fault(StrEnum):
-    """What an error is about.
+    """Cause of a database error.
 
     SENDER: a value that a caller sent. ROW: one row, but no value that a caller sent; its neighbours may pass.
     RACE: another transaction; the same unit may pass when it is run again. CONNECTION: this session is of no use any
@@ -124,7 +124,7 @@ BROKE = "the connection broke"
 
 
 def words_of(error: psycopg.Error, fault: Fault | None) -> str:
-    """What is told of an error: rules and names, never values.
+    """Return the loggable words of an error: rules and names, never values.
 
     The server's own message may quote a value, and its detail a whole row with payload and secrets, so of a refused
     row only the state and what it is about is told, unless the message is one of hooksaga's guards.

@@ -1,4 +1,4 @@
-"""`hooksaga attempts`: the log of what was tried, and what came of it."""
+"""`hooksaga attempts`: the attempt log."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -74,7 +74,7 @@ def list_all(
 
 
 def attempt_filter(subscription: int | None, event_type: str | None, failed: bool) -> dict[str, Any]:
-    """What lists and followers have in common; None means no such filter."""
+    """Return the query parameters that lists and followers share; None means no filter."""
     return {
         "subscription_id": subscription,
         "event_type": event_type,

@@ -1,4 +1,4 @@
-"""`hooksaga bench`: what one machine delivers."""
+"""`hooksaga bench`: throughput and latency of one machine."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,7 +88,7 @@ def _reporter(progress: Any) -> "Report":
 
 
 def figures(result: "BenchResult") -> dict[str, object]:
-    """What a person is shown, line by line."""
+    """Return the result as lines for people."""
     lines: dict[str, object] = {
         "deliveries per second": f"{result.deliveries_per_second:,.0f}",
         "deliveries": f"{result.deliveries:,} ({result.events:,} events of {result.payload_bytes} bytes)",

@@ -1,4 +1,4 @@
-"""`hooksaga bulk`: requeues of many dead letters and backfills, which go on by themselves at their rate.
+"""`hooksaga bulk`: bulk requeues and backfills, which run in the background at their rate.
 
 What starts one (`dead-letters requeue --rate`, `subscriptions backfill`) follows it as `bulk watch` does.
 """

@@ -1,4 +1,4 @@
-"""`hooksaga cost`: what a deployment on AWS costs a month."""
+"""`hooksaga cost`: the monthly cost of a deployment on AWS."""
 
 from collections.abc import Sequence
 from itertools import product

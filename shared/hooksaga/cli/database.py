@@ -79,7 +79,7 @@ def audit(stack: Stack = None, as_json: AsJson = False) -> None:
 
 @dataclass
 class _Audited:
-    """What an audit found. unchecked: promises that the admin function had no time for, even one by one."""
+    """Result of an audit. unchecked: invariants whose check exceeded the admin function's timeout."""
 
     at_rest: bool
     promises: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])

@@ -1,4 +1,4 @@
-"""`hooksaga dead-letters`: deliveries that were given up, and how they get another chance."""
+"""`hooksaga dead-letters`: the dead letter queue."""
 
 from typing import Annotated, Any
 

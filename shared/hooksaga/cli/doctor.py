@@ -1,4 +1,4 @@
-"""`hooksaga doctor`: is this machine, or a deployment, as it must be?"""
+"""`hooksaga doctor`: checks of this machine or of a deployment."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated

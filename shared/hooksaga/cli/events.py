@@ -1,4 +1,4 @@
-"""`hooksaga events`: what became of an event."""
+"""`hooksaga events`: show an event and its deliveries."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`hooksaga explain`: why did this subscription get the event, or not?"""
+"""`hooksaga explain`: why a subscription did or did not receive an event."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any

@@ -115,7 +115,7 @@ def _after_routing(event: Json) -> str:
 
 
 def _since(event: Json, decision: Json) -> Iterator[str]:
-    """What has changed, or has not, where that matters to somebody who wants the event delivered."""
+    """Yield later changes that matter for a delivery of the event."""
     now, then = decision["now"], decision["then"]
     facts = now or then
     if facts["deleted_at"] is not None:
@@ -133,7 +133,7 @@ def _since(event: Json, decision: Json) -> Iterator[str]:
 
 
 def _command(event: Json, decision: Json) -> str | None:
-    """What delivers the event after all, if anything does."""
+    """Return the command that delivers the event, if there is one."""
     saga, facts = decision["saga"], decision["now"] or decision["then"]
     would_take_it = facts["active"] and facts["verified"] and facts["deleted_at"] is None
     if saga is not None:

@@ -1,6 +1,6 @@
-"""The one table from errors to what the person at the terminal reads, and to exit codes.
+"""Mapping of errors to terminal messages and exit codes.
 
-0 is good; 1: what was asked for failed; 2: the command, a setting or a key is wrong, and nothing was tried.
+0: success. 1: the operation failed. 2: the command, a setting or a key is wrong, and nothing was tried.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ class WrongUse(Exception):
 
 
 class CommandGroup(TyperGroup):
-    """Every error that is somebody's fault but ours ends as a message and an exit code, not as a traceback."""
+    """Command group that reports expected errors as a message and an exit code, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -61,7 +61,7 @@ def _expected() -> tuple[type[Exception], ...]:
 
 
 def exit_code_of(error: Exception) -> int:
-    """2 for what the caller has to put right before anything can be tried, else 1."""
+    """Return 2 for errors that the caller must fix before a retry, else 1."""
     from hooksaga.local.api_client import ApiError
     from hooksaga.local.given_database import NoDatabaseYet
     from hooksaga.runtime.settings import InvalidSettings
@@ -72,7 +72,7 @@ def exit_code_of(error: Exception) -> int:
 
 
 def message_of(error: Exception) -> str:
-    """What happened first, then the hint, then what a server wrote, indented."""
+    """Return the message: the error first, then the hint, then a server's output, indented."""
     from hooksaga.core.errors import DatabaseUnavailable, SchemaMismatch
     from hooksaga.local.api_client import ApiError
 

@@ -1,4 +1,4 @@
-"""`hooksaga keys`: who may use the API. They go to the database itself, so that the first key needs no key."""
+"""`hooksaga keys`: API keys. The commands use the database directly, so the first key needs no key."""
 
 import asyncio
 from enum import StrEnum
@@ -28,7 +28,7 @@ MAX_NAME = 100
 
 
 class Scope(StrEnum):
-    """What a key allows."""
+    """Scopes of a key."""
 
     EVENTS = "events:write"
     SUBSCRIPTIONS = "subscriptions:write"

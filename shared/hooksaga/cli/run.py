@@ -1,4 +1,4 @@
-"""`up`, `demo` and `receiver`: what runs in the foreground until it is told to stop."""
+"""`up`, `demo` and `receiver`: commands that run in the foreground until they are stopped."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""`hooksaga sagas`: end a delivery that waits."""
+"""`hooksaga sagas`: cancel a waiting delivery."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`hooksaga secrets`: the key that seals signing secrets and header values of all subscriptions."""
+"""`hooksaga secrets`: the key that encrypts signing secrets and header values."""
 
 import asyncio
 from functools import partial

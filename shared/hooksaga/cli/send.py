@@ -84,7 +84,7 @@ def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, 
 
 
 def read_request(file: str, event_type: str | None, idempotency_key: str | None) -> EventRequest:
-    """What to post for a file. Raises WrongUse when it cannot be what the options say."""
+    """Return the request for a file. Raises WrongUse if the file does not match the options."""
     content = _content(file)
     if event_type is not None:
         request = EventRequest(_wrapped(file, content, event_type), {})

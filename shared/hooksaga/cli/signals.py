@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM mean to commands that run until they are told to stop."""
+"""Handling of Ctrl-C and SIGTERM in commands that run until they are stopped."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""`hooksaga subscriptions`: who gets which events, where."""
+"""`hooksaga subscriptions`: manage subscriptions."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ Headers = Annotated[
 
 
 class Resettable(StrEnum):
-    """What takes the system's default again; a callback URL that waits is dropped, and so are all headers."""
+    """Fields that can be reset to the default. A pending callback URL is dropped, and so are all headers."""
 
     MAX_RETRY_LIMIT = "max-retry-limit"
     BASE_DELAY_SECONDS = "base-delay-seconds"

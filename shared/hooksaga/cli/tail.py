@@ -65,7 +65,7 @@ class Follower:
         self._is_away = False
 
     def poll(self) -> list[dict[str, Any]]:
-        """What is new, oldest first; nothing while the API is away. Raises ApiError for every other refusal."""
+        """Return new attempts, oldest first; none while the API is unavailable. Raises ApiError for other errors."""
         from hooksaga.local.api_client import ApiError
 
         new: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
-"""What commands write: text and tables on stdout, progress and complaints on stderr, JSON untouched.
+"""Output of commands: text and tables on stdout, progress and warnings on stderr, JSON unchanged.
 
-Whatever comes from outside (payloads, answers, addresses) goes through `printable`: it may hold control characters
+Text from outside (payloads, answers, addresses) goes through `printable`: it may hold control characters
 that a terminal would obey.
 """
 

@@ -1,4 +1,4 @@
 """The console: pages for operators and, behind a signed link, for one tenant. A layer on the stages that the API uses.
 
-Only `routes` is imported from outside: whoever serves no pages carries neither these modules nor Jinja2.
+Only `routes` is imported from outside: a function without pages contains neither these modules nor Jinja2.
 """

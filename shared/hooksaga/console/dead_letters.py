@@ -21,7 +21,7 @@ SHOWN_PAYLOAD = 20_000
 
 
 def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
-    """What the fields of a page ask for."""
+    """Return the filter of a page's fields."""
     return DeadLetterFilter(
         tenant_id=visitor.caller.tenant_id,
         subscription_id=fields.number("subscription"),

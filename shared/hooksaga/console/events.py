@@ -69,7 +69,7 @@ async def search(request: Request, visitor: Visitor) -> Response:
 
 
 def cursor_of(fields: Fields) -> Position | None:
-    """Where the page before ended."""
+    """Return the position at which the previous page ended."""
     return read_position(fields.text("cursor"))
 
 

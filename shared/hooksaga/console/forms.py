@@ -1,4 +1,4 @@
-"""What pages send: query parameters of searches, and forms. An empty field is one that was not filled in."""
+"""Input of pages: query parameters of searches, and forms. An empty field counts as missing."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

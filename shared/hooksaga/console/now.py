@@ -1,4 +1,4 @@
-"""The operator's first page: what is wrong now."""
+"""Start page of the operator: current problems."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ async def show_now(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show_panel(request: Request, visitor: Visitor) -> Response:
-    """What of it changes, which the page asks for again every few seconds."""
+    """Render the part of the page that reloads every few seconds."""
     visitor.need_all_tenants()
     return await _show(request, visitor, "now_panel.html")
 

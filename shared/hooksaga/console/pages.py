@@ -1,4 +1,4 @@
-"""The frame of every page: who may see it, its headers, its language, and what is shown where something is wrong."""
+"""Frame of every page: access check, headers, language, error pages."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -66,12 +66,12 @@ def environment() -> Environment:
 
 
 def place_of(request: Request) -> Place:
-    """Whose pages the path belongs to."""
+    """Return whether the path belongs to the console or the portal."""
     return Place.PORTAL if request.url.path.startswith(root_path_of(request) + "/portal") else Place.CONSOLE
 
 
 def page(*scopes: str) -> Callable[[Page], Handler]:
-    """A page for who has one of the scopes."""
+    """Decorate a page that requires one of the scopes."""
 
     def wrap(show: Page) -> Handler:
         async def serve(request: Request) -> Response:
@@ -83,7 +83,7 @@ def page(*scopes: str) -> Callable[[Page], Handler]:
 
 
 def action(*scopes: str) -> Callable[[Action], Handler]:
-    """What a form asks for, once it is known that it is a form of this session's pages."""
+    """Decorate a form's action. It runs only for a form of this session's pages."""
 
     def wrap(act: Action) -> Handler:
         async def show(request: Request, visitor: Visitor) -> Response:
@@ -114,7 +114,7 @@ async def _answer(request: Request, scopes: tuple[str, ...], show: Page) -> Resp
 
 
 def to_sign_in(request: Request, place: Place) -> Response:
-    """Where somebody without a session is sent. A fragment of a page is not replaced: the whole page is."""
+    """Redirect a visitor without a session to sign-in. For a fragment, the whole page is redirected."""
     if place is Place.PORTAL:
         target = link(request, "/portal/ended")
     else:
@@ -135,7 +135,7 @@ def redirect(request: Request, path: str, **parameters: object) -> Response:
 
 
 def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None) -> Response:
-    """A page that says what is wrong, with the API's status, code and words. A fault of ours is logged."""
+    """Render an error page with the API's status, code and detail. Internal errors are logged."""
     content = _problem_of(request, error)
     return render(request, visitor, "fault.html", status=int(content["status"]), problem=content)
 

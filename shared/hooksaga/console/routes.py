@@ -27,7 +27,7 @@ async def _asset(request: Request) -> Response:
 
 
 def _of_both(base: str) -> list[Route]:
-    """What an operator and a subscriber both see; the subscriber of one tenant only."""
+    """Routes for operators and subscribers; a subscriber sees one tenant only."""
     one = base + "/subscriptions/{id}"
     return [
         _get(base + "/subscriptions", subscriptions.list_all),

@@ -1,4 +1,4 @@
-"""Who looks at a page: a sealed cookie that names a key by its hash, which is checked at every request.
+"""Sessions of the pages: an encrypted cookie names a key by its hash, which is checked at every request.
 
 So a session can never do more than its key can now, and ends when the key is revoked, or when it is signed out: the
 database keeps which were.
@@ -25,7 +25,7 @@ CONSOLE_SECONDS = 12 * 3600
 
 
 class NotSignedIn(HooksagaError):
-    """There is no session, or it has ended."""
+    """Error for a missing or ended session."""
 
 
 class Place(StrEnum):
@@ -73,7 +73,7 @@ def new_session(key_hash: bytes, seconds: int) -> Session:
 
 
 async def visitor_of(request: Request, services: Services, place: Place) -> Visitor:
-    """Who asks for a page. Raises NotSignedIn."""
+    """Return the visitor of a request. Raises NotSignedIn."""
     session = opened(services, f"{place} session", request.cookies.get(place.cookie, ""))
     found = None if session is None else await key_of(services, session)
     if session is None or found is None:

@@ -1,4 +1,4 @@
-"""Which addresses a delivery may go to.
+"""Policy of the addresses that a delivery may connect to.
 
 The list of special networks is our own, written from the IANA special-purpose registries, because the
 standard library's idea of a global address differs between Python versions and leaves out several of them.
@@ -54,7 +54,7 @@ REFUSED_IPV6 = (
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Refuses every special-purpose address that `allow` does not cover."""
+    """Policy that refuses every special-purpose address outside `allow`."""
 
     allow: tuple[Network, ...] = ()
 

@@ -1,4 +1,4 @@
-"""How long ago: `30d`, `12w`, `36h`."""
+"""Parsing of ages: `30d`, `12w`, `36h`."""
 
 import re
 from datetime import timedelta
@@ -10,7 +10,7 @@ _AGE = re.compile(r"([0-9]{1,5})([hdw])")
 
 
 def parse_age(text: str) -> timedelta:
-    """Raises ValueError with the rule."""
+    """Parse an age. Raises ValueError with the rule."""
     found = _AGE.fullmatch(text.strip())
     if not found:
         raise ValueError(f"must be {AGE_RULE}")

@@ -1,6 +1,6 @@
-"""What the attempt log tells of one attempt beyond its row: why it was made, and the headers that it carried.
+"""Trigger and request headers of an attempt, as the attempt log shows them.
 
-Pure. Secrets never come in: of the signature and of a subscription's own headers only the names are known here.
+Pure. Secrets never reach this module: it knows only the names of the signature and of custom headers.
 """
 
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MASK = "***"
-"""Stands for every value that only the receiver may know."""
+"""Placeholder of a value that only the receiver may know."""
 
 
 class AttemptTrigger(StrEnum):
-    """Why an attempt was made. A retry is a retry, however its saga began."""
+    """Reason for an attempt. A retry is `retry` for every kind of saga."""
 
     FIRST = "first"
     RETRY = "retry"
@@ -21,14 +21,14 @@ class AttemptTrigger(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, as the log's filter names it."""
+    """Outcome of an attempt, as a filter of the log."""
 
     COMPLETED = "completed"
     FAILED = "failed"
 
 
 class StatusClass(StrEnum):
-    """The kind of answer. NONE: nothing that HTTP calls an answer arrived."""
+    """Class of a response status. NONE: no HTTP response arrived."""
 
     INFORMATIONAL = "1xx"
     SUCCESS = "2xx"
@@ -45,7 +45,7 @@ class StatusClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SentHeaders:
-    """What of a request's headers cannot be told afterwards. webhook_timestamp is in unix seconds."""
+    """Request headers that cannot be derived afterwards. webhook_timestamp is in unix seconds."""
 
     webhook_timestamp: int
     own_names: Sequence[str] = ()
@@ -54,7 +54,7 @@ class SentHeaders:
 def trigger_of(
     attempt_number: int, *, requeued_from: int | None, bulk_operation_id: int | None
 ) -> AttemptTrigger:
-    """Why the attempt was made; the other two are its saga's. A bulk operation that requeues names the dead letter."""
+    """Return the trigger of an attempt. A requeue by a bulk operation also names the dead letter."""
     if attempt_number > 1:
         return AttemptTrigger.RETRY
     if requeued_from is not None:

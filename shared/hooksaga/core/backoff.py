@@ -1,8 +1,8 @@
-"""How long a saga waits before its next attempt.
+"""Backoff: the wait of a saga before its next attempt.
 
 The wait is `min(base_delay * 2^(attempt_count - 1), max_delay)`, where attempt_count already counts the attempt
-that has failed. To it comes a jitter of 0 to 10 %, never less than nothing, so that sagas that failed together
-do not come back together. The jitter is not random: it is the first 8 bytes of SHA-256 over
+that has failed. A jitter of 0 to 10 % is added, so that sagas that failed together are not retried together. The
+jitter is not random: it is the first 8 bytes of SHA-256 over
 "<saga_id>:<attempt_count>", read as a big-endian fraction of 2^64, times the jitter's share of the wait. The
 same saga and attempt always wait equally long.
 """
@@ -21,7 +21,7 @@ def retry_delay_seconds(
     jitter: float,
     retry_after_seconds: float | None = None,
 ) -> float:
-    """Seconds from the failure to the next attempt. A Retry-After only lengthens the wait, up to one hour."""
+    """Return the seconds from the failure to the next attempt. Retry-After only lengthens the wait, up to one hour."""
     exponent = min(attempt_count - 1, 60)  # 2^60 seconds is past any cap, and a float still holds it
     backoff = min(base_delay_seconds * 2.0**exponent, max_delay_seconds)
     wait = backoff * (1 + jitter * _fraction(saga_id, attempt_count))

@@ -1,12 +1,12 @@
-"""Bulk operations: many dead letters requeued, or many old events sent to one subscription, at a steady rate.
+"""Bulk operations: requeue many dead letters, or send old events to one subscription, at a given rate.
 
     Running ◀──resume── Paused
     Running ──pause──▶ Paused
     Running | Paused ──stop──▶ Stopped
     Running ──nothing left──▶ Completed
 
-An operation only starts sagas; each of them then lives as any other does (see saga.py). So what was started stays
-started: a pause, a stop or a crash holds back the rest and takes nothing back.
+An operation only starts sagas, which then behave as any other (see saga.py). A pause, a stop or a crash therefore
+affects only sagas that are not started.
 """
 
 from enum import StrEnum

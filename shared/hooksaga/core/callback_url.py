@@ -1,11 +1,11 @@
-"""The text of a callback URL: what is accepted, and the one form in which it is stored and requested.
+"""Validation and normalization of callback URLs.
 
-The rules, in the order in which they are applied. A URL that breaks one is refused, never repaired, so that
-two programs cannot read two hosts from it.
+The rules are applied in this order. A URL that breaks a rule is refused, never repaired, so that two programs cannot
+read different hosts from it.
 
 - length: at most 500 characters in its normal form.
 - characters: printable ASCII without blank and backslash. Only the host may hold other letters; other text in
-  path and query has to be percent-encoded by whoever writes the URL.
+  path and query must be percent-encoded in the URL.
 - scheme: https://.
 - fragment, userinfo: none, not even an empty one.
 - host: a name by IDNA 2008 (compatibility letters such as full-width ones are folded first; names already in
@@ -61,7 +61,7 @@ _OTHER_SERVICES = frozenset(
 
 
 class UrlRule(StrEnum):
-    """The rule that a refused URL broke."""
+    """Rule that a refused URL breaks."""
 
     LENGTH = "length"
     CHARACTERS = "characters"
@@ -75,7 +75,7 @@ class UrlRule(StrEnum):
 
 
 class InvalidCallbackUrl(ValueError):
-    """The URL cannot be a callback URL. The message is for its owner, and holds no part of the URL."""
+    """Error for an invalid callback URL. The message is for the URL's owner and contains no part of the URL."""
 
     def __init__(self, rule: UrlRule, message: str) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class CallbackUrl:
 
 
 def parse_callback_url(url: str, policy: AddressPolicy) -> CallbackUrl:
-    """The normal form of url, or InvalidCallbackUrl with the first rule that it breaks. No look-ups."""
+    """Return the normal form of url. Raises InvalidCallbackUrl with the first broken rule. Makes no DNS lookups."""
     _require(len(url) <= _MAX_INPUT_LENGTH, UrlRule.LENGTH, _TOO_LONG)
     authority, target = _split(url)
     host_text, port_text = _split_authority(authority)

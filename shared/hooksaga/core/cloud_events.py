@@ -1,5 +1,6 @@
-"""CloudEvents 1.0 as input, structured or binary: both modes are read into the same attributes, by the same
-rules, so that an event that one takes the other takes as well, as the same event.
+"""CloudEvents 1.0 input in structured or binary mode.
+
+Both modes are read into the same attributes by the same rules, so both accept the same events.
 
 The event's `data` is the payload, as the bytes that came; `type` is the event type; `source` and `id` together are the
 idempotency key, as CloudEvents demands of them. The extension `traceparent` is the event's trace, before that of the
@@ -31,7 +32,7 @@ from hooksaga.core.trace import read_traceparent
 STRUCTURED_TYPE = "application/cloudevents+json"
 
 NO_DATA = "null"
-"""The payload of an event without data."""
+"""Payload of an event without data."""
 
 _ANY_FORMAT = "application/cloudevents"
 _PREFIX = "ce-"
@@ -60,7 +61,7 @@ def is_binary_mode(media_type: str, header_names: Iterable[str]) -> bool:
 def read_structured(
     body: bytes, *, max_bytes: int, tenant_id: str | None, traceparent: str | None = None
 ) -> EventDraft:
-    """The event in an `application/cloudevents+json` body. Raises InvalidInput with the attribute and the rule."""
+    """Read an event from an `application/cloudevents+json` body. Raises InvalidInput with attribute and rule."""
     check_json_text(body, max_bytes, MAX_DEPTH + 1)  # the data may be as deep as in binary mode
     members = _members(body)
     for name in members:

@@ -1,4 +1,4 @@
-"""The headers that a subscription may add to its deliveries: never the sender's own, and always sendable."""
+"""Validation of the custom headers that a subscription adds to its deliveries."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""What a JSON Schema can say of rules that are checked in code: the description must allow what is taken, and no more.
+"""JSON Schemas of rules that are checked in code: the description must allow exactly the accepted input.
 
-Rules that no schema can say are in the words of the fields (decision 0066).
+Rules that no schema can express are in the descriptions of the fields (decision 0066).
 """
 
 from collections.abc import Callable

@@ -1,9 +1,8 @@
-"""When an endpoint is given up: a pure decision over the run of failures since its last success.
+"""Decision to disable an endpoint, from the run of failures since its last success. Pure.
 
-An endpoint that answers 410 says itself that it is gone, and one such answer is enough. Any other is given up only
-after days of nothing but failure, which have to be more than the memory of one bad hour: the run is as old as the
-policy says, it has MIN_FAILURES attempts, and the last of them is FRESH_SECONDS old at most. Half-way and shortly
-before, somebody can be warned. An endpoint without traffic is left alone.
+One answer of 410 disables an endpoint. Otherwise only days of failures do, and one bad hour must not be enough: the
+run is as old as the policy says, it has at least MIN_FAILURES attempts, and the last of them is at most FRESH_SECONDS
+old. Warnings are due half-way and shortly before. An endpoint without traffic is not disabled.
 """
 
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from enum import StrEnum
 MIN_FAILURES = 10
 FRESH_SECONDS = 86_400.0
 FIRST_WARNING, LAST_WARNING = 50, 90
-"""Per cent of the time after which an endpoint is given up."""
+"""Percentages of the time after which an endpoint is disabled."""
 
 
 class DisabledReason(StrEnum):
-    """Why the monitor switched a subscription off."""
+    """Reason for which the monitor disabled a subscription."""
 
     GONE = "gone"
     FAILING = "failing"
@@ -25,23 +24,23 @@ class DisabledReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthPolicy:
-    """How long nothing but failure is borne; 0 means for ever."""
+    """Time of only failures after which an endpoint is disabled; 0 means never."""
 
     disable_after_seconds: float = 5 * 86_400.0
 
     @property
     def gives_up(self) -> bool:
-        """Whether failures alone ever end a subscription."""
+        """Return whether failures alone ever disable a subscription."""
         return self.disable_after_seconds > 0
 
     def seconds_until(self, percent: float) -> float:
-        """From the first failure to so many per cent of the whole time."""
+        """Return the seconds from the first failure to a percentage of the whole time."""
         return self.disable_after_seconds * percent / 100
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRun:
-    """What the decision needs: failures since the last success, and which warnings were given for them."""
+    """Failures since the last success, and the warnings that were sent for them."""
 
     failures: int
     first_failure_at: datetime
@@ -52,14 +51,16 @@ class FailureRun:
 
 @dataclass(frozen=True, slots=True)
 class EarlyWarning:
-    """The endpoint has been failing for so many per cent of the time after which it is given up."""
+    """Warning that a percentage of the time has passed after which a failing endpoint is disabled."""
 
     percent: int
 
 
 def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledReason | EarlyWarning | None:
-    """What is due for an endpoint that answered no 410, if anything. Each warning is due once, the last one alone
-    where both are late."""
+    """Return what is due for an endpoint that did not answer 410, if anything.
+
+    Each warning is due once. If both are late, only the last is due.
+    """
     age = (now - run.first_failure_at).total_seconds()
     is_fresh = (now - run.last_failure_at).total_seconds() < FRESH_SECONDS
     if not policy.gives_up or not is_fresh or run.failures < MIN_FAILURES:
@@ -74,7 +75,7 @@ def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledR
 
 
 def disabled_at_if_it_goes_on(first_failure_at: datetime | None, policy: HealthPolicy) -> datetime | None:
-    """When an endpoint that only fails from now on is given up; None where it never is."""
+    """Return when an endpoint that only fails from now on is disabled; None for never."""
     if first_failure_at is None or not policy.gives_up:
         return None
     return first_failure_at + timedelta(seconds=policy.disable_after_seconds)

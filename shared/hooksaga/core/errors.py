@@ -1,4 +1,4 @@
-"""What can go wrong, by whose fault.
+"""Errors that hooksaga raises, by cause.
 
 HooksagaError
 ├── InvalidInput          the caller's: a field and the rule that it breaks

@@ -1,4 +1,4 @@
-"""How an event is named outside the database."""
+"""Public ids of events."""
 
 from uuid import UUID
 

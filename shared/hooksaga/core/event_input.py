@@ -1,4 +1,4 @@
-"""Reads the body of an ingest request. The payload is taken as the bytes that came, never re-written.
+"""Parsing of ingest requests. The payload is kept as the received bytes.
 
 Names repeated in the envelope: the last one counts, for every reader, because there is only this one. Names
 repeated inside a payload are the receiver's business and leave as they came.

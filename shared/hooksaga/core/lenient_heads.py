@@ -29,7 +29,7 @@ _Headers = Mapping[bytes, Sequence[bytes]]
 
 
 class MalformedHead(Exception):
-    """What came is not the head of an HTTP/1 answer, or leaves its status or its length in doubt."""
+    """Error for bytes that are not the head of an HTTP/1 response, or whose status or length is ambiguous."""
 
 
 def has_no_body(status: int) -> bool:

@@ -1,4 +1,4 @@
-"""Content types, as far as bodies are told apart by them. Case and spaces mean nothing; nor do most parameters."""
+"""Content types of bodies. Case, spaces and most parameters do not matter."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The bodies of queue messages: ids and nothing else, so a lost, late or doubled message changes nothing."""
+"""Bodies of queue messages. They contain only ids, so a lost, late or duplicated message changes nothing."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What callers send, checked by pydantic, and what they get back."""
+"""Request and response models of the API, checked by pydantic."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Why a delivery was given up without another attempt, in words for its dead letter."""
+"""Reasons of dead letters whose delivery got no further attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ CANCELED = "an operator canceled it"
 
 @dataclass(frozen=True, slots=True)
 class Inactive:
-    """What is known of a subscription that takes nothing: the last three are set where the monitor switched it off."""
+    """State of an inactive subscription. The last three fields are set if the monitor disabled it."""
 
     id: int
     active: bool

@@ -1,4 +1,4 @@
-"""Events that hooksaga makes about itself, for whoever in the tenant subscribes to them. They travel as any event.
+"""Operational events: events about hooksaga itself, delivered to subscriptions of the tenant like any event.
 
 Their types begin with `hooksaga.`, which is reserved. Their payloads hold ids, times, error codes as subscribers see
 them, and of a callback URL its host only: never the payload of an event, a path, a query, a header or a secret.

@@ -1,4 +1,4 @@
-"""The words that say how an attempt ended.
+"""Error codes of attempts.
 
 A failed job carries one of them in error_code; final_error_code of a saga and of a dead letter is the last
 of them. They are part of the API: alarms, filters and requeues by error code name them.
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """Every error word but `http_<status>`, which http_error() makes."""
+    """Error codes except `http_<status>`, which http_error() returns."""
 
     TIMEOUT_CONNECT = "timeout_connect"
     TIMEOUT_TOTAL = "timeout_total"
@@ -27,7 +27,7 @@ class ErrorCode(StrEnum):
 
 
 class ErrorClass(StrEnum):
-    """A few kinds of error words, for counting: each is a time series, so there must never be many."""
+    """Classes of error codes for metrics. Each class is a time series, so their number must stay small."""
 
     HTTP_4XX = "http_4xx"
     HTTP_5XX = "http_5xx"
@@ -52,7 +52,7 @@ _CLASSES: dict[str, ErrorClass] = {
 
 
 def error_class_of(error_code: str) -> ErrorClass:
-    """The kind of an error word; what has no kind of its own, redirects among it, is `other`."""
+    """Return the class of an error code; codes without a class, such as redirects, are `other`."""
     if error_code.startswith("http_4"):
         return ErrorClass.HTTP_4XX
     if error_code.startswith("http_5"):
@@ -61,7 +61,7 @@ def error_class_of(error_code: str) -> ErrorClass:
 
 
 NO_PUBLIC_ADDRESS = "no_public_address"
-"""What subscribers are shown in place of the codes that tell apart what names inside the network stand for."""
+"""Code that subscribers see instead of codes that would reveal names inside the network."""
 
 INSIDE_CODES = frozenset({ErrorCode.ADDRESS_BLOCKED, ErrorCode.DNS_NXDOMAIN, ErrorCode.DNS_ERROR})
 """Codes that differ by what this network's DNS answers. Only operators see them."""

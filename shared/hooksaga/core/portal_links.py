@@ -1,4 +1,4 @@
-"""What a link into the portal may say, checked by pydantic: some of it ends in headers and style sheets of ours."""
+"""Model of a portal link, checked by pydantic because parts of it become headers and style sheets."""
 
 from typing import Annotated
 

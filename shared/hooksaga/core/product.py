@@ -1,4 +1,4 @@
-"""What hooksaga calls itself."""
+"""Name and version of the product."""
 
 VERSION = "0.1.0"
 USER_AGENT = f"hooksaga/{VERSION}"

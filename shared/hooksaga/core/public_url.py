@@ -1,4 +1,4 @@
-"""The address under which browsers reach hooksaga: what links begin with (HOOKSAGA_PUBLIC_URL)."""
+"""Public URL under which browsers reach hooksaga and with which links start (HOOKSAGA_PUBLIC_URL)."""
 
 import re
 

@@ -50,7 +50,7 @@ _BACKFILL_FIELDS = frozenset({"subscription_id", "since", "until"})
 
 
 class BulkFilter(StrictModel):
-    """What a bulk operation is about: for a requeue dead letters, for a backfill events of one subscription's type.
+    """Filter of a bulk operation: dead letters for a requeue, events of one subscription's type for a backfill.
 
     since is inclusive, until is not.
     """

@@ -1,4 +1,4 @@
-"""What is kept of a receiver's answer: an excerpt of its body, and how long it asked us to wait."""
+"""Stored parts of a receiver's response: an excerpt of the body, and the wait of Retry-After."""
 
 import re
 from datetime import UTC

@@ -1,4 +1,4 @@
-"""Which subscriptions an event is for, and why it is not for another: the rule of routing, to be asked afterwards.
+"""Routing rule: which subscriptions match an event, and why others do not.
 
 The router's own statement (sql/queries/route_events.sql) applies the same rule to thousands of rows at once. A test
 holds the two against each other.
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a subscription was not matched; the first that applies, in this order."""
+    """Reason why a subscription did not match; the first that applies, in this order."""
 
     CREATED_LATER = "created_later"
     OTHER_EVENT_TYPE = "other_event_type"
@@ -21,7 +21,7 @@ class Reason(StrEnum):
 
 
 class RoutingState(StrEnum):
-    """What is known of an event's routing. UNRECORDED: it was routed before decisions were written down."""
+    """State of an event's routing. UNRECORDED: a version that did not record decisions routed it."""
 
     WAITING = "waiting"
     ROUTED = "routed"
@@ -29,7 +29,7 @@ class RoutingState(StrEnum):
 
 
 class StartedBy(StrEnum):
-    """What made a saga."""
+    """Origin of a saga."""
 
     ROUTING = "routing"
     BACKFILL = "backfill"
@@ -38,7 +38,7 @@ class StartedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What routing asks of a subscription of the event's tenant, at one moment. eligible_since is for people."""
+    """Facts about a subscription that routing uses, at one time. eligible_since is for display only."""
 
     event_type: str
     active: bool

@@ -1,16 +1,15 @@
 """The state machine of a delivery: one saga per event and subscription, one job per attempt.
 
-A saga is born Pending, by routing or by a requeue. When it is due, the orchestrator makes one job for it and
-the saga is InProgress until that job has ended. A job that Completed ends the saga as Completed. A job that
-Failed costs one attempt: with attempts left the saga waits as PendingRetry until next_attempt_at, with none
-left it is DeadLettered, in one step. A saga that waits is DeadLettered too when its limit was lowered below
-what it has used, when its subscription takes nothing any more, or when an operator cancels it. Completed and
-DeadLettered are the end: requeueing a dead letter starts another saga and leaves this one as it is.
+Routing or a requeue creates a saga as Pending. When it is due, the orchestrator creates one job for it, and the saga
+is InProgress until that job ends. A Completed job ends the saga as Completed. A Failed job uses one attempt: with
+attempts left, the saga waits as PendingRetry until next_attempt_at; otherwise it becomes DeadLettered in one step. A
+waiting saga also becomes DeadLettered when its limit is lowered below the used attempts, when its subscription becomes
+inactive, or when an operator cancels it. Completed and DeadLettered are final: requeueing a dead letter starts another
+saga and does not change this one.
 
-A job is Pending until a worker claims it, Leased while the worker owns it, and Completed or Failed once the
-worker has reported. A lease that ran out, or that its worker hands back, makes the job Pending again: the same
-row, the same attempt. A job that lost too many leases becomes Failed instead, so that a payload that kills
-workers ends as a dead letter.
+A job is Pending until a worker claims it, Leased while the worker holds the lease, and Completed or Failed after the
+worker has reported. An expired or released lease makes the job Pending again: the same row, the same attempt. A job
+that lost too many leases becomes Failed, so that a payload that kills workers ends as a dead letter.
 
 Everything here is pure: no clock, no randomness, no I/O. `SAGA_MOVES` and `JOB_MOVES` are the same tables that
 the database guards (sql/schema/13_guards.sql); a test tries every pair against both.
@@ -61,11 +60,11 @@ JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
 
 
 class IllegalMove(Exception):
-    """A saga was asked for a move that its state does not allow. Nothing was changed."""
+    """Error for a transition that the saga's state does not allow. Nothing has changed."""
 
 
 class Saga(msgspec.Struct, frozen=True):
-    """What a decision needs to know of a saga. next_attempt_at is timezone-aware."""
+    """State of a saga for a decision. next_attempt_at is timezone-aware."""
 
     id: int
     status: SagaStatus
@@ -85,31 +84,31 @@ class RetryPolicy:
 
 
 class Due(msgspec.Struct, frozen=True):
-    """The saga's time has come. deliverable: the subscription is active and verified."""
+    """Trigger: the saga is due. deliverable: the subscription is active and verified."""
 
     deliverable: bool
 
 
 class JobSucceeded(msgspec.Struct, frozen=True):
-    """The saga's job ended as Completed."""
+    """Trigger: the saga's job ended as Completed."""
 
 
 class JobFailed(msgspec.Struct, frozen=True):
-    """The saga's job ended as Failed. retry_after_seconds is what the receiver asked for, if it did."""
+    """Trigger: the saga's job ended as Failed. retry_after_seconds: from the receiver's Retry-After, if any."""
 
     error_code: str
     retry_after_seconds: float | None = None
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """An operator wants no further attempt."""
+    """Trigger: an operator cancels the saga."""
 
 
 Trigger = Due | JobSucceeded | JobFailed | Cancel
 
 
 def decide(saga: Saga, trigger: Trigger, policy: RetryPolicy, now: datetime) -> Saga:
-    """The saga after the trigger.
+    """Return the saga after the trigger.
 
     Raises IllegalMove when the saga's state does not allow it. Only a Due saga whose answer is InProgress
     gets a job; it is the caller who makes it, in the same transaction.
@@ -167,7 +166,7 @@ def _after_failure(
 
 
 def _dead_letter_waiting(saga: Saga, error_code: str | None) -> Saga:
-    """A saga InProgress has a job under way and cannot be ended from outside."""
+    """End a waiting saga. A saga InProgress has a running job and cannot be ended from outside."""
     if saga.status is SagaStatus.IN_PROGRESS:
         raise IllegalMove(f"saga {saga.id} is in progress: only its job's result can end it")
     return _move(saga, SagaStatus.DEAD_LETTERED, final_error_code=error_code)

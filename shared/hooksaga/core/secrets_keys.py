@@ -1,5 +1,7 @@
-"""The keys that seal subscription secrets, as text: what is one, and how several are written. Nothing is opened here,
-so that settings can be checked where no secret is ever opened."""
+"""Syntax of the keys that encrypt subscription secrets.
+
+Nothing is decrypted here, so that settings can be checked where no secret is decrypted.
+"""
 
 from base64 import urlsafe_b64decode
 

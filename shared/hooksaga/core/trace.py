@@ -1,4 +1,4 @@
-"""The one trace that an event belongs to, from the producer's request to the receiver.
+"""Trace context of an event, from the producer's request to the receiver.
 
 It is a W3C trace context. A producer that traces sends a `traceparent`, which is kept with the event; for all others
 the event's own id is the trace id, so that nothing has to be kept. The trace id is the correlation_id of every log line
@@ -64,7 +64,7 @@ def span_id_of(job_id: int, claim_count: int) -> str:
 
 
 def delivery_traceparent(webhook_id: UUID, traceparent: str | None, job_id: int, claim_count: int) -> str:
-    """What the receiver gets: the event's trace, this POST's span, and the producer's own decision to sample."""
+    """Return the receiver's traceparent: the event's trace, this POST's span, the producer's sampling flag."""
     flags = _SAMPLED if traceparent is None else traceparent[-2:]
     trace_id = correlation_id_of(webhook_id, traceparent)
     return f"{_VERSION}-{trace_id}-{span_id_of(job_id, claim_count)}-{flags}"

@@ -1,1 +1,1 @@
-"""What a deployment costs a month: prices, measured inputs, and the formulas between them (docs/cost.md)."""
+"""Estimate of a deployment's monthly cost: prices, measurements and formulas (docs/cost.md)."""

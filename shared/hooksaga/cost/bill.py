@@ -67,7 +67,7 @@ TITLES = {
 
 
 def bill_of(load: Load, env: Environment, prices: Prices, inputs: Inputs) -> Bill:
-    """What `env` costs under `load`. Raises KeyError for an instance class without a price."""
+    """Return the monthly bill of `env` under `load`. Raises KeyError for an instance class without a price."""
     work = work_of(load, inputs)
     return Bill(
         functions=_functions(work, env, prices),

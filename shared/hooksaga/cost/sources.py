@@ -1,4 +1,4 @@
-"""The two files that a bill is reckoned from: list prices, and what bench/cost_inputs.py measured."""
+"""Input files of the cost estimate: list prices, and the measurements of bench/cost_inputs.py."""
 
 import tomllib
 from datetime import date
@@ -78,7 +78,7 @@ class Prices(_Strict):
 
 
 class Invocation(_Strict):
-    """What one takes on the machine that measured: wall time, the processor's part of it, calls to SQS."""
+    """Measured cost of one invocation: wall time, processor time, calls to SQS."""
 
     ms: PositiveFloat
     cpu_ms: PositiveFloat

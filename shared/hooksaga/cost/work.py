@@ -96,7 +96,7 @@ class Work:
 
 
 def work_of(load: Load, inputs: Inputs) -> Work:
-    """What so many events make the functions do."""
+    """Return the work of the functions for a number of events."""
     attempts = load.attempts()
     steps = _steps(load, attempts, inputs)
     ticks = [

@@ -1,5 +1,4 @@
-"""What a database should be, read from where it is written: rights from the tables of sql/README.md, migrations and
-guards from the files of the schema themselves."""
+"""Required state of a database: rights from sql/README.md, migrations and guards from the schema files."""
 
 import re
 from dataclasses import dataclass

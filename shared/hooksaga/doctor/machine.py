@@ -78,7 +78,7 @@ def check_disk(folder: Path) -> Check:
 
 
 def check_trust(settings: Settings) -> Check:
-    """What receivers' certificates are verified with: the system's authorities, and HOOKSAGA_CA_FILE's."""
+    """Check the certificate authorities for receivers: the system's and those of HOOKSAGA_CA_FILE."""
     name = "trusted certificates"
     system = _trusted(None) + _lazily_trusted()
     if settings.ca_file is None:

@@ -1,4 +1,4 @@
-"""Is every right in the database as sql/README.md has it, no more and no less?"""
+"""Comparison of the rights in the database with sql/README.md."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ Facts = dict[str, Any]
 
 
 def granted_rights(facts: Facts) -> Rights:
-    """What the catalog says, in the letters of the page."""
+    """Return the rights in the catalog, in the notation of the page."""
     granted = defaultdict[tuple[str, str], set[str]](set)
     for row in [*facts["table_rights"], *facts["function_rights"]]:
         right = str(row["right"])

@@ -1,4 +1,4 @@
-"""Whether the configured keys open what is sealed: signing secrets, and header values of subscriptions."""
+"""Checks that the configured keys decrypt signing secrets and header values."""
 
 from hooksaga.doctor.check import Check
 from hooksaga.operations.reseal_secrets import Resealed
@@ -8,7 +8,7 @@ HEADERS = "every header value is encrypted and can be decrypted"
 
 
 def judge_secrets(done: Resealed) -> Check:
-    """What a dry run of `secrets reseal` has found."""
+    """Judge the result of a dry run of `secrets reseal`."""
     faults = [
         f"subscription {one}: no configured key decrypts its secret, so deliveries cannot be signed: restore the key, "
         f"or run `hooksaga subscriptions rotate-secret {one}`"
@@ -19,7 +19,7 @@ def judge_secrets(done: Resealed) -> Check:
 
 
 def judge_headers(done: Resealed) -> Check:
-    """What a dry run of `secrets reseal` has found in the headers of subscriptions."""
+    """Judge the result of a dry run of `secrets reseal` for headers."""
     faults = [
         f"subscription {one}: no configured key decrypts its headers, so deliveries cannot be sent: restore the key, "
         f"or run `hooksaga subscriptions update {one} --header NAME=VALUE` for each header"

@@ -16,7 +16,10 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """What `--json` prints. `failed`: deliveries that ended as dead letters. `accept_ms` only with a rate."""
+    """Result of a benchmark, as `--json` prints it.
+
+    `failed`: deliveries that ended as dead letters. `accept_ms` only with a rate.
+    """
 
     events: int
     subscriptions: int

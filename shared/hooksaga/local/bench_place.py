@@ -1,4 +1,4 @@
-"""Where a measurement happens: a folder and a database of its own, both gone afterwards."""
+"""Folder and database of one measurement; both are deleted afterwards."""
 
 import asyncio
 import logging

@@ -47,7 +47,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """What the client posts: the bodies in order, `rate` a second."""
+    """Requests of the client: the bodies in order, `rate` per second."""
 
     url: str
     key: str
@@ -57,7 +57,7 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """What became of it; `refused` says why, once for each."""
+    """Result of the posting; `refused` lists the reasons."""
 
     started_at: float
     accepted: list[Accepted]

@@ -89,7 +89,7 @@ class EmbeddedPostgres:
         self.start()
 
     def stop(self) -> None:
-        """Stop the server, whoever started it; open transactions are rolled back. No server is no error.
+        """Stop the server, also one that another process started. Open transactions are rolled back.
 
         Raises EmbeddedPostgresError when it still runs after STOP_SECONDS.
         """
@@ -259,7 +259,7 @@ class EmbeddedPostgres:
         )
 
     def end_of_log(self) -> str:
-        """What the server wrote last; empty where there is nothing."""
+        """Return the last lines of the server's log; empty if there are none."""
         return (
             "\n".join(self._log.read_text(errors="replace").splitlines()[-20:]) if self._log.exists() else ""
         )

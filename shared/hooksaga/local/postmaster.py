@@ -1,4 +1,4 @@
-"""What a PostgreSQL server leaves on disk and in the process table, read without asking the server."""
+"""State of a PostgreSQL server, read from disk and the process table without a connection."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""A subscriber of the kind that webhooks meet in the wild: `hooksaga receiver`, and the one in the demo.
+"""Test subscriber that can fail on purpose: `hooksaga receiver`, and the receiver of the demo.
 
 It speaks TLS, checks signatures with the independent `standardwebhooks` package, answers the verification
 challenge on every path, and otherwise fails in the way that the path names:
@@ -6,7 +6,7 @@ challenge on every path, and otherwise fails in the way that the path names:
     /ok             200                         /reset          cuts the connection
     /status/CODE    that status                 /hang           never answers
     /flaky/N        503 N times per webhook-id  /huge/BYTES     a body of that size
-    /down           503 until mended            /drip           one byte of body a second, for ever
+    /down           503 until fixed             /drip           one byte of body a second, for ever
     /slow/MS        200 after a wait
 
 More path segments may follow (`/down/second`), so that several subscribers of one kind can be told apart.

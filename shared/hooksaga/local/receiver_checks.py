@@ -1,4 +1,4 @@
-"""What a careful subscriber does with a request before it believes it."""
+"""Checks that a careful subscriber makes before it accepts a request."""
 
 import json
 from collections import OrderedDict

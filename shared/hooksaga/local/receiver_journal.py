@@ -1,4 +1,4 @@
-"""What the receiver has seen: counts of everything, and the latest requests within bounds of memory."""
+"""Journal of the receiver: counts, and the latest requests within a memory limit."""
 
 import hashlib
 import time

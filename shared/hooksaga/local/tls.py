@@ -23,7 +23,7 @@ RENEW_WITHIN = datetime.timedelta(days=30)
 
 @dataclass(frozen=True)
 class Certificates:
-    """Where the files are: `ca` is for clients, `server` holds the private key and its certificate."""
+    """Paths of the files: `ca` is for clients, `server` holds the private key and its certificate."""
 
     ca: Path
     server: Path

@@ -116,7 +116,7 @@ class LineFormatter(LambdaPowertoolsFormatter):
         return record.msg if isinstance(record.msg, _Ready) else super().format(record)
 
     def head(self, level: int, message: str) -> bytes:
-        """What lines of this moment have in common, appended keys included; without the last brace."""
+        """Return the common part of log lines at this time, appended keys included, without the last brace."""
         record = logging.LogRecord("", level, "", 0, message, None, None)
         common = {
             "level": logging.getLevelName(level),

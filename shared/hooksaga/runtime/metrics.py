@@ -1,4 +1,4 @@
-"""What is counted, and what a place that keeps count has to offer.
+"""Metrics, and the interface of their sinks.
 
 On AWS that is EMF (aws/emf.py), on one machine OpenMetrics (worker/open_metrics.py). There is nothing that tells one
 tenant, subscription or event from another: each combination of values would be a time series of its own.

@@ -168,7 +168,7 @@ class Settings(BaseSettings):
 
     @property
     def address_policy(self) -> AddressPolicy:
-        """Where deliveries may go."""
+        """Return the policy for the addresses of deliveries."""
         return AddressPolicy(self.egress_allow)
 
     @property

@@ -1,4 +1,4 @@
-"""What Lambda makes of a function's answer to a batch of messages, by the letter of AWS.
+"""Lambda's handling of a function's answer to a batch of messages, exactly as on AWS.
 
 Everything that is not clearly a list of messages to give back makes the whole batch come back: emulators that are
 laxer here delete messages which AWS would deliver again.

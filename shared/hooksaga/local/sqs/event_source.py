@@ -1,4 +1,4 @@
-"""What wakes functions: queues, as Lambda's event source mapping reads them, and schedules of EventBridge.
+"""Triggers of functions: queues, read as by Lambda's event source mapping, and EventBridge schedules.
 
 It reads any endpoint that speaks the SQS API, and is strict where emulators are lax: a batch is collected by several
 receives within its window, messages are deleted only after the function has answered for them, and a mapping that AWS
@@ -202,7 +202,7 @@ class Schedule:
 
 
 def tick_event(rule: str) -> dict[str, Any]:
-    """What an EventBridge rule with a rate sends."""
+    """Return the event of an EventBridge rule with a rate."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),

@@ -63,7 +63,7 @@ class LambdaFunction:
         self._idle.clear()
 
     def log(self) -> str:
-        """What its processes have written."""
+        """Return the log of its processes."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     async def _take(self) -> Environment:

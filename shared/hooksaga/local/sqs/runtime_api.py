@@ -235,7 +235,7 @@ class Environment:
 
 
 def process_environment(spec: FunctionSpec, port: int) -> dict[str, str]:
-    """What the process sees: Lambda's variables, the credentials of an emulator, and the function's own. No more."""
+    """Return the environment of a process: Lambda's variables, emulator credentials, the function's own variables."""
     return {
         "AWS_LAMBDA_RUNTIME_API": f"{HOST}:{port}",
         "AWS_LAMBDA_FUNCTION_NAME": spec.name,

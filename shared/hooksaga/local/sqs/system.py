@@ -27,7 +27,7 @@ from hooksaga.runtime.telemetry import note_migration_waits
 
 @dataclass(frozen=True, slots=True)
 class SqsOptions:
-    """What a test changes. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
+    """Options for tests. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
     there already; `environment` are more variables for the functions."""
 
     tick_seconds: float = 60
@@ -62,7 +62,7 @@ class SqsSystem(LocalSystem):
         return url
 
     async def _start(self, started: AsyncExitStack) -> str:
-        """What is pushed last is stopped first: nothing is accepted, then no batch is begun, then the rest ends."""
+        """Start the parts. They stop in reverse order: first intake, then new batches, then the rest."""
         started.push_async_callback(self._stop_database)
         await self._start_database()
         await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
