@@ -32,7 +32,7 @@ class FunctionDesign:
 
     @property
     def answers_http(self) -> bool:
-        """Whether the gateway sends it anything."""
+        """Return whether the gateway sends it anything."""
         return bool(self.routes or self.pages)
 
     @property

@@ -1,4 +1,4 @@
-"""Every error word has one of a few kinds."""
+"""Every error code has one of a few classes."""
 
 import pytest
 

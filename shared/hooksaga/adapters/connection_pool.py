@@ -176,7 +176,7 @@ class ConnectionPool:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is a literal address, without brackets."""
+    """Return whether a host is a literal address, without brackets."""
     try:
         ip_address(host)
     except ValueError:

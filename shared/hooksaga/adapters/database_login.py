@@ -88,7 +88,7 @@ class WatchedConnection(AsyncConnection[Any]):
         return answer
 
     def has_ended(self) -> bool:
-        """Whether the peer has closed it, or said that it would: known from what has arrived, without asking."""
+        """Return whether the peer has closed it, or said that it would: known from what has arrived, without asking."""
         try:
             self.pgconn.consume_input()  # its last words
             self.pgconn.consume_input()  # and the end behind them

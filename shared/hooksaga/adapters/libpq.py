@@ -32,7 +32,7 @@ _EMPTY_IS_INVALID = {
 
 
 def is_conninfo(text: str) -> bool:
-    """Whether libpq can read the text as a connection string."""
+    """Return whether libpq can read the text as a connection string."""
     try:
         return bool(conninfo_to_dict(text))
     except psycopg.Error:

@@ -18,7 +18,7 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def reseal_by(ask: Ask, action: str, dry_run: bool) -> Resealed:
-    """What the subscriptions function has resealed, asked again until nothing is left."""
+    """Return the result of resealing, with repeated calls until nothing is left."""
     content: dict[str, Any] = {"action": action, "dry_run": dry_run}
     answer = ask(content)
     done = _resealed(answer)

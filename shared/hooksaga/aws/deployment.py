@@ -179,12 +179,12 @@ class Environment:
 
     @property
     def is_local(self) -> bool:
-        """Whether this goes to an emulator: no network, database, proxy or firewall of ours."""
+        """Return whether this goes to an emulator: no network, database, proxy or firewall of ours."""
         return self.target == "local"
 
     @property
     def public_url(self) -> str | None:
-        """What links begin with; None for the API's own address, which AWS chooses."""
+        """Return the start of links; None for the API's own address, which AWS chooses."""
         domain = self.api.domain_name
         return self.api.public_url or (f"https://{domain}" if domain else None)
 
@@ -207,7 +207,7 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What every function's environment holds, whatever it is for."""
+        """Return the environment variables of every function."""
         settings = {f"{PREFIX}{name.upper()}": f"{getattr(self, name)}" for name in SETTINGS}
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 
@@ -218,7 +218,7 @@ class Environment:
 
     @property
     def connections(self) -> int:
-        """What all functions can have open at once, at their limits. A tick runs beside the queue's copies."""
+        """Return the open connections of all functions at their limits. A tick runs beside the queue's invocations."""
         ticks = self.router.connections + self.orchestrator.connections
         return ticks + sum(limits.concurrency * limits.connections for limits in self.functions.values())
 

@@ -12,7 +12,7 @@ GATEWAY_TIMEOUT_SECONDS = 29
 """API Gateway gives up then."""
 
 RECORDING_SECONDS = 5
-"""What delivery keeps for claiming and recording, beside the longest POST."""
+"""Seconds that delivery needs for claiming and recording, besides the longest POST."""
 
 CONNECTIONS_FOR_PEOPLE = 10
 """Of the database's connections, those that no function may take: operators, RDS itself, the superuser's."""

@@ -160,7 +160,7 @@ def _dead_task(move: SagaMoved) -> DeadTaskEvent:
 
 
 async def _send(queues: Queues, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
-    """What a queue does not take is left to the next sweep."""
+    """Send the messages. The next sweep resends those that the queue refuses."""
     if not messages:
         return Sent()
     sent = await queues.send(queue, messages)

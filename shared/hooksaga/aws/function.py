@@ -1,4 +1,4 @@
-"""What a Lambda function keeps from one invocation to the next, and how its coroutine is run.
+"""State of a Lambda function between invocations, and the runner of its coroutine.
 
 Nothing is made at import: clients and connections are made on first use and kept warm. A connection is asked for a
 sign of life before its first use in an invocation, because the process may have been frozen since the last.
@@ -24,7 +24,7 @@ from hooksaga.runtime.settings import (
 from hooksaga.runtime.telemetry import logger, measure_with
 
 DEADLINE_MARGIN_SECONDS = 2
-"""What a function keeps of its time to write results and answer."""
+"""Seconds that a function reserves to write results and answer."""
 
 SHORTEST_UNIT_SECONDS = 5
 """What a unit of work has at the least: a slow start may take from the first invocation, not from those after it."""
@@ -45,7 +45,7 @@ class Invocation:
 
     @property
     def is_timed(self) -> bool:
-        """Whether somebody counts the time of this invocation."""
+        """Return whether somebody counts the time of this invocation."""
         return self._context is not None
 
     def seconds_left(self) -> float:

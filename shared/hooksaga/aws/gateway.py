@@ -91,7 +91,7 @@ def _public_url(event: Event) -> str | None:
 
 
 def _root_path(event: Event) -> str:
-    """What stands before our path in the URL: the stage, unless the API has a domain of its own."""
+    """Return the prefix of the path: the stage, unless the API has its own domain."""
     context = _object(event.get("requestContext"))
     whole, own = unquote(str(context.get("path") or "")), unquote(event["path"])
     return whole.removesuffix(own) if whole.endswith(own) else ""

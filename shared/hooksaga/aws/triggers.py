@@ -1,4 +1,4 @@
-"""What woke a function, told by the shape of its event. Each handler takes its own kinds and names what it refuses.
+"""Triggers of functions, identified by the shape of the event. Each handler accepts its own kinds.
 
 A function can be invoked by whatever its policy lets in: a service that was wired to the wrong function, a gateway of
 another kind, or a test event in AWS's console. Such an event changes nothing, and the error says what it was.
@@ -45,7 +45,7 @@ def expect(event: object, *taken: Trigger) -> Trigger:
 
 
 def is_sqs_record(record: object) -> bool:
-    """Whether an entry of `Records` is a message of a queue."""
+    """Return whether an entry of `Records` is a message of a queue."""
     if not isinstance(record, dict):
         return False
     fields = cast("dict[str, Any]", record)
@@ -54,7 +54,7 @@ def is_sqs_record(record: object) -> bool:
 
 
 def name_of_record(record: object) -> str:
-    """What an entry of `Records` is called that is no message of a queue."""
+    """Return the name of an entry of `Records` that is not a queue message."""
     if not isinstance(record, dict):
         return _json_name(record)
     source = _source_of(cast("dict[str, Any]", record))

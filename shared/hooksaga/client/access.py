@@ -1,4 +1,4 @@
-"""Where the API is, and the key to it. Pure."""
+"""URL and key of the API. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

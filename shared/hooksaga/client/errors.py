@@ -1,4 +1,4 @@
-"""What a call may raise."""
+"""Errors that a call raises."""
 
 from hooksaga.client.events import Event, SentEvent
 
@@ -62,7 +62,7 @@ class Unavailable(HooksagaClientError):
 
 
 class UnexpectedAnswer(HooksagaClientError):
-    """What answers is no hooksaga API, such as a page of a proxy or a redirect. Whether it stored anything is open."""
+    """Error for an answer that is not from hooksaga, such as a proxy's page. The outcome of the call is unknown."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(status, detail)

@@ -1,4 +1,4 @@
-"""What a producer sends, and what it gets back."""
+"""Events that a producer sends, and the answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

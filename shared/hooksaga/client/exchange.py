@@ -49,13 +49,13 @@ class BatchResult:
 
     @property
     def refused(self) -> list[tuple[int, EventRefused]]:
-        """Those that were not taken, each with its position in the batch, from 0."""
+        """Return the refused events, each with its position in the batch, from 0."""
         return [(place, item) for place, item in enumerate(self.items) if isinstance(item, EventRefused)]
 
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """Where a call gets its times, its keys and its chance from."""
+    """Sources of times, keys and randomness of a call."""
 
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

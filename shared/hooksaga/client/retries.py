@@ -49,7 +49,7 @@ class RetryPolicy:
 
 
 def is_retried(outcome: Outcome) -> bool:
-    """Whether a repeat may end otherwise. It is safe for each, because the request has its key."""
+    """Return whether a repeat may end otherwise. It is safe for each, because the request has its key."""
     return isinstance(outcome, NoAnswer) or outcome.status in RETRIED_STATUSES
 
 

@@ -118,7 +118,7 @@ async def show(request: Request, visitor: Visitor) -> Response:
 
 
 def _is_open(view: EventView, routing: Routing) -> bool:
-    """Whether the page may change by itself."""
+    """Return whether the page may change by itself."""
     ended = (SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED)
     return routing.state == "waiting" or any(saga.status not in ended for saga in view.sagas)
 

@@ -53,7 +53,7 @@ class Visitor:
     scopes: frozenset[str]
 
     def may(self, *scopes: str) -> bool:
-        """Whether it has one of the scopes; every page and action names the API's."""
+        """Return whether it has one of the scopes; every page and action names the API's."""
         return bool(self.scopes & set(scopes))
 
     def need(self, *scopes: str) -> None:

@@ -68,7 +68,7 @@ class AddressPolicy:
         return cls(tuple(_network(part.strip()) for part in parts if part.strip()))
 
     def permits(self, address: str | Address) -> bool:
-        """Whether a connection may go there. False for text that is no address, and with a zone id."""
+        """Return whether a connection may go there. False for text that is no address, and with a zone id."""
         parsed = _address(address)
         if parsed is None:
             return False

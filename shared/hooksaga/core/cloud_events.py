@@ -53,7 +53,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def is_binary_mode(media_type: str, header_names: Iterable[str]) -> bool:
-    """Whether a request carries the attributes of an event in its headers. Names are in lower case."""
+    """Return whether a request carries the attributes of an event in its headers. Names are in lower case."""
     names = {f"{_PREFIX}{name}" for name in _REQUIRED}
     return not media_type.startswith(_ANY_FORMAT) and not names.isdisjoint(header_names)
 

@@ -33,7 +33,7 @@ class MalformedHead(Exception):
 
 
 def has_no_body(status: int) -> bool:
-    """Whether an answer to a POST ends with its head, whatever the head says about a body (RFC 9112 §6.3)."""
+    """Return whether an answer to a POST ends with its head, whatever the head says about a body (RFC 9112 §6.3)."""
     return status < 200 or status in (204, 304)
 
 
@@ -80,7 +80,7 @@ class LenientHead:
 
 
 def _may_begin(start: bytes) -> bool:
-    """Whether the beginning of a line can become a status line, or a blank one."""
+    """Return whether the beginning of a line can become a status line, or a blank one."""
     return _START.startswith(start) or start == b"\r"
 
 

@@ -11,12 +11,12 @@ def media_type_of(content_type: str) -> str:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a type in lower case is JSON: `*/json` or `*/*+json`."""
+    """Return whether a type in lower case is JSON: `*/json` or `*/*+json`."""
     return _JSON.fullmatch(media_type) is not None
 
 
 def is_utf8(content_type: str) -> bool:
-    """Whether no other charset is named, whatever the type."""
+    """Return whether no other charset is named, whatever the type."""
     parameters = (part.partition("=") for part in content_type.split(";")[1:])
     charsets = (value for name, _, value in parameters if name.strip().lower() == "charset")
     return all(value.strip().strip('"').lower() in ("utf-8", "utf8") for value in charsets)

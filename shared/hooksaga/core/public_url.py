@@ -23,7 +23,7 @@ def checked_public_url(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a Host header names the machine of the browser itself."""
+    """Return whether a Host header names the machine of the browser itself."""
     return _LOOPBACK.fullmatch(host.lower()) is not None
 
 

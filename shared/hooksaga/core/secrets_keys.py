@@ -14,7 +14,7 @@ def split_keys(text: str) -> list[str]:
 
 
 def is_key(text: str) -> bool:
-    """Whether Fernet takes it: 32 bytes of URL-safe base64."""
+    """Return whether Fernet takes it: 32 bytes of URL-safe base64."""
     try:
         return len(urlsafe_b64decode(text)) == KEY_BYTES
     except ValueError:

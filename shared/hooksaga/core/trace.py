@@ -53,7 +53,7 @@ def correlation_id_of(webhook_id: UUID, traceparent: str | None) -> str:
 
 
 def is_correlation_id(text: str) -> bool:
-    """Whether the text has the form of a trace id."""
+    """Return whether the text has the form of a trace id."""
     return _CORRELATION_ID.fullmatch(text) is not None
 
 

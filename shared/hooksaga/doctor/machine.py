@@ -120,7 +120,7 @@ def check_port(port: int) -> Check:
 
 
 def is_ours(port: int) -> bool:
-    """Whether a healthy hooksaga answers there."""
+    """Return whether a healthy hooksaga answers there."""
     try:
         answer = httpx.get(f"http://{HOST}:{port}/healthz", timeout=5, trust_env=False)
         return answer.status_code == httpx.codes.OK and answer.json().get("status") == "ok"

@@ -61,7 +61,7 @@ class DatabaseAccount:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def may_search(self, folder: Path) -> bool:
-        """Whether the permission bits of one folder let the account pass through it."""
+        """Return whether the permission bits of one folder let the account pass through it."""
         return bool(folder.stat().st_mode & self.search_bit(folder))
 
     def search_bit(self, folder: Path) -> int:

@@ -106,7 +106,7 @@ class EmbeddedPostgres:
                 shutil.rmtree(server.socket_dir, ignore_errors=True)
 
     def is_running(self) -> bool:
-        """Whether a server process exists for this folder; it may still be starting."""
+        """Return whether a server process exists for this folder; it may still be starting."""
         return postmaster.running_on(self._folder) is not None
 
     def _lock_file(self) -> Path:

@@ -81,7 +81,7 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def has_secrets_key(settings: Settings) -> bool:
-    """Whether there is a key already, so that secret_box would not make one."""
+    """Return whether there is a key already, so that secret_box would not make one."""
     return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
 
 
@@ -263,7 +263,7 @@ class _Others:
 
 
 async def is_in_use(address: DatabaseAddress) -> bool:
-    """Whether another process of hooksaga works on this database.
+    """Return whether another process of hooksaga works on this database.
 
     A connection that was closed is still counted for a moment, so an early yes is asked again.
     """

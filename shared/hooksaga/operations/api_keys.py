@@ -26,7 +26,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyView:
-    """What a list shows of a key: never the key."""
+    """List entry of a key, without the key."""
 
     id: int
     name: str

@@ -39,7 +39,7 @@ class AttemptFilter:
 
     @property
     def means_failures(self) -> bool:
-        """Whether no completed attempt can match."""
+        """Return whether no completed attempt can match."""
         answered_well = self.status_class in (None, StatusClass.SUCCESS)
         return self.outcome is Outcome.FAILED or self.error_code is not None or not answered_well
 
@@ -59,7 +59,7 @@ class AttemptFilter:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a finished attempt stands in the log. It never moves."""
+    """Position of a finished attempt in the log. It never changes."""
 
     finished_at: datetime
     id: int
@@ -211,7 +211,7 @@ async def _matching(
 
 
 def position_of(attempt: LoggedAttempt) -> Position:
-    """Where a finished attempt stands."""
+    """Return the position of a finished attempt."""
     assert attempt.finished_at is not None
     return Position(attempt.finished_at.astimezone(UTC), attempt.id)
 

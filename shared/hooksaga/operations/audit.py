@@ -29,7 +29,7 @@ def _plain(value: Any) -> Any:
 
 
 def promises() -> list[str]:
-    """What there is to check, in the order of the file."""
+    """Return the invariants in the order of the file."""
     return list(load_queries("audit"))
 
 

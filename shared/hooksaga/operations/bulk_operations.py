@@ -22,7 +22,7 @@ MAX_LANES_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class BulkCaller:
-    """Who asks: a key, or whoever invokes the admin function. tenant_id None: for all tenants."""
+    """Caller: a key, or the invoker of the admin function. tenant_id None: for all tenants."""
 
     tenant_id: str | None
     name: str
@@ -65,7 +65,7 @@ class BulkOperation:
 
 @dataclass(frozen=True, slots=True)
 class BulkCount:
-    """What a dry run found: so many things, of so many subscriptions."""
+    """Result of a dry run: number of rows and of subscriptions."""
 
     matched: int
     subscriptions: int

@@ -53,6 +53,6 @@ async def try_to_store(connection: Connection) -> None:
 
 
 def _roles(facts: dict[str, Any]) -> set[str]:
-    """Those that hooksaga makes, and whoever else was given a right."""
+    """Return hooksaga's roles, and other roles that have a right."""
     ours = {role.value for role in Role if role is not Role.OWNER} | {RETENTION_ROLE, PRODUCERS}
     return ours | {row["role"] for name in _RIGHTS for row in facts[name]}

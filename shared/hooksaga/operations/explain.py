@@ -37,7 +37,7 @@ _WALKS = {Rank.STARTED: "walk_started", Rank.OF_TYPE: "walk_of_type", Rank.OTHER
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page ends: after this subscription of this rank."""
+    """End of a page: after this subscription of this rank."""
 
     rank: Rank = Rank.STARTED
     after_id: int = 0

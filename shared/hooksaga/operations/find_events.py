@@ -1,4 +1,4 @@
-"""Events by type, tenant and time, and those whose deliveries to a subscription, or with an error word, have ended.
+"""Events by type, tenant and time, and those whose deliveries to a subscription, or with an error code, have ended.
 Reads only.
 
 As with the attempt log, a page is walked for along one index, and how much it may pass on its way is bounded: where
@@ -35,7 +35,7 @@ class EventFilter:
 
     @property
     def means_attempts(self) -> bool:
-        """Whether events are found by their attempts."""
+        """Return whether events are found by their attempts."""
         return self.subscription_id is not None or self.error_code is not None
 
 
@@ -108,7 +108,7 @@ async def _scan(
 
 
 async def _events(connection: Connection, ids: Sequence[int], tenant_id: str | None) -> list[FoundEvent]:
-    """Those that the tenant may see, in the order of the ids."""
+    """Return the events that the tenant may see, in the order of the ids."""
     if not ids:
         return []
     params = {"ids": list(ids), "tenant_id": tenant_id}

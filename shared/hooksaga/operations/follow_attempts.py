@@ -56,7 +56,7 @@ class _Horizon:
 async def follow_attempts(
     connection: Connection, wanted: AttemptFilter, cursor: FollowCursor | None, *, limit: int = 50
 ) -> Followed:
-    """What has finished since the cursor, and some of before again. Without a cursor: from now on."""
+    """Return attempts that finished since the cursor, and some earlier ones again. Without a cursor: from now on."""
     if cursor is None or not cursor.in_pass:
         cursor = _begin_pass(await _read_horizon(connection), cursor)
     page = await gather(connection, wanted, _scanner(connection, cursor), None, limit)

@@ -1,4 +1,4 @@
-"""What happened: events with their sagas and attempts, dead letters, the backlog. Reads only."""
+"""Reads of events with their sagas and attempts, dead letters, and the backlog."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -138,7 +138,7 @@ async def show_event(
 
 @dataclass(frozen=True, slots=True)
 class SagaState:
-    """Where one saga stands."""
+    """State of one saga."""
 
     id: int
     status: str

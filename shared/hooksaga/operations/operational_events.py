@@ -44,7 +44,7 @@ class _DeadRow:
 async def store_operational_events(
     connection: Connection, events: Sequence[OperationalEvent]
 ) -> list[Traced]:
-    """Those that are new. Belongs in the transaction that makes them true; a trigger routes them."""
+    """Store the new events. Call it in the transaction that they describe; a trigger routes them."""
     if not events:
         return []
     columns = {

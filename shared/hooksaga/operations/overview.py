@@ -1,4 +1,4 @@
-"""What is wrong now, in figures that cost the same however large the tables are. Reads only.
+"""Current problems, in figures whose cost does not depend on the size of the tables. Reads only.
 
 Rates are exact where a minute had few attempts. Of a minute that had more than SAMPLE the last SAMPLE are looked at,
 and how closely they follow one another says how many the whole minute had.
@@ -17,7 +17,7 @@ MINUTES = 60
 SAMPLE = 300
 LATENCY_SAMPLE = 30
 MOST_COUNTED = 10_000
-"""Where counting open work ends: this many mean that or more."""
+"""Limit of counting open work: this number means that many or more."""
 
 FAILURES_SEEN = 1_000
 LISTED = 8

@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was deleted, or would be in a dry run. before: what ended after it stays. place: None at the end."""
+    """Number of deleted rows, or of matches in a dry run. before: what ended after it stays. place: None at the end."""
 
     sagas: int
     jobs: int

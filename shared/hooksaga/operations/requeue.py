@@ -47,7 +47,7 @@ class DeadLetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class RequeuedMatches:
-    """What a requeue by filter did: matched = requeued + skipped, unless it was a dry run."""
+    """Result of a requeue by filter: matched = requeued + skipped, except in a dry run."""
 
     matched: int
     requeued: list[Requeued]

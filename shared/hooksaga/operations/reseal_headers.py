@@ -27,7 +27,7 @@ class _IdRow:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What changes, with its new form; and the ids of what no key opens, and of what holds clear text."""
+    """Changed values with their new form; ids of rows that no key decrypts, and of rows with plain text."""
 
     changed: list[tuple[_HeadersRow, str]]
     unreadable: list[int]

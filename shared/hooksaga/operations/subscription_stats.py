@@ -12,7 +12,7 @@ SAMPLE = 10_000
 """Attempts that are looked at: of a busy subscription, the newest of the window."""
 
 MOST_COUNTED = 10_000
-"""Where counting what waits ends."""
+"""Limit of counting the backlog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits now; MOST_COUNTED means that or more."""
+    """Current backlog; MOST_COUNTED means that many or more."""
 
     pending: int
     leased: int

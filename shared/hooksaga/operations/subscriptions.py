@@ -1,4 +1,4 @@
-"""Who gets what, where: configuration only, without side effects."""
+"""Subscriptions: configuration only, without side effects."""
 
 import json
 from dataclasses import asdict, dataclass

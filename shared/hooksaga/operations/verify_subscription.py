@@ -81,7 +81,7 @@ def _reason(error_code: str) -> str:
 
 
 def answers_challenge(outcome: SendOutcome, token: str) -> bool:
-    """Whether a 2xx body is the challenge and nothing else.
+    """Return whether a 2xx body is the challenge and nothing else.
 
     Accepted: the text itself, a JSON string of it, or a JSON object with it in `challenge` and no other member; blanks
     and line ends around it do not matter. A server that repeats what it gets, whole, wrapped or merged into its own

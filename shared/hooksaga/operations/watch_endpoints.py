@@ -45,7 +45,7 @@ GONE_LOOKBACK_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided and done about one subscription. callback URLs are not in it."""
+    """Decision about one subscription. It contains no callback URL."""
 
     subscription_id: int
     tenant_id: str

@@ -90,7 +90,7 @@ def given_endpoint() -> str | None:
 
 
 def is_installed() -> bool:
-    """Whether `Ministack.start` would find it."""
+    """Return whether `Ministack.start` would find it."""
     return (
         bool(os.environ.get("HOOKSAGA_MINISTACK_PYTHON")) or importlib.util.find_spec("ministack") is not None
     )
