@@ -20,7 +20,7 @@ def test_the_formulas_have_the_numbers_of_the_code() -> None:
         f"{work.DATABASE_MS} ms of network",
         f"memory / {work.MB_OF_A_VCPU:,} MB",
         f"{work.HEADER_BYTES:,} bytes of headers",
-        f"what arrives in {work.BATCH_SECONDS:g} s",
+        f"messages that arrive in {work.BATCH_SECONDS:g} s",
         f"{work.POLLERS} pollers x {work.POLLS_PER_MINUTE} a minute x {work.READ_QUEUES} queues",
         f"{work.LOG_BYTES_PER_INVOCATION} bytes of Lambda's own",
     ]
