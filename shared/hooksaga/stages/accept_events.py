@@ -1,4 +1,4 @@
-"""Events in: one transaction per batch, one answer per event, in order."""
+"""Store incoming events: one transaction per batch, one result per event, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from hooksaga.stages.batches import run_isolating
 
 
 class AcceptedEvent(msgspec.Struct, frozen=True):
-    """`duplicate`: the key was known and the content the same; the other fields are the first event's."""
+    """An accepted event. `duplicate`: key and content match an earlier event; the other fields are that event's."""
 
     id: int
     webhook_id: UUID
@@ -58,19 +58,19 @@ Answer = AcceptedEvent | HooksagaError
 
 
 async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    """Store the drafts and answer each one.
+    """Store the drafts and return one result per draft.
 
-    An answer is an AcceptedEvent, or the error that refused this draft alone: Conflict `idempotency_conflict`
-    for a known key with other content, InvalidInput `event_refused` for a payload that the database does not take,
-    DatabaseUnavailable for an event that it does not take for reasons of its own.
-    When this returns, all accepted events are committed; when it raises, a repeat with the same keys is safe.
+    A result is an AcceptedEvent, or the error that rejected this draft alone: Conflict `idempotency_conflict`
+    for a known key with different content, InvalidInput `event_refused` for a payload that the database rejects,
+    DatabaseUnavailable for an event that the database rejects for another reason.
+    When this returns, all accepted events are committed; when it raises, a retry with the same keys is safe.
     """
     if not drafts:
         return []
 
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
         if all(draft.external_id is None for draft in batch):
-            async with refusals():  # one statement, which commits by itself: two round trips less
+            async with refusals():  # a single autocommitted statement saves two round trips
                 return list((await insert_events(connection, batch)).values())
         async with transaction(connection):
             return await _store(connection, batch)
@@ -97,7 +97,7 @@ async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[A
 
 
 async def insert_events(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
-    """Store the drafts; the answers by position from 1, in order. A position whose key was known is missing."""
+    """Store the drafts and return new events by position from 1, in order. Positions with a known key are absent."""
     query = load_queries("accept_events")["insert_events"]
     inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
     rows = sorted(inserted, key=lambda row: row.position)

@@ -1,4 +1,4 @@
-"""One poisoned row never stops its neighbours."""
+"""Isolation of poison rows: a rejected row fails only itself, not its batch."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ async def run_isolating(
     items: Sequence[Item],
     on_refusal: Callable[[Item, RowRefused], Answer],
 ) -> list[Answer]:
-    """The answers of `run` over the items, batch by batch in order; `run` may answer fewer than it is given.
+    """Run `run` over the items in batches and return its results in order; `run` may return fewer than it is given.
 
-    Where the database refuses a batch, its halves are tried apart, down to the one item at fault, which gets
-    the answer of `on_refusal`. `run` must leave nothing behind when it raises RowRefused.
+    When the database rejects a batch, each half is tried separately, down to the single failing item, whose result
+    is that of `on_refusal`. `run` must leave no changes when it raises RowRefused.
     """
     try:
         return await run(items)
@@ -39,10 +39,10 @@ async def pass_refused(
     look: Callable[[], Awaitable[Mapping[int, RefusedRow]]],
     on_refusal: OnRefusal,
 ) -> list[Answer]:
-    """The answers of `run(None)`, one statement over rows that it finds, or of `run(ids)` over the rows of `look`.
+    """Return the results of `run(None)`, a statement that finds its own rows, or of `run(ids)` over the rows of `look`.
 
-    Where the database refuses that statement, the rows that `look` finds are tried by halves, and each that is refused
-    is told to `on_refusal` and stays as it is.
+    When the database rejects that statement, the rows that `look` finds are tried by halves. Each rejected row is
+    reported to `on_refusal` and stays unchanged.
     """
 
     async def attempt(ids: Sequence[int] | None) -> list[Answer]:
@@ -72,7 +72,7 @@ async def refused_at_savepoints(
     items: Sequence[Item],
     on_refusal: Callable[[Item, RowRefused], None],
 ) -> list[Answer]:
-    """The answers of `run` inside the transaction that is open, without the items that the database refuses."""
+    """Return the results of `run` inside the open transaction, without the items that the database rejects."""
 
     async def attempt(part: Sequence[Item]) -> list[Answer | None]:
         async with refusals(), connection.transaction():
@@ -86,11 +86,11 @@ async def refused_alone(
     run: Callable[[dict[int, RefusedRow], Sequence[int] | None], Awaitable[list[Answer]]],
     named: Sequence[int] | None,
 ) -> list[Answer]:
-    """The answers of `run(seen, named)`, which is a transaction over rows that it puts into `seen` first, by id.
+    """Return the results of `run(seen, named)`, a transaction over rows that it first adds to `seen`, by id.
 
-    Where the database refuses it, each row is tried by its id in a transaction of its own, and only then the refusal
-    is raised, with the answers of the others in `done` and all that were refused in `rows`: a row that cannot be moved
-    holds up nobody, and none goes unnoticed.
+    When the database rejects it, each row is tried by its id in its own transaction. RowRefused is raised after that,
+    with the results of the other rows in `done` and all rejected rows in `rows`: a rejected row does not block the
+    rest of its batch, and each rejection is reported.
     """
     seen: dict[int, RefusedRow] = {}
     try:

@@ -1,4 +1,4 @@
-"""Gives back what dead workers held. Idempotent, and never waiting for a lock."""
+"""Reset the leases of dead workers. Idempotent; never waits for a lock."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class LeaseReset:
-    """A job whose lease was over: Pending again, or Failed with `lease_expired` once it has lost too many of them."""
+    """A job whose lease expired: Pending again, or Failed with `lease_expired` after too many lost leases."""
 
     id: int
     saga_id: int
@@ -42,10 +42,10 @@ async def clean_leases(
     on_refusal: OnRefusal = lambda _row: None,
     limit: int = BATCH,
 ) -> list[LeaseReset]:
-    """Reset one batch of expired leases, the oldest first. Call again while a full batch comes back.
+    """Reset one batch of expired leases, oldest first. Call again while it returns a full batch.
 
-    in_hand: jobs whose results the caller is about to write, however late. A job that the database does not let go is
-    told to on_refusal and stays leased.
+    in_hand: jobs whose results the caller is about to write, even if late; they are skipped. A job whose reset the
+    database rejects is reported to on_refusal and stays leased.
     """
     queries, expired = load_queries("clean_leases"), {"in_hand": list(in_hand), "limit": limit}
 
@@ -69,7 +69,7 @@ MOST_HOLDERS_READ = 10_000
 
 
 async def lease_holders(connection: Connection, *, but_for: str) -> list[str]:
-    """The workers that hold leases now, but for one. What has expired is theirs until it is reset."""
+    """Return the workers that hold leases now, except one. A worker holds an expired lease until it is reset."""
     params = {"but_for": but_for, "limit": MOST_HOLDERS_READ}
     rows = await fetch_rows(connection, load_queries("clean_leases")["lease_holders"], params, _Holder)
     return [row.worker_id for row in rows]
@@ -78,9 +78,9 @@ async def lease_holders(connection: Connection, *, but_for: str) -> list[str]:
 async def give_back_leases(
     connection: Connection, *, worker_ids: Collection[str], max_lost_leases: int, limit: int = BATCH
 ) -> list[LeaseReset]:
-    """Reset one batch of the leases of workers that are proven to be gone. Each counts as one lost lease.
+    """Reset one batch of the leases of workers that are known to have ended. Each reset counts as one lost lease.
 
-    What a worker's last statements still do is fenced as ever: a result needs the worker and claim of the lease.
+    Statements of such a worker that are still running are fenced: a result must match the lease's worker and claim.
     """
     params = {"worker_ids": list(worker_ids), "max_lost_leases": max_lost_leases, "limit": limit}
     return await fetch_rows(connection, load_queries("clean_leases")["give_back_leases"], params, LeaseReset)

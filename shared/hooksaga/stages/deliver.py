@@ -1,7 +1,7 @@
-"""One job, one attempt, one result. The worker never touches sagas, makes jobs or decides on retries.
+"""Deliver jobs: one job, one attempt, one result. A worker never changes sagas, creates jobs or decides on retries.
 
-A claim is a transaction of its own, the POST happens outside of any, and the result is another transaction that
-counts only while the lease is still the reporter's: worker and claim must match.
+The claim is one transaction, the POST runs outside any transaction, and the result is written in a second transaction.
+The result is written only while the reporter still holds the lease: worker and claim must match.
 """
 
 import json
@@ -28,7 +28,7 @@ from hooksaga.stages.own_headers import open_headers
 
 
 class Lane(StrEnum):
-    """First attempts and retries wait apart, as the two delivery queues of SQS mode do."""
+    """The lane of a job. First attempts and retries wait separately, like the two delivery queues of SQS mode."""
 
     FIRST = "delivery"
     RETRY = "delivery-retry"
@@ -38,14 +38,14 @@ _NUMBERS = {Lane.FIRST: 1, Lane.RETRY: 2}
 
 
 class _ClaimEnd(msgspec.Struct, frozen=True):
-    """Of a claim that was still the worker's: whether it was ended, or its row is locked by somebody."""
+    """A claim that the worker still held: whether it was ended, or another session has locked its row."""
 
     id: int
     is_done: bool
 
 
 def ids_of_each(most_ids: int, subscriptions: int) -> int:
-    """How many ids a look reads of each of so many subscriptions at the most; the query says the same."""
+    """Return how many job ids one poll reads per subscription at most. The query uses the same formula."""
     return 1 + most_ids // max(1, subscriptions)
 
 
@@ -60,10 +60,10 @@ async def find_waiting_jobs(
     most_ids: int = 10_000,
     passed_by: Collection[int] = (),
 ) -> list[WaitingJobs]:
-    """Job ids that wait in a lane, for up to max_subscriptions subscriptions with an id above the given one.
+    """Return ids of a lane's waiting jobs, for up to max_subscriptions subscriptions with an id above the given one.
 
-    busy maps subscription ids to the room that they have left; all others have default_room. Of many subscriptions
-    each gives no more than its share of most_ids, and one. Jobs passed by are left out.
+    busy maps subscription ids to their remaining room in jobs; all others have default_room. With many subscriptions,
+    each contributes at most its share of most_ids, plus one. Jobs in passed_by are excluded.
     """
     params = {
         "lane": _NUMBERS[lane],
@@ -83,7 +83,7 @@ ALONE_FROM_LOST = 2
 
 
 def alone_from_lost(max_lost_leases: int) -> int:
-    """From how many lost leases on a job is claimed alone, so that the last of max_lost_leases is one of those."""
+    """Return from how many lost leases on a job is claimed alone, so that its last claim is always one of these."""
     return max(1, min(ALONE_FROM_LOST, max_lost_leases - 1))
 
 
@@ -96,10 +96,10 @@ async def claim_jobs(
     alone_from: int = ALONE_FROM_LOST,
     one_alone: bool = True,
 ) -> list[ClaimedJob]:
-    """Lease those of the jobs that still wait. A job that is missing in the answer is not this worker's.
+    """Lease the jobs that still wait. Jobs missing from the result belong to another worker.
 
-    Of those with alone_from lost leases or more the oldest only, or none without one_alone: one of them may have killed
-    its workers, and would go on to take the others with it until they have lost as many leases too.
+    Of the jobs with at least alone_from lost leases, only the oldest is leased, or none without one_alone: such a job
+    may be what kills its workers, and each crash would cost the jobs claimed beside it a lease too.
     """
     params = {
         "job_ids": list(job_ids),
@@ -114,7 +114,7 @@ async def claim_jobs(
 async def attempt(
     sender: HttpSender, box: SecretBox, job: ClaimedJob, *, timeout_seconds: float
 ) -> AttemptResult:
-    """POST one job, signed with every valid secret. Whatever is wrong with it ends as its result, with a code.
+    """POST one job, signed with every valid secret. Every failure becomes its result, with an error code.
 
     timeout_seconds is the default for subscriptions without their own.
     """
@@ -130,16 +130,16 @@ async def attempt(
 
 
 def signed_at(job: ClaimedJob) -> int:
-    """Unix seconds by the database's clock: a worker whose own is wrong would sign what nobody takes."""
+    """Return the Unix time in seconds by the database's clock: receivers reject signatures dated by a wrong clock."""
     return int(job.leased_at.timestamp())
 
 
 def build_request(
     job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int
 ) -> OutgoingRequest:
-    """The signed request. The body is the stored payload, byte for byte; id and body are the same on every try.
+    """Build the signed request. The body is the stored payload, byte for byte; id and body are equal in every attempt.
 
-    Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are no JSON object or a
+    Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are not a JSON object and for a
     subscription without a secret.
     """
     body = job.payload.encode()
@@ -154,7 +154,7 @@ def build_request(
         "hooksaga-event-type": job.event_type,
         "hooksaga-attempt": str(job.attempt_number),
         **_own_headers(job.headers, box),
-        # Last: a header of this name that was stored before it was reserved must not break the trace.
+        # Set last: a stored header with this name, older than its reservation, must not break the trace.
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
     }
     return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
@@ -198,12 +198,12 @@ async def record_results(
     on_refusal: Callable[[RefusedRow], None] = lambda _row: None,
     on_locked: Callable[[int], None] = lambda _job_id: None,
 ) -> set[int]:
-    """Write results; the answer holds the job ids that were written. It waits for no lock.
+    """Write results without waiting for locks, and return the ids of the written jobs.
 
-    A result that is missing in it came after its lease was lost, and is dropped; but those whose job is told to
-    on_locked are still good, and are to be tried again: somebody has locked the row. A result that the database
-    does not take is written as `internal_error` instead, alone, and told to on_refusal; where it does not take that
-    either the lease runs out.
+    A missing result came after its lease was lost, and is dropped. The exception is a job reported to on_locked:
+    another session has locked its row, so its result is still valid and must be tried again. A result that the
+    database rejects is written as `internal_error` instead, alone, and reported to on_refusal; if the database rejects
+    that too, the lease expires.
     """
 
     async def write(batch: Sequence[AttemptResult]) -> list[int]:
@@ -263,9 +263,9 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
 async def hand_back_jobs(
     connection: Connection, jobs: Sequence[ClaimedJob], *, worker_id: str
 ) -> list[ClaimedJob]:
-    """Give back claims whose POST was never begun, so that they need not wait for their lease to end.
+    """Release claims whose POST was never started, so that the jobs do not wait until the lease expires.
 
-    The answer is those that are to be tried again, because somebody has locked their rows.
+    Returns the claims to try again, because another session has locked their rows.
     """
     params = {
         "job_ids": [job.id for job in jobs],

@@ -1,4 +1,4 @@
-"""Jobs as a worker sees them: waiting, claimed, and with the result of an attempt."""
+"""Row types of a worker's jobs: waiting, claimed, and with the result of an attempt."""
 
 from datetime import datetime
 from uuid import UUID
@@ -11,18 +11,18 @@ from hooksaga.core.trace import Traced, correlation_id_of
 
 
 class WaitingJobs(msgspec.Struct, frozen=True):
-    """Ids of jobs of one subscription that waited a moment ago, oldest first."""
+    """Job ids of one subscription that were waiting at the last poll, oldest first."""
 
     subscription_id: int
     ids: list[int] | None
 
 
 class ClaimedJob(msgspec.Struct, frozen=True):
-    """A job that this worker holds until lease_until, with the configuration of this moment.
+    """A job that this worker has leased until lease_until, with the configuration read at the claim.
 
     payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
     current one first.
-    alone: its workers died again and again, and no other such job may be claimed beside it.
+    alone: its workers died repeatedly, so no other such job may be claimed beside it.
     """
 
     id: int
@@ -51,9 +51,9 @@ class ClaimedJob(msgspec.Struct, frozen=True):
 
 
 class AttemptResult(msgspec.Struct, frozen=True):
-    """How one claimed job ended.
+    """Result of the attempt of one claimed job.
 
-    own_header_names are those of the subscription's own headers, separated by spaces; None where nothing was dialled.
+    own_header_names: names of the subscription's custom headers, separated by spaces; None if no connection was tried.
     """
 
     job: ClaimedJob

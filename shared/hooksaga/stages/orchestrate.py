@@ -1,4 +1,4 @@
-"""The only stage that moves sagas: it takes results, starts attempts, plans retries, makes dead letters.
+"""Move sagas: apply results, start attempts, schedule retries, create dead letters. No other stage moves sagas.
 
 Each function is one transaction: lock the sagas, decide in Python (core/saga.py), apply in one statement.
 It sends no HTTP and reads no payload; a dead letter's snapshot is copied inside the database.
@@ -36,9 +36,9 @@ async def apply_results(
     job_ids: Sequence[int] | None = None,
     limit: int = BATCH,
 ) -> list[SagaMoved]:
-    """Take finished jobs' results, each exactly once: the named ones, or the oldest.
+    """Apply the results of finished jobs, each exactly once: the named jobs, or the oldest.
 
-    Raises RowRefused for one that the database does not take; the others are taken all the same.
+    Raises RowRefused for results that the database rejects, after the others have been applied.
     """
     return await refused_alone(partial(_apply, connection, defaults, limit), job_ids)
 
@@ -77,7 +77,7 @@ async def _apply(
 
 
 async def _reasons(connection: Connection, unsent: Sequence[tuple[LockedSaga, Saga]]) -> dict[int, str]:
-    """Why each of these sagas ended without another attempt: its subscription takes nothing."""
+    """Return why each saga ended without another attempt: the reason its subscription receives no deliveries."""
     if not unsent:
         return {}
     ids = {"ids": sorted({row.subscription_id for row, _ in unsent})}
@@ -106,7 +106,7 @@ def _result_columns(
 async def start_first_attempts(
     connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
 ) -> list[SagaMoved]:
-    """Make the first job of the oldest Pending sagas."""
+    """Create the first job of the oldest Pending sagas."""
     return await _start(
         connection, defaults, "lock_waiting_sagas", {"status": SagaStatus.PENDING, "limit": limit}
     )
@@ -115,7 +115,7 @@ async def start_first_attempts(
 async def start_due_retries(
     connection: Connection, defaults: RetryPolicy, *, limit: int = BATCH
 ) -> list[SagaMoved]:
-    """Make the next job of the PendingRetry sagas whose wait is over."""
+    """Create the next job of the PendingRetry sagas that are due."""
     return await _start(
         connection, defaults, "lock_waiting_sagas", {"status": SagaStatus.PENDING_RETRY, "limit": limit}
     )
@@ -124,7 +124,7 @@ async def start_due_retries(
 async def start_attempts_of(
     connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
 ) -> list[SagaMoved]:
-    """The same for the named sagas; those that are not waiting or not due yet are left as they are."""
+    """Create the next job of the named sagas. Sagas that are not waiting or not yet due stay unchanged."""
     return await _start(connection, defaults, "lock_waiting_sagas_by_id", {}, saga_ids)
 
 
@@ -153,7 +153,7 @@ def _query(name: str) -> LiteralString:
 async def cancel_saga(
     connection: Connection, defaults: RetryPolicy, saga_id: int, *, tenant_id: str | None = None
 ) -> SagaMoved:
-    """End a waiting saga as DeadLettered with `canceled`. Canceling it again gives the same answer.
+    """End a waiting saga as DeadLettered with `canceled`. Canceling it again returns the same result.
 
     Raises NotFound `saga_not_found`, or Conflict `saga_not_waiting` for a saga that is in progress or has ended.
     """
@@ -194,7 +194,7 @@ async def _move_waiting(
             elif not row.deliverable:
                 unsent.append(decided[-1])
         except IllegalMove:
-            continue  # named by a late or foreign message: not waiting, or not due
+            continue  # named by a late or unrelated message: not waiting, or not due
     if not decided:
         return []
     reasons = canceled | await _reasons(connection, unsent)
@@ -252,12 +252,12 @@ class _Delay:
 
 
 async def seconds_until_next_attempt(connection: Connection) -> float | None:
-    """How long until the next waiting saga is due, negative when one is overdue; None when none waits."""
+    """Return the seconds until the next waiting saga is due: negative when one is overdue, None when none waits."""
     row = await fetch_row(connection, _query("next_attempt_delay"), {}, _Delay)
     return row.seconds if row else None
 
 
 async def oldest_due_seconds(connection: Connection) -> float:
-    """For how long the saga that is overdue the longest has been due; 0 when none is."""
+    """Return for how many seconds the oldest due saga has been due; 0 when none is due."""
     row = await fetch_row(connection, _query("oldest_due"), {}, _Delay)
     return max(0.0, row.seconds or 0.0) if row else 0.0

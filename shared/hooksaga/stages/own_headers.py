@@ -1,7 +1,7 @@
-"""The headers of a subscription's own, as they are stored: names as they are, values sealed (decision 0070).
+"""Stored form of a subscription's custom headers: names in clear, values sealed (decision 0070).
 
 The stored form is `{"x-token": {"sealed": "<ciphertext>"}}`. Text in place of the inner object is a value in clear that
-SQL, or a version before, wrote: it is delivered as it is, and `hooksaga secrets reseal` seals it.
+SQL or an earlier version wrote: it is delivered unchanged, and `hooksaga secrets reseal` seals it.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ _SEALED = "sealed"
 
 
 def seal_headers(box: SecretBox, headers: Mapping[str, str]) -> StoredHeaders:
-    """The stored form of checked headers."""
+    """Return the stored form of validated headers."""
     own = box.for_purpose(_PURPOSE)
     return {name: {_SEALED: own.seal(value)} for name, value in headers.items()}
 
 
 def open_headers(box: SecretBox, stored: Any) -> dict[str, str]:
-    """The headers to send, by their names in lower case. Raises UnreadableSecret, or ValueError for another form."""
+    """Return the headers to send by lower-case name. Raises UnreadableSecret, or ValueError for another stored form."""
     own = box.for_purpose(_PURPOSE)
     return {name.lower(): _opened(own, value) for name, value in _members(stored).items()}
 
@@ -35,17 +35,17 @@ def _opened(own: SecretBox, value: Any) -> str:
 
 
 def shown_headers(stored: StoredHeaders) -> dict[str, str]:
-    """As answers show them: every name, and no value."""
+    """Return the headers for an API response: every name, every value masked."""
     return dict.fromkeys(stored, MASK)
 
 
 def change_headers(
     box: SecretBox, stored: StoredHeaders, changes: Mapping[str, str | None] | None
 ) -> StoredHeaders:
-    """The stored form after a change: a text sets a header, None removes it, MASK keeps it, and the others stay.
+    """Return the stored form after a change: text sets a header, None removes it, MASK keeps it; others stay.
     changes None removes all.
 
-    Raises InvalidInput where MASK stands for a header that there is not, or where there would be too many.
+    Raises InvalidInput when MASK names a header that does not exist, or when there would be too many headers.
     """
     if changes is None:
         return {}
@@ -64,13 +64,13 @@ def _refused(rule: str) -> InvalidInput:
 
 
 def has_clear_values(stored: Any) -> bool:
-    """Whether a value is stored in clear. Raises ValueError for another form."""
+    """Return whether any value is stored in clear. Raises ValueError for any other stored form."""
     return any(isinstance(value, str) for value in _members(stored).values())
 
 
 def reseal_headers(box: SecretBox, stored: Any, *, only_clear: bool) -> StoredHeaders | None:
-    """The stored form with every value sealed under the first key, or with only_clear those that are in clear; None
-    where nothing changes. Raises UnreadableSecret, or ValueError for another form."""
+    """Return the stored form with every value sealed under the first key, or with only_clear only values in clear; None
+    when nothing changes. Raises UnreadableSecret, or ValueError for any other stored form."""
     own = box.for_purpose(_PURPOSE)
     members = _members(stored)
     anew = {name: _resealed(own, value, only_clear) for name, value in members.items()}

@@ -1,6 +1,6 @@
-"""Events to sagas: one saga for each matching subscription, exactly once.
+"""Route events: start one saga per matching subscription, exactly once.
 
-The router never reads payloads, makes jobs or moves sagas; its role cannot.
+The router never reads payloads, creates jobs or moves sagas; its database role has no right to.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ PART_SIZE = 500
 
 
 class RoutedEvent(msgspec.Struct, frozen=True):
-    """An event, how long ago it was accepted, and its new sagas, of which it can have none.
+    """An event, its age since acceptance, and its new sagas, possibly none.
 
-    whole: it has left the outbox; else this was a part, and the next one goes on behind it. more: its batch would
-    have started too many, so others that waited are left for the next.
+    whole: the event has left the outbox; otherwise this was a part, and the next part continues after it.
+    more: the batch reached its limit of sagas, so other waiting events are left for the next batch.
     """
 
     id: int
@@ -46,7 +46,7 @@ class RoutedEvent(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """One batch, in the order of the events' ids."""
+    """Result of one batch, in the order of event ids."""
 
     events: list[RoutedEvent] = field(default_factory=list[RoutedEvent])
 
@@ -90,12 +90,12 @@ async def route_events(
     go_on: bool = True,
     on_refusal: OnRefusal = lambda _row: None,
 ) -> Routed:
-    """Route one batch of waiting events: those named, or the oldest. Nothing waiting gives empty lists.
+    """Route one batch of waiting events: the named ones, or the oldest. Returns empty lists when nothing waits.
 
-    A batch stops growing once it has started `max_sagas`, and of an event that more than `wide_from` subscriptions
-    take it starts `part_size`, which is no more than that; so call again until no events come back. Without `go_on`
-    events of which a part was started before are left alone. An event that the database does not let be routed is told
-    to on_refusal and stays in the outbox.
+    A batch stops growing once it has started `max_sagas`. Of an event with more than `wide_from` matching
+    subscriptions it starts `part_size` sagas, at most that many; so call again until no events are returned. Without
+    `go_on`, partly routed events are skipped. An event whose routing the database rejects is reported to on_refusal and
+    stays in the outbox.
     """
     queries = load_queries("route_events")
     waiting = {
@@ -118,6 +118,6 @@ async def route_events(
 
 
 async def outbox_age_seconds(connection: Connection) -> float:
-    """How long the first event in the outbox has waited; 0 when all are routed."""
+    """Return for how many seconds the first event in the outbox has waited; 0 when all are routed."""
     row = await fetch_row(connection, load_queries("route_events")["outbox_age"], {}, _Age)
     return max(0.0, row.seconds) if row else 0.0

@@ -1,4 +1,4 @@
-"""Rows of the orchestrator's queries: sagas that are locked for a move, and moves that were made."""
+"""Row types of the orchestrator's queries: sagas locked for a move, and committed moves."""
 
 from datetime import datetime
 from uuid import UUID
@@ -19,9 +19,9 @@ from hooksaga.core.trace import correlation_id_of
 
 
 class SagaMoved(msgspec.Struct, frozen=True):
-    """One saga's move, as committed. job_id is the job that was made, or whose result was taken.
+    """One saga's committed move. job_id is the job that was created, or whose result was applied.
 
-    end_to_end_ms is set when it has been delivered: since its event was accepted, but for requeued ones.
+    end_to_end_ms: milliseconds from the event's acceptance to its delivery; set on delivery, except for requeued sagas.
     """
 
     saga_id: int
@@ -46,7 +46,7 @@ class SagaMoved(msgspec.Struct, frozen=True):
 
 
 class LockedSaga(msgspec.Struct, frozen=True):
-    """A saga that this transaction holds, with its subscription's own limits (null: the defaults)."""
+    """A saga locked by this transaction, with its subscription's own limits (null: the defaults)."""
 
     id: int
     status: str
@@ -71,7 +71,7 @@ class LockedSaga(msgspec.Struct, frozen=True):
         )
 
     def refused_row(self) -> RefusedRow:
-        """What is told of it where the database refuses its move."""
+        """Return the report for a saga whose move the database rejects."""
         return RefusedRow(
             saga_id=self.id,
             subscription_id=self.subscription_id,

@@ -1,4 +1,4 @@
-"""Log lines and metrics of the stages, a batch at a time."""
+"""Log lines and metrics of the stages, written per batch."""
 
 import logging
 from collections import Counter
@@ -32,12 +32,12 @@ if TYPE_CHECKING:  # a function that delivers nothing need not load the HTTP cli
 
 
 def note_accepted(events: Sequence[AcceptedEvent]) -> None:
-    """New events, not repeats."""
+    """Count accepted events, without duplicates."""
     count(Metric.EVENTS_ACCEPTED, len(events))
 
 
 def note_routed(routed: Routed) -> None:
-    """One line per event, or part of one; its sagas have their own lines when they move."""
+    """Log one line per event, or part of one; its sagas have their own lines when they move."""
     count(Metric.SAGAS_CREATED, sum(len(event.saga_ids) for event in routed.events))
     write_lines(logger, map(_routed_entry, routed.events))
 
@@ -50,17 +50,17 @@ def _routed_entry(event: RoutedEvent) -> Entry:
 
 
 def note_outbox_age(seconds: float) -> None:
-    """Of the first event in the outbox, before it is routed."""
+    """Observe the age of the first event in the outbox, before it is routed."""
     observe(Metric.OUTBOX_AGE, [seconds])
 
 
 def note_claimed(jobs: "Sequence[ClaimedJob]") -> None:
-    """Jobs that this worker has now."""
+    """Note the jobs that this worker has claimed."""
     count(Metric.JOBS_CLAIMED, len(jobs))
 
 
 def note_attempts(results: "Sequence[AttemptResult]", written: set[int], worker_id: str) -> None:
-    """One line per attempt. A result that came too late says `lease_lost`, and is not counted as a delivery."""
+    """Log one line per attempt. A result that came too late says `lease_lost` and is not counted as a delivery."""
     recorded = [result for result in results if result.job.id in written]
     failures = Counter(
         error_class_of(result.outcome.error_code)
@@ -99,7 +99,7 @@ def _attempt_entry(result: "AttemptResult", recorded: bool, worker_id: str) -> E
 
 
 def note_moves(moves: Sequence[SagaMoved]) -> None:
-    """One line per saga transition; a new dead letter is a warning."""
+    """Log one line per saga transition; a new dead letter is a warning."""
     dead = sum(move.status is SagaStatus.DEAD_LETTERED for move in moves)
     count(Metric.SAGAS_DEAD_LETTERED, dead)
     latencies = [move.end_to_end_ms for move in moves if move.end_to_end_ms is not None]
@@ -130,7 +130,7 @@ def _move_entry(move: SagaMoved) -> Entry:
 
 
 def note_refused(rows: Iterable[RefusedRow]) -> None:
-    """One line per row that the database refused, and that stays as it is until somebody acts."""
+    """Log one line per row that the database rejected. The row stays unchanged until an operator acts."""
     write_lines(
         logger,
         (Entry(logging.ERROR, "row refused", RefusedLine(**asdict(row))) for row in dict.fromkeys(rows)),
@@ -138,12 +138,12 @@ def note_refused(rows: Iterable[RefusedRow]) -> None:
 
 
 def note_oldest_due(seconds: float) -> None:
-    """How long the saga that is overdue the longest has been due, before it is moved."""
+    """Observe for how long the oldest due saga has been due, before it is moved."""
     observe(Metric.OLDEST_DUE_SAGA_AGE, [seconds])
 
 
 def note_unpublished(moves: Iterable[SagaMoved]) -> None:
-    """Dead letters of which no DeadTaskEvent could be sent. The dead letters are there all the same."""
+    """Log and count dead letters whose DeadTaskEvent could not be sent. The dead letters themselves are stored."""
     for move in moves:
         count(Metric.DEAD_TASK_EVENT_PUBLISH_FAILED, 1)
         keys = {"saga_id": move.saga_id, "correlation_id": move.correlation_id}
@@ -151,7 +151,7 @@ def note_unpublished(moves: Iterable[SagaMoved]) -> None:
 
 
 def note_resets(resets: Sequence[LeaseReset]) -> None:
-    """A reset is a warning: some worker died, or was too slow."""
+    """Log each lease reset as a warning: its worker died, or was too slow."""
     count(Metric.LEASES_RESET, len(resets))
     write_lines(logger, map(_reset_entry, resets))
 

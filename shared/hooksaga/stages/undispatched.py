@@ -1,4 +1,4 @@
-"""SQS mode: the jobs that wait without a message that tells of them, and the note that one was sent."""
+"""SQS mode: find waiting jobs without a message in a queue, and note which messages were sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hooksaga.stages.orchestrate import BATCH
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A Pending job that delivery is to be told of."""
+    """A Pending job to dispatch to delivery."""
 
     job_id: int
     saga_id: int
@@ -34,9 +34,9 @@ class _JobIdRow:
 async def find_undispatched_jobs(
     connection: Connection, *, redispatch_seconds: float, grace_seconds: float = 30, limit: int = BATCH
 ) -> list[WaitingJob]:
-    """SQS mode: Pending jobs that were not sent to a queue, or redispatch_seconds ago.
+    """Find Pending jobs that were never sent to a queue, or were last sent redispatch_seconds ago (SQS mode).
 
-    A job whose dispatch was not noted is left out while it is younger than grace_seconds: its sender may be at it.
+    A job without a noted dispatch is skipped while younger than grace_seconds: its sender may still be sending it.
     """
     params = {"redispatch_seconds": redispatch_seconds, "grace_seconds": grace_seconds, "limit": limit}
     return await fetch_rows(
@@ -45,7 +45,7 @@ async def find_undispatched_jobs(
 
 
 async def mark_dispatched(connection: Connection, job_ids: Sequence[int]) -> None:
-    """Note that a message was sent for each job that still waits."""
+    """Record that a message was sent for each job that still waits."""
     await fetch_rows(
         connection, load_queries("orchestrate")["mark_dispatched"], {"job_ids": list(job_ids)}, _JobIdRow
     )
