@@ -1,6 +1,6 @@
 """Transactions that change the schema: one at a time per database, with short waits for locks.
 
-The lock is an advisory one of the transaction: it holds behind a pooler, and goes with whoever held it. A statement
+The lock is an advisory one of the transaction: it holds behind a pooler, and ends with its session. A statement
 that changes a table waits for all who use the table, and all who come later wait behind it. So such a transaction
 gives up after two seconds, lets them pass, and is tried again.
 """

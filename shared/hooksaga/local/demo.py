@@ -154,7 +154,7 @@ class _Story:
         with _progress(self._console) as progress:
             events = await self._wait_until_all_ended(progress, "delivering, retrying, giving up")
             self._console.print(
-                f"{_count_dead(events)} dead letters; the receiver is mended, they are requeued"
+                f"{_count_dead(events)} dead letters; the receiver is fixed, they are requeued"
             )
             self._receiver.mend()
             await self._call("POST", "/v1/dead-letters/requeue", json={"error_code": "http_503"})
@@ -219,7 +219,7 @@ class _Story:
         return Delivery(
             event_id=event["id"],
             event_type=event["event_type"],
-            subscriber=f"{subscriber.name}: mended, requeued" if requeued else subscriber.name,
+            subscriber=f"{subscriber.name}: fixed, requeued" if requeued else subscriber.name,
             attempts=saga["attempt_count"],
             state=saga["status"],
             last_error=saga["final_error_code"],

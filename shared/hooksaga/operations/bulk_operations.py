@@ -1,7 +1,7 @@
-"""Many dead letters requeued, or many old events sent to one subscription: durable, paced, a lane per subscription.
+"""Bulk operations: requeue many dead letters, or send old events to one subscription, at a given rate.
 
-All state is in the rows, and the step is one statement (see sql/functions/step_bulk_operation.sql): whoever takes
-the next step goes on where the last one ended, on time by the database's clock.
+All state is in the rows, and a step is one statement (see sql/functions/step_bulk_operation.sql): any process that
+takes the next step continues where the last one ended, on time by the database's clock. Each subscription has a lane.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Events that hooksaga makes about itself: stored as any event is, and told to whoever subscribes to them."""
+"""Events that hooksaga makes about itself: stored like any event and delivered to their subscribers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
