@@ -79,7 +79,7 @@ async def find_waiting_jobs(
 
 
 ALONE_FROM_LOST = 2
-"""So many workers that held a job died of something, it may be of this job."""
+"""From this many lost leases on, the job may be what kills its workers."""
 
 
 def alone_from_lost(max_lost_leases: int) -> int:
@@ -162,7 +162,7 @@ def build_request(
 
 _signing_key = lru_cache(10_000)(decode_secret)
 REMEMBERED_HEADERS = 2_048
-"""Stored headers of up to so many characters are opened once and remembered, as secrets are; longer ones each time."""
+"""Stored headers of up to this many characters are opened once and cached, like secrets; longer ones each time."""
 
 
 def _own_headers(stored: str, box: SecretBox) -> Mapping[str, str]:

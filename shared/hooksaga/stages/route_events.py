@@ -19,7 +19,7 @@ from hooksaga.stages.batches import OnRefusal, pass_refused
 MAX_EVENTS = 500
 MAX_SAGAS = 2_000
 WIDE_FROM = 500
-"""An event that more subscriptions take is routed in parts."""
+"""An event with more matching subscriptions is routed in parts."""
 
 PART_SIZE = 500
 
@@ -93,9 +93,9 @@ async def route_events(
     """Route one batch of waiting events: the named ones, or the oldest. Returns empty lists when nothing waits.
 
     A batch stops growing once it has started `max_sagas`. Of an event with more than `wide_from` matching
-    subscriptions it starts `part_size` sagas, at most that many; so call again until no events are returned. Without
-    `go_on`, partly routed events are skipped. An event whose routing the database rejects is reported to on_refusal and
-    stays in the outbox.
+    subscriptions it starts `part_size` sagas; part_size is at most wide_from. So call again until no events are
+    returned. Without `go_on`, partly routed events are skipped. An event whose routing the database rejects is reported
+    to on_refusal and stays in the outbox.
     """
     queries = load_queries("route_events")
     waiting = {

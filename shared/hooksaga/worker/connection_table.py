@@ -1,7 +1,7 @@
-"""The open connections of the local HTTP server: how many there may be, and until when each may go on.
+"""Open connections of the local HTTP server: their maximum number, and the deadline of each.
 
-A connection costs a descriptor, and descriptors are needed for deliveries and for the database too. So connections
-that would take the last ones are refused, by the number that the system gave to their socket: it is always the lowest
+A connection uses a file descriptor, and deliveries and the database need descriptors too. So connections that would
+take the last ones are refused, judged by the descriptor number of their socket: the system always assigns the lowest
 free one.
 """
 
@@ -16,32 +16,32 @@ from hooksaga.worker.descriptors import descriptor_limit
 MOST_PER_ADDRESS = 1000
 SWEEP_SECONDS = 0.5
 LEAST_SHARE = 5
-"""One descriptor in this many is left to connections, however many the rest of the process needs."""
+"""One descriptor in this many is reserved for connections, however many the rest of the process needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """detail: what is short, in words. is_severe: there is not even a descriptor left for saying so."""
+    """A refused connection. detail: the missing resource, in words. is_severe: no descriptor is left for a response."""
 
     detail: str
     is_severe: bool = False
 
 
 class Expiring(Protocol):
-    """A connection as the table sees it. deadline: a moment of the monotonic clock."""
+    """A connection with a deadline, in seconds of the monotonic clock."""
 
     @property
     def deadline(self) -> float: ...
 
     def expire(self) -> None:
-        """The deadline has passed. Asked again at each sweep until the connection is closed."""
+        """Handle the passed deadline. Called again at each sweep until the connection is closed."""
         ...
 
 
 class ConnectionTable:
-    """Of one server. `reserved` descriptors are left to everything else in the process.
+    """The connections of one server. `reserved` descriptors are left to the rest of the process.
 
-    Belongs to the event loop that runs when the first connection comes.
+    Belongs to the event loop that runs when the first connection arrives.
     """
 
     def __init__(self, reserved: int) -> None:
@@ -54,7 +54,7 @@ class ConnectionTable:
         return len(self._open)
 
     def add(self, connection: Expiring, address: str, descriptor: int) -> Refusal | None:
-        """Watch the deadline of a connection until `remove`. A Refusal where there is no room for it."""
+        """Watch the deadline of a connection until `remove`. Returns a Refusal when there is no room for it."""
         self._open[connection] = address
         self._per_address[address] += 1
         if self._sweep is None:

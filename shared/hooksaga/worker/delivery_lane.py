@@ -1,11 +1,12 @@
-"""The delivery loop of polling mode: claims jobs, POSTs them side by side, and writes results in batches meanwhile.
+"""Delivery loop of polling mode: claims jobs, POSTs them concurrently, and writes results in batches meanwhile.
 
-Fairness is in the places (places.py). Jobs whose workers died again and again are sent one at a time: one of them may
-be what they die of.
+Fairness is in the places (places.py). Jobs whose workers died repeatedly are sent one at a time: one of them may be
+what kills its workers.
 
-Pace: a statement of a hundred rows costs little more than one of ten. So a lane with a backlog claims ahead, of each
-subscription as many as have just ended quickly, and looks again a moment later: one that hangs or is slow has none,
-and nothing of it is held. Results wait a moment for each other where they come in numbers. A single event never waits.
+Pace: a statement of a hundred rows costs little more than one of ten. So a lane with a backlog claims ahead, for each
+subscription as many jobs as have just ended quickly, and polls again a moment later. A subscription that hangs or is
+slow has no quick jobs, so none of its jobs are held. Results are gathered for a moment when many arrive. A single event
+never waits.
 """
 
 import asyncio
@@ -29,23 +30,23 @@ from hooksaga.worker.result_writer import (
 )
 
 IDS_PER_PLACE = 8
-"""So many times what can be claimed is looked at: enough where only a few of many subscriptions have a backlog."""
+"""Ids read per job that can be claimed: enough when only a few of many subscriptions have a backlog."""
 
 SHUTDOWN_SECONDS = 20
-"""At shutdown, what is in flight may take this long to end; the rest is handed back."""
+"""At shutdown, POSTs in flight may take this long to end; the remaining jobs are handed back."""
 
 QUICK_MS = 250
-"""A POST that took no longer lets another of its subscription be held: what is held waits about as long as one POST."""
+"""A POST that took no longer lets another job of its subscription be held; it waits about as long as one POST."""
 
 HELD_SECONDS = 2.0
-"""A job that was held for longer is handed back: its subscription may have changed since."""
+"""A job held for longer is handed back: its subscription may have changed since."""
 
 MOST_AT_ONCE = 2
-"""POSTs that begin, and so mostly end, in one turn of the event loop: the API and the other loops are in it too."""
+"""POSTs that start, and so mostly end, in one turn of the event loop, which the API and the other loops share."""
 
 
 class DeliveryLane:
-    """First attempts or retries: finds what waits by SQL, in turn by subscription."""
+    """One lane, first attempts or retries: finds waiting jobs by SQL, in turn by subscription."""
 
     def __init__(
         self, lane: Lane, pool: Pool, session: Session, wake: asyncio.Event, parts: LaneParts
@@ -78,7 +79,7 @@ class DeliveryLane:
         self._stopping = False
 
     async def step(self) -> bool:
-        """Claim once and begin the POSTs. False when nothing else was waiting that could be claimed."""
+        """Claim once and start the POSTs. Returns False when no other waiting job could be claimed."""
         await self._wait_for_place()
         if self._stopping:
             return False
@@ -105,30 +106,30 @@ class DeliveryLane:
             return False
         self._memory.take([len(job.payload) for job in jobs])
         chosen = {job_id: number for number, job_id in enumerate(job_ids)}
-        for job in sorted(jobs, key=lambda job: chosen[job.id]):  # as places were given out for them
+        for job in sorted(jobs, key=lambda job: chosen[job.id]):  # in the order in which places were assigned
             claim = Claim(job, claimed_at)
             self._held.put(claim)
             self._alone = claim if job.alone else self._alone
         self._begin_some(tries=len(self._held))
-        if not self._sends_alone():  # else what was found may wait for its end
+        if not self._sends_alone():  # otherwise the found jobs may wait for it to end
             self._passed_by.add(set(job_ids) - {job.id for job in jobs})
         if jobs:
             return self._left_some or len(jobs) < len(job_ids)
         if self._sends_alone():
-            return False  # what was found may wait for its end
-        await asyncio.sleep(GATHER_SECONDS)  # it is another's by now, or is locked by somebody
+            return False  # the found jobs may wait for it to end
+        await asyncio.sleep(GATHER_SECONDS)  # another worker has claimed it, or a session has locked it
         return True
 
     def _sends_alone(self) -> bool:
-        """Whether a job is under way that has to be alone among its like; never longer than its lease."""
+        """Return whether a job that must be alone among its kind is in flight; never longer than its lease."""
         return (
             self._alone is not None
             and time.monotonic() < self._alone.claimed_at + self._settings.lease_seconds
         )
 
     async def _wait_for_place(self) -> None:
-        """With a backlog for some time, or until a place stays free because nothing is held any more; and until
-        there is a place, and memory for another payload."""
+        """Wait for a place and for memory for another payload. With a backlog, first wait for GATHER_SECONDS, or until
+        a place stays free because no job is held any more."""
         if self._has_backlog:
             self._ran_dry.clear()
             with contextlib.suppress(TimeoutError):
@@ -146,7 +147,7 @@ class DeliveryLane:
 
     @property
     def _places(self) -> int:
-        """How many this lane may take; while a wide fan-out is under way some are left to what overtakes it."""
+        """Number of places for this lane; during a wide fan-out some are left to the jobs that overtake it."""
         if self._lane is Lane.FIRST and self._wide.under_way:
             return max(1, self._pool.places - places_to_overtake(self._pool))
         return self._pool.places
@@ -155,7 +156,7 @@ class DeliveryLane:
         return may_begin(self._free, self._per_subscription[subscription_id])
 
     def _begin_some(self, tries: int) -> None:
-        """What is held and has a place, a few in each turn of the event loop."""
+        """Start held jobs that have a place, a few per turn of the event loop."""
         if self._beginning is not None:
             self._beginning.cancel()
             self._beginning = None
@@ -166,7 +167,7 @@ class DeliveryLane:
         self._beginning = asyncio.get_running_loop().call_soon(self._begin_some, tries)
 
     def _begin_soon(self) -> None:
-        """A place has become free."""
+        """Schedule the start of held jobs after a place became free."""
         if not len(self._held):
             self._ran_dry.set()
         elif self._beginning is None:
@@ -179,8 +180,8 @@ class DeliveryLane:
         return claim is not None
 
     async def _find(self) -> list[int]:
-        """Ids to claim. Looks begin behind the subscription where the last one broke off, and go round once: those
-        that have no room hide nobody behind them."""
+        """Find the ids to claim. A poll starts after the subscription where the last one stopped, and goes round once,
+        so subscriptions without room do not hide the ones behind them."""
         ended, self._ended = self._ended, Ended()
         began, has_turned = self._turns.look_after, False
         self._turns.somebody_had_no_room = False
@@ -220,7 +221,7 @@ class DeliveryLane:
         began = self._turns.look_after
         job_ids = self._turns.take(waiting, most, places)
         left = left_some(waiting, room_of_ids, min(share, default_room), len(job_ids))
-        self._left_some = left or began > 0 or self._turns.look_after > 0  # not everybody was looked at
+        self._left_some = left or began > 0 or self._turns.look_after > 0  # not all subscriptions were read
         return job_ids
 
     def _begin(self, claim: Claim) -> None:
@@ -249,7 +250,7 @@ class DeliveryLane:
         job, waited = claim.job, time.monotonic() - claim.claimed_at
         timeout = job.timeout_seconds or self._settings.http_timeout_seconds
         if waited > HELD_SECONDS or waited + timeout > self._settings.lease_seconds:
-            await self._back.give([job])  # or the process slept: this POST could outlive its lease
+            await self._back.give([job])  # or the process was suspended: this POST could outlive its lease
             return
         result = await deliver.attempt(
             self._sender, self._box, job, timeout_seconds=self._settings.http_timeout_seconds
@@ -261,7 +262,8 @@ class DeliveryLane:
             self._ended.quick[job.subscription_id] += 1
 
     async def _hand_back_old(self) -> None:
-        """What is held keeps a place from others, although it may not begin where its subscription has none."""
+        """Hand back jobs held for too long: they reserve a place that others could use, while their subscription has
+        none."""
         old = self._held.take_older(time.monotonic() - HELD_SECONDS)
         for job in old:
             self._memory.give_back(len(job.payload))
@@ -275,7 +277,7 @@ class DeliveryLane:
         self._pool.freed.set()
 
     async def drain(self) -> None:
-        """Hand back what is held, let what is in flight end, for at most SHUTDOWN_SECONDS, and hand back the rest."""
+        """Hand back held jobs, wait at most SHUTDOWN_SECONDS for POSTs in flight, and hand back the rest."""
         await self._back.give(self._held.take_all())
         if self._in_flight:
             await asyncio.wait(self._in_flight, timeout=SHUTDOWN_SECONDS)

@@ -1,26 +1,29 @@
-"""How many files, sockets among them, this process may have open."""
+"""Limit of open file descriptors, sockets included, of this process."""
 
 import sys
 
 from hooksaga.runtime.settings import InvalidSettings
 
 MOST_OF_MACOS = 10_240
-"""What macOS grants at the most where it says that there is no limit (OPEN_MAX)."""
+"""Maximum that macOS grants when it reports no limit (OPEN_MAX)."""
 
 UNKNOWN = 8192
-"""For Windows, whose sockets have no such limit; what its C library grants to files at the most."""
+"""Limit on Windows, whose sockets have none: the maximum that its C library grants to files."""
 
 BESIDE_POSTS = 64
-"""Sessions of the database, the log, the listening socket, what the interpreter has open, and some to spare."""
+"""Database sessions, the log, the listening socket, the interpreter's own files, and some to spare."""
 
 
 def descriptors_for(concurrency: int) -> int:
-    """Those for POSTs in flight, for as many connections that are kept for the next ones, and for everything beside."""
+    """Return the descriptors needed for POSTs in flight, as many kept connections, and the rest of the process."""
     return 2 * concurrency + BESIDE_POSTS
 
 
 def check_descriptors(concurrency: int) -> None:
-    """Raises InvalidSettings where so many POSTs in flight cannot be: each would end as its receiver's fault."""
+    """Raise InvalidSettings when the limit is too low for so many POSTs in flight.
+
+    POSTs without a descriptor would be recorded as failures of their receivers.
+    """
     needed, limit = concurrency + BESIDE_POSTS, descriptor_limit()
     if needed > limit:
         raise InvalidSettings(

@@ -1,4 +1,4 @@
-"""The event loop of what runs for long on this machine: uvloop, where there is one."""
+"""Event loop of long-running local processes: uvloop, where it is available."""
 
 import asyncio
 import gc
@@ -11,15 +11,18 @@ T = TypeVar("T")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """As asyncio.run, with as many files open as this process may have. TLS and the database's socket cost about a
-    tenth less of a delivery's time."""
+    """Run like asyncio.run, with the limit of open files raised as far as allowed. With uvloop, TLS and the database's
+    socket take about a tenth less of a delivery's time."""
     raise_descriptor_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as loop:
         return loop.run(main)
 
 
 def forget_what_stays() -> None:
-    """Once everything is loaded: a collection of garbage need not look at it each time, which stops the loop."""
+    """Exclude loaded objects from garbage collection, which would scan them each time and stop the loop meanwhile.
+
+    Call it once everything is loaded.
+    """
     gc.collect()
     gc.freeze()
 
@@ -27,6 +30,6 @@ def forget_what_stays() -> None:
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ModuleNotFoundError:  # there is none for Windows
+    except ModuleNotFoundError:  # uvloop does not support Windows
         return None
     return uvloop.new_event_loop

@@ -1,4 +1,4 @@
-"""Gives back at once what a process of this host held when it was killed, instead of after its leases."""
+"""Reset the leases of killed processes of this host at once, without waiting for their expiry."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,13 +11,13 @@ from hooksaga.stages.telemetry import note_resets
 from hooksaga.worker.worker_identity import is_gone
 
 LOOK_SECONDS = 2.0
-"""How long after its end a process is missed, at most. Each look reads what is leased, and asks the kernel."""
+"""Time in which the end of a process is noticed, at most. Each poll reads the leases and asks the kernel."""
 
 
 async def give_back_leases_of_gone_workers(
     session: Session, worker_id: str, max_lost_leases: int
 ) -> Sequence[LeaseReset]:
-    """What was reset. worker_id: of this process, which is not asked about."""
+    """Reset the leases of ended workers and return the resets. worker_id: this process's own, which is skipped."""
     holders = await session.run(partial(clean_leases.lease_holders, but_for=worker_id))
     gone = [holder for holder in holders if is_gone(holder)]
     if not gone:

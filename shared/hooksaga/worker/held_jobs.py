@@ -1,4 +1,4 @@
-"""Jobs that a lane has claimed and that wait for a place, by subscription."""
+"""Jobs that a lane has claimed and holds until a place is free, by subscription."""
 
 from collections import deque
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from hooksaga.stages.job_rows import ClaimedJob
 
 
 class Claim(NamedTuple):
-    """claimed_at: a moment of the monotonic clock before the claim, so that its lease ends later than it seems."""
+    """A claimed job. claimed_at: monotonic clock before the claim; the lease ends no earlier than computed from it."""
 
     job: ClaimedJob
     claimed_at: float
 
 
 class HeldJobs:
-    """Each subscription's in the order of their claims, the subscriptions in turn."""
+    """Held jobs: each subscription's in the order of their claims, the subscriptions in turn."""
 
     def __init__(self) -> None:
         self._of: dict[int, deque[Claim]] = {}
@@ -26,7 +26,7 @@ class HeldJobs:
         return self._count
 
     def per_subscription(self) -> dict[int, int]:
-        """How many are held of each."""
+        """Return the number of held jobs by subscription id."""
         return {subscription_id: len(claims) for subscription_id, claims in self._of.items()}
 
     def put(self, claim: Claim) -> None:
@@ -38,7 +38,7 @@ class HeldJobs:
         self._count += 1
 
     def take(self, may_begin: Callable[[int], bool], tries: int) -> Claim | None:
-        """The next job whose subscription may begin one; at most so many subscriptions are asked."""
+        """Take the next job whose subscription may start one; asks at most `tries` subscriptions."""
         for _ in range(min(tries, len(self._turn))):
             subscription_id = self._turn.popleft()
             if may_begin(subscription_id):
@@ -57,7 +57,7 @@ class HeldJobs:
         return claim
 
     def take_older(self, than: float) -> list[ClaimedJob]:
-        """Every job that was claimed before that moment."""
+        """Take every job that was claimed before `than`, a time of the monotonic clock."""
         old = [claim.job for claims in self._of.values() for claim in claims if claim.claimed_at < than]
         if old:
             kept = {
@@ -70,7 +70,7 @@ class HeldJobs:
         return old
 
     def take_all(self) -> list[ClaimedJob]:
-        """Every job that is left."""
+        """Take all remaining jobs."""
         jobs = [claim.job for claims in self._of.values() for claim in claims]
         self._of.clear()
         self._turn.clear()

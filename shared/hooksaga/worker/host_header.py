@@ -1,4 +1,4 @@
-"""Refuses requests of HTTP/1.1 that do not name exactly one host (RFC 9112 §3.2). On AWS the gateway does."""
+"""Refuse HTTP/1.1 requests that do not name exactly one host (RFC 9112 §3.2). On AWS the gateway refuses them."""
 
 import re
 
@@ -15,7 +15,7 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-
 
 
 class OneHost:
-    """An ASGI application that hands on what names one host, or none in HTTP/1.0."""
+    """An ASGI application that forwards requests that name one host, or none in HTTP/1.0."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,6 +1,6 @@
-"""What the local HTTP server answers by itself, before any route is asked: problems as of the API, as whole messages.
+"""Responses of the local HTTP server itself, before any route: complete messages with problems like the API's.
 
-Each ends its connection.
+Each closes its connection.
 """
 
 import secrets
@@ -20,7 +20,7 @@ CODES = (INVALID_HOST, BAD_REQUEST, HEAD_TOO_SLOW, HEAD_TOO_LARGE, TOO_MANY_CONN
 
 
 def whole_answer(code: str, detail: str) -> bytes:
-    """An HTTP/1.1 response with a problem. code is one of CODES."""
+    """Build an HTTP/1.1 response with a problem. code is one of CODES."""
     status = BY_CODE[code].status
     body = dump_json(
         {

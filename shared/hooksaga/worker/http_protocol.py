@@ -1,7 +1,7 @@
-"""HTTP for the local server: uvicorn's fast protocol, with the bounds that it lacks.
+"""HTTP protocol of the local server: uvicorn's fast protocol, with the limits that it lacks.
 
-Every state of a connection has an end: waiting for a request, a request's head, a body that nobody reads any more,
-and an answer that the client does not take. While a route is at work its own limits count (`read_body`).
+Every state of a connection has a deadline: waiting for a request, a request's head, a body that is no longer read,
+and a response that the client does not read. While a route runs, its own limits apply (`read_body`).
 """
 
 import math
@@ -23,22 +23,22 @@ from hooksaga.worker.http_answers import (
 MAX_HEAD_BYTES = 64 * 1024
 
 IDLE_SECONDS = 30.0
-"""Without a request, before the first one as between two."""
+"""Limit without a request, before the first one and between two."""
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request to the end of its head; also for the rest of a body after its answer."""
+"""Limit from the first byte of a request to the end of its head; also for the rest of a body after its response."""
 
 SEND_SECONDS = 30.0
-"""For a client that takes no more of its answer."""
+"""Limit for a client that stops reading its response."""
 
 REFUSED_SECONDS = 1.0
-"""For the client to read why it is refused: closed at once, what it has sent would make the system drop the answer."""
+"""Time for a refused client to read the reason: after an immediate close, unread input makes the system drop it."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. Subclasses are of one server: `table` holds all connections of it.
+    """One connection. Each subclass belongs to one server: `table` holds all of its connections.
 
-    A head that has passed MAX_HEAD_BYTES and is not complete yet is refused. The bytes of one read may come on top: a
+    An incomplete head longer than MAX_HEAD_BYTES is refused. The limit may be exceeded by the bytes of one read: a
     body that arrived together with its head is not counted against it.
     """
 
@@ -95,7 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The client may send on the rest of a body that was answered already, or a next request, but not for ever."""
+        """Set a deadline for the rest of a body that was already answered, or for the next request."""
         waits_for_request = self._in_head and not self._head_bytes
         self._request_until = time.monotonic() + (IDLE_SECONDS if waits_for_request else HEAD_SECONDS)
         super().on_response_complete()
@@ -109,11 +109,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def expire(self) -> None:
-        """See `Expiring`."""
+        """Handle the passed deadline, as `Expiring` says."""
         if self._is_answering and self._answer_until > time.monotonic():
-            self._request_until = time.monotonic() + HEAD_SECONDS  # a next request that came too early
+            self._request_until = time.monotonic() + HEAD_SECONDS  # a pipelined request
         elif self.transport.is_closing() or self.transport.get_write_buffer_size():
-            self.transport.abort()  # the client does not take what closing would wait for
+            self.transport.abort()  # the client does not read the data that closing would wait for
         elif self._in_head and self._head_bytes and not self._refused:
             self._end(HEAD_TOO_SLOW, f"the head of a request must arrive in {HEAD_SECONDS:g} s")
         else:
@@ -133,5 +133,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def protocol_of(table: ConnectionTable) -> type[BoundedProtocol]:
-    """The protocol of one server."""
+    """Return the protocol class of one server."""
     return cast(type[BoundedProtocol], type("ServerProtocol", (BoundedProtocol,), {"table": table}))

@@ -1,4 +1,4 @@
-"""The local HTTP server: uvicorn on one port of 127.0.0.1, with bounds on its connections."""
+"""Local HTTP server: uvicorn on one port of 127.0.0.1, with limits on its connections."""
 
 import contextlib
 import math
@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 class HttpServer(uvicorn.Server):
-    """Signals are the business of the one who runs this server."""
+    """A server without signal handlers: its caller handles signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -24,10 +24,10 @@ class HttpServer(uvicorn.Server):
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket. Raises OSError when the port is taken.
+    """Return a listening socket. Raises OSError when the port is in use.
 
-    The protocol is named, because asyncio turns Nagle's algorithm off only for sockets that say TCP: with it an answer
-    in two pieces waits 40 ms for the client's acknowledgement of the first.
+    The protocol is set explicitly because asyncio disables Nagle's algorithm only for sockets that say TCP. With Nagle,
+    a response in two pieces waits 40 ms for the client's acknowledgement of the first.
     """
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -41,11 +41,11 @@ def listen(port: int) -> socket.socket:
 
 
 def http_server(app: ASGIApp, connections: ConnectionTable, *, stop_seconds: int = 20) -> HttpServer:
-    """A server whose open connections are in the table. At its end requests may take stop_seconds more."""
+    """Build a server whose open connections are in the table. At shutdown, requests may take stop_seconds more."""
     config = uvicorn.Config(
         OneHost(app),
         log_config=None,
-        log_level="error",  # a warning for each malformed request would be a client's to fill the log with
+        log_level="error",  # a warning per malformed request would let clients fill the log
         access_log=False,
         lifespan="off",
         http=protocol_of(connections),

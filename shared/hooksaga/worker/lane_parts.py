@@ -1,4 +1,4 @@
-"""What the lanes of one process share, and what a lane remembers between two looks."""
+"""Shared parts of the lanes of one process, and the state that a lane keeps between two polls."""
 
 import asyncio
 import time
@@ -22,14 +22,14 @@ from hooksaga.worker.wide_fan_outs import WideFanOuts
 LARGE_PAYLOAD = 4096
 
 PASSED_BY_SECONDS = 1.0
-"""For so long a job that could not be claimed is left out of the looks, so that its place goes to the next one of its
-subscription: it is another's by now, or somebody has locked its row."""
+"""A job that could not be claimed is excluded from polls for this time, so that its place goes to the next job of its
+subscription: another worker has claimed it, or a session has locked its row."""
 
 MOST_PASSED_BY = 1000
 
 
 def without_large_payload(result: AttemptResult) -> AttemptResult:
-    """It need not be kept until the result is written."""
+    """Return the job, without its payload if that is large: it is not needed until the result is written."""
     if len(result.job.payload) <= LARGE_PAYLOAD:
         return result
     return replace(result, job=replace(result.job, payload=""))
@@ -37,7 +37,7 @@ def without_large_payload(result: AttemptResult) -> AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class LaneParts:
-    """What the lanes of one process have in common."""
+    """Parts that the lanes of one process share."""
 
     writer: ResultWriter
     settings: Settings
@@ -49,14 +49,14 @@ class LaneParts:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Of POSTs since the last look: how many of each subscription were quick, and which subscriptions answered."""
+    """POSTs ended since the last poll: quick ones counted by subscription, and the subscriptions that answered."""
 
     quick: Counter[int] = field(default_factory=Counter)
     answered: set[int] = field(default_factory=set)
 
 
 class HandBack:
-    """Gives claimed jobs back, so that they wait again as if they had not been claimed."""
+    """Hands claimed jobs back, so that they wait again as if they had not been claimed."""
 
     def __init__(self, session: Session, worker_id: str) -> None:
         self._session = session
@@ -64,7 +64,7 @@ class HandBack:
         self.locked: list[ClaimedJob] = []
 
     async def give(self, jobs: Sequence[ClaimedJob]) -> None:
-        """These jobs, and those that somebody had locked the last time."""
+        """Hand back these jobs, and those whose rows were locked the last time."""
         jobs, self.locked = [*self.locked, *jobs], []
         if not jobs:
             return
@@ -76,7 +76,7 @@ class HandBack:
             logger.warning("jobs not handed back", extra={"jobs": len(jobs), "error": str(error)})
 
     async def give_locked(self) -> None:
-        """Try those that were locked for LOCKED_AT_STOP_SECONDS more."""
+        """Retry the jobs whose rows were locked, for LOCKED_AT_STOP_SECONDS."""
         give_up_at = time.monotonic() + LOCKED_AT_STOP_SECONDS
         while self.locked and time.monotonic() < give_up_at:
             await asyncio.sleep(LOCKED_PAUSE_SECONDS)
@@ -84,19 +84,19 @@ class HandBack:
 
 
 class PassedBy:
-    """Jobs that could not be claimed a moment ago, by id."""
+    """Ids of jobs that could not be claimed a moment ago."""
 
     def __init__(self) -> None:
         self._until: dict[int, float] = {}
 
     def add(self, job_ids: Set[int]) -> None:
-        """Leave them out of the looks for PASSED_BY_SECONDS."""
+        """Exclude these jobs from polls for PASSED_BY_SECONDS."""
         self._until |= dict.fromkeys(job_ids, time.monotonic() + PASSED_BY_SECONDS)
         for job_id in list(self._until)[:-MOST_PASSED_BY]:
             del self._until[job_id]
 
     def ids(self) -> list[int]:
-        """Those that are still left out."""
+        """Return the ids that are still excluded."""
         now = time.monotonic()
         self._until = {job_id: until for job_id, until in self._until.items() if now < until}
         return list(self._until)

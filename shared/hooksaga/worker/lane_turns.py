@@ -1,4 +1,4 @@
-"""Whose waiting jobs a lane claims next: one of each subscription in turn."""
+"""Order in which a lane claims waiting jobs: one per subscription in turn."""
 
 import itertools
 from collections.abc import Mapping, Sequence, Set
@@ -7,15 +7,15 @@ from hooksaga.stages.job_rows import WaitingJobs
 from hooksaga.worker.places import Places
 
 MOST_SUBSCRIPTIONS = 100
-"""A look for waiting jobs ends after so many subscriptions; the next one goes on behind them."""
+"""A poll for waiting jobs ends after this many subscriptions; the next one continues after them."""
 
 
 def has_backlog(
     waiting: Sequence[WaitingJobs], room: Mapping[int, int], default_room: int, answered: Set[int]
 ) -> bool:
-    """Whether a subscription that answered since the last look fills the room that it has.
+    """Return whether a subscription that answered since the last poll fills its room.
 
-    One that never answers always fills its room: if that counted, every claim of the others would wait for it.
+    A subscription that never answers always fills its room: if that counted, every claim of the others would wait.
     """
     return any(
         len(row.ids or ()) == room.get(row.subscription_id, default_room) > 0
@@ -27,7 +27,7 @@ def has_backlog(
 def left_some(
     waiting: Sequence[WaitingJobs], room: Mapping[int, int], default_room: int, chosen: int
 ) -> bool:
-    """Whether more may wait than was chosen: who filled the room that it was given may have more."""
+    """Return whether more jobs may wait than were chosen: a subscription that filled its room may have more."""
     many = {row.subscription_id: len(row.ids or ()) for row in waiting}
     return chosen < sum(many.values()) or any(
         ids >= room.get(subscription_id, default_room) for subscription_id, ids in many.items()
@@ -37,7 +37,7 @@ def left_some(
 def room_of(
     free: int, in_flight: Mapping[int, int], held: Mapping[int, int], quick: Mapping[int, int]
 ) -> tuple[dict[int, int], int]:
-    """How many to claim of each subscription that has any here, and of every other."""
+    """Return how many jobs to claim for each subscription with jobs here, and for every other subscription."""
     room = {
         key: max(0, max(0, free - in_flight.get(key, 0)) // 2 + quick.get(key, 0) - held.get(key, 0))
         for key in {*in_flight, *held, *quick}
@@ -46,9 +46,9 @@ def room_of(
 
 
 class Turns:
-    """Where the next look begins, and who is next.
+    """Start of the next poll, and the next subscription in turn.
 
-    look_after: the subscription behind which it begins; 0: at the first. somebody_had_no_room: since it was last unset.
+    look_after: the poll starts after this subscription id; 0: at the first. somebody_had_no_room: since its last reset.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class Turns:
         self._last_served = 0
 
     def take(self, waiting: Sequence[WaitingJobs], most: int, places: Places) -> list[int]:
-        """One job of each subscription, then a second of each, and so on. The next round begins behind the last
-        subscription that got a place, so that a short round never favours low ids: where all were seen by beginning
-        there, else by looking on from there."""
+        """Choose one job of each subscription, then a second of each, and so on. The next round starts after the last
+        subscription that got a place, so that a short round never favours low ids. If all waiting subscriptions were
+        read, the round starts there; otherwise the next poll reads on from there."""
         chosen: list[int] = []
         saw_all = len(waiting) < MOST_SUBSCRIPTIONS
         turn = sorted(waiting, key=lambda row: saw_all and row.subscription_id <= self._last_served)

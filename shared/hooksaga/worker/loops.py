@@ -1,4 +1,4 @@
-"""Loops of one process: each repeats a step while it finds work, and else waits for a wake or for the next poll."""
+"""Loops of one process: each repeats a step while it finds work, then waits for a wake or the next poll."""
 
 import asyncio
 import random
@@ -11,16 +11,16 @@ from hooksaga.runtime.telemetry import logger
 POLL_SECONDS = 1.0
 
 Step: TypeAlias = Callable[[], Awaitable[bool]]
-"""True when it found work, so that more may wait."""
+"""A step of a loop. Returns True when it found work, so that more may wait."""
 
 
 def rest_after(failures: int) -> float:
-    """Seconds that a loop rests after so many failures in a row, one or more."""
+    """Return the seconds that a loop rests after `failures` consecutive failures, at least one."""
     return min(5.0, 0.1 * 2 ** min(failures, 6))
 
 
 async def rest(event: asyncio.Event, seconds: float) -> None:
-    """Until the event, or the time and up to a tenth more, so that processes do not poll in step."""
+    """Wait for the event, or for the time plus up to a tenth, so that processes do not poll in step."""
     try:
         async with asyncio.timeout(seconds * random.uniform(1, 1.1)):  # noqa: S311 - no secret
             await event.wait()
@@ -46,7 +46,7 @@ async def run_loop(
         except DatabaseUnavailable as error:
             failures += 1
             logger.warning("database unavailable", extra={"loop": name, "error": str(error)})
-        except Exception:  # noqa: BLE001 - a fault of ours is logged with its trace, and the loop goes on
+        except Exception:  # noqa: BLE001 - an internal error is logged with its trace, and the loop continues
             failures += 1
             logger.exception("loop failed", extra={"loop": name})
         if failures:

@@ -1,7 +1,7 @@
-"""`GET /metrics` on one machine: the process's counts, and gauges that are read from the views when somebody asks.
+"""`GET /metrics` on one machine: the process's counters, and gauges read from the views per request.
 
-It needs no key. The port is bound to this machine, and the page tells numbers of the whole system and nothing of any
-tenant, subscription or event. On AWS there is no such route: there the metrics are CloudWatch's.
+It needs no key: the port is bound to this machine, and the page holds numbers of the whole system only, none of a
+tenant, subscription or event. On AWS there is no such route; CloudWatch has the metrics.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from hooksaga.runtime.telemetry import logger
 from hooksaga.worker.open_metrics import OpenMetrics
 
 READ_SECONDS = 2.0
-"""A database that is slower than this is not waited for; the page then has no gauges."""
+"""Timeout for reading the gauges; the page then has none."""
 LEAST_FRESH_SECONDS = 2.0
 MOST_BUSY_SHARE = 0.05
-"""Reading them takes no more of the database's time than this, however often the page is asked for."""
+"""Maximum share of the database's time for reading the gauges, however often the page is requested."""
 
 
 class MetricsPage:
-    """Belongs to one event loop. `counted` is what the process counts with."""
+    """The metrics page. Belongs to one event loop. `counted`: the counters of the process."""
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.counted = OpenMetrics()
@@ -46,7 +46,7 @@ class MetricsPage:
         )
 
     async def _fresh_gauges(self) -> Gauges | None:
-        async with self._reading:  # who comes meanwhile gets the same answer
+        async with self._reading:  # concurrent requests get the same response
             if time.monotonic() >= self._fresh_until:
                 started = time.monotonic()
                 self._gauges = await self._read()

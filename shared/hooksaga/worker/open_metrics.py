@@ -1,6 +1,6 @@
-"""The counts of one process, and their text in the OpenMetrics format.
+"""Counters of one process, and their text in the OpenMetrics format.
 
-Counting is a few additions per batch; everything else is done when somebody asks.
+Counting costs a few additions per batch; everything else is computed per request.
 """
 
 import time
@@ -25,10 +25,10 @@ from hooksaga.operations.observe import Gauges
 from hooksaga.runtime.metrics import Metric
 
 DELIVERY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0)
-"""Upper bounds: from receivers next door to the longest timeout that a subscription may have."""
+"""Upper bounds: from nearby receivers to the longest timeout that a subscription may have."""
 
 END_TO_END_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0)
-"""Upper bounds: from at once to several retries later."""
+"""Upper bounds: from immediate delivery to several retries later."""
 
 COUNTERS = {
     Metric.EVENTS_ACCEPTED: ("hooksaga_events_accepted", "New events stored; repeats are not counted."),
@@ -46,11 +46,11 @@ COUNTERS = {
         "Leases that ended before their worker had written a result.",
     ),
 }
-"""DeadTaskEvents are of SQS mode only."""
+"""Metric names by metric. DeadTaskEvents exist in SQS mode only."""
 
 
 class OpenMetrics:
-    """Counts since the process began, as counters do."""
+    """Counters since the start of the process."""
 
     def __init__(self) -> None:
         self._since = time.time()
@@ -67,12 +67,12 @@ class OpenMetrics:
             self._failures[error_class] += many
 
     def observe(self, metric: Metric, values: Sequence[float]) -> None:
-        """Ages are not kept: they are asked for when they are shown."""
+        """Ignore ages: they are read from the database when the page is shown."""
         if histogram := self._latencies.get(metric):
             histogram.add(values)
 
     def text(self, gauges: Gauges | None) -> bytes:
-        """The page. Without gauges they are left out, and everything else is there."""
+        """Return the page. Without gauges, only the counters are in it."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families([*self._counters(), *self._histograms(), *_gauge_families(gauges)]))
         return generate_latest(registry)

@@ -1,4 +1,4 @@
-"""First attempts that overtake a wide fan-out: claimed by id as soon as they are started, and not in their turn."""
+"""First attempts that overtake a wide fan-out: claimed by id as soon as they are started, not in turn."""
 
 import asyncio
 from collections import Counter, deque
@@ -14,14 +14,14 @@ from hooksaga.worker.wide_fan_outs import MOST_OVERTAKING
 
 
 class OvertakingLane(DeliveryLane):
-    """Shares the places of first attempts. What it leaves out is found in its turn by the lane that owns them."""
+    """Lane of overtaking jobs, on the places of first attempts. The lane of first attempts finds the jobs left out."""
 
     def __init__(self, pool: Pool, session: Session, wake: asyncio.Event, parts: LaneParts) -> None:
         super().__init__(Lane.FIRST, pool, session, wake, parts)
         self._offered: deque[tuple[int, int]] = deque(maxlen=MOST_OVERTAKING)
 
     def offer(self, moves: Sequence[SagaMoved]) -> None:
-        """Claim the jobs of these moves, as places allow."""
+        """Offer the jobs of these moves for claiming, as far as places allow."""
         self._offered.extend((move.subscription_id, move.job_id) for move in moves if move.job_id)
         if self._offered:
             self._wake.set()
@@ -31,8 +31,8 @@ class OvertakingLane(DeliveryLane):
         return places_to_overtake(self._pool)
 
     async def _find(self) -> list[int]:
-        """What is offered of a subscription that has all the places that it may have here waits for one of them."""
-        self._ended = Ended()  # what looks go by, and there are none here
+        """Find the ids to claim. Offered jobs of a subscription without a free place here wait for one."""
+        self._ended = Ended()  # used by polls, and this lane has none
         places = Places(self._free - len(self._held), self._per_subscription, Counter())
         chosen: list[int] = []
         waiting: list[tuple[int, int]] = []

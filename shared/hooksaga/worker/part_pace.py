@@ -1,5 +1,5 @@
-"""How fast events with very many subscriptions become deliveries while other events come in: HOOKSAGA_FAN_OUT_RATE a
-second, each of them. The rest of the product follows the router, so this is the pace of the whole fan-out.
+"""Pace of events with very many subscriptions while other events arrive: each starts HOOKSAGA_FAN_OUT_RATE deliveries
+a second. All later stages follow the router, so this is the pace of the whole fan-out.
 """
 
 import time
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from hooksaga.stages.route_events import PART_SIZE, RoutedEvent
 
 PAUSE_SECONDS = 0.05
-"""Between two parts of an event."""
+"""Pause between two parts of an event."""
 
 ALONE_SECONDS = 1.0
-"""Where no other event has come for so long, there is nobody to hold back for."""
+"""When no other event has arrived for so long, parts are not paced."""
 
 
 class PartPace:
-    """Belongs to one event loop."""
+    """Pace of the parts of wide events. Belongs to one event loop."""
 
     def __init__(self, per_second: float) -> None:
         self._part_size = max(1, round(per_second * PAUSE_SECONDS))
@@ -24,19 +24,19 @@ class PartPace:
 
     @property
     def part_size(self) -> int:
-        """How many subscriptions of an event are routed at once."""
+        """Number of subscriptions of an event that are routed at once."""
         return self._part_size if self._others_come() else PART_SIZE
 
     def may_go_on(self) -> bool:
-        """Whether events that were begun need not pause now."""
+        """Return whether partly routed events may continue now."""
         return not (self._others_come() and self.until_next_part())
 
     def until_next_part(self) -> float | None:
-        """Seconds; None when no event is known to be partly routed."""
+        """Return the seconds until the next part; None when no event is known to be partly routed."""
         return None if self._next_at is None else max(0.0, self._next_at - time.monotonic())
 
     def note_routed(self, events: Sequence[RoutedEvent], *, went_on: bool) -> None:
-        """What came of a statement, and whether it took events that were begun."""
+        """Note the result of a routing statement. went_on: it included partly routed events."""
         now = time.monotonic()
         if any(event.whole for event in events):
             self._others_at = now

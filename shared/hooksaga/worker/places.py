@@ -1,7 +1,7 @@
-"""Places for POSTs in flight: how many there are, who may have one, and what may be claimed for them.
+"""Places for POSTs in flight: their number, which subscription may use one, and which jobs may be claimed for them.
 
-Fairness: a subscription may have at most as many places as stay free after it got them. One endpoint that hangs
-has half of a lane at the most, two have a third each, and there is always room for the next one.
+Fairness: a subscription may use at most as many places as stay free afterwards. One endpoint that hangs uses at most
+half of a lane, two use a third each, and there is always room for the next one.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 OVERTAKING_SHARE = 8
-"""While a wide fan-out is under way, one place in this many belongs to what overtakes it."""
+"""During a wide fan-out, one place in this many belongs to jobs that overtake it."""
 
 
 class Pool:
-    """Places for POSTs in flight that lanes share. `freed` is set, and every lane is told, when one has become free."""
+    """Places for POSTs in flight that lanes share. When one becomes free, `freed` is set and every lane is notified."""
 
     def __init__(self, places: int) -> None:
         self.free = self.places = places
@@ -31,17 +31,17 @@ class Pool:
 
 
 def places_to_overtake(pool: Pool) -> int:
-    """Of the places of first attempts."""
+    """Return how many of the places of first attempts are kept for overtaking jobs."""
     return max(1, pool.places // OVERTAKING_SHARE)
 
 
 def may_begin(free: int, taken: int) -> bool:
-    """Whether a subscription with so many places may have one more of those that are free."""
+    """Return whether a subscription that uses so many places may use one more of the free ones."""
     return free > 0 and (taken == 0 or free - taken >= 2)
 
 
 class Places:
-    """Who gets what while jobs are chosen: places as they will be taken, then what may be held ahead of them."""
+    """Assignment while jobs are chosen: first the places as they will be used, then the jobs that may be held ahead."""
 
     def __init__(self, free: int, taken: Mapping[int, int], ahead: Mapping[int, int]) -> None:
         self._free = free
@@ -49,7 +49,7 @@ class Places:
         self._ahead = Counter(ahead)
 
     def take(self, subscription_id: int) -> bool:
-        """Whether one more job of the subscription could begin, or be held: else it would wait for another's end."""
+        """Take one more job of the subscription if it can start or be held; otherwise it would wait for another job."""
         if may_begin(self._free, self._taken[subscription_id]):
             self._free -= 1
         elif self._ahead[subscription_id] > 0:

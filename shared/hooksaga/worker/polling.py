@@ -1,9 +1,9 @@
-"""Polling mode: every stage as a loop in one process, woken at once by the stage before, polling otherwise.
+"""Polling mode: every stage as a loop in one process, woken at once by the previous stage, polling otherwise.
 
-Several processes may run on one database: what one has locked the others skip. A wake is a hint; whoever misses it
-finds the work by SQL at the next poll.
+Several processes may share one database: each skips rows that another has locked. A wake is a hint; a loop that misses
+it finds the work by SQL at the next poll.
 
-One event with very many subscriptions holds up no other: what has few is routed, started and claimed beside it.
+An event with very many subscriptions does not block others: events with few are routed, started and claimed beside it.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ RETRY_SHARE = 4
 
 
 class PollingWorker:
-    """All loops of one process. `run` goes on until `stop` is called, then lets what is in flight end."""
+    """All loops of one process. `run` continues until `stop` is called, then waits for POSTs in flight."""
 
     def __init__(
         self, settings: Settings, address: DatabaseAddress, sender: HttpSender, box: SecretBox
@@ -82,7 +82,7 @@ class PollingWorker:
         }
 
     async def run(self) -> None:
-        """Run until stopped. A fault of one loop is logged, and that loop tries again; the others go on."""
+        """Run until stopped. A fault of one loop is logged, and that loop tries again; the others continue."""
         wakes, lanes, upkeep = self.wakes, self._lanes, self._upkeep
         async with asyncio.TaskGroup() as group:
             loops = [
@@ -113,7 +113,7 @@ class PollingWorker:
         await self._close()
 
     def stop(self) -> None:
-        """Claim nothing more; `run` returns once what is in flight has ended or was handed back."""
+        """Stop claiming; `run` returns once all POSTs in flight have ended or their jobs were handed back."""
         self._stopping.set()
         wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
         for event in (*wakes, self._clean_now, self._give_back_now, self._bulk_now):
@@ -122,13 +122,13 @@ class PollingWorker:
             lane.stop()
 
     def events_accepted(self) -> None:
-        """There is something in the outbox."""
+        """Wake the router: the outbox has new events."""
         self.wakes.route.set()
 
     async def cancel_saga(self, saga_id: int) -> None:
         """End a waiting saga. Raises Conflict or NotFound, as the stage does.
 
-        It may have to wait for a lock, so it has a session of its own.
+        It may have to wait for a lock, so it uses its own session.
         """
         policy = self._settings.retry_policy
         move = await self._canceler.run(
@@ -171,7 +171,7 @@ class PollingWorker:
         return POLL_SECONDS if pause is None else pause
 
     async def _start_overtaking(self) -> bool:
-        """Start what need not wait until the sagas of a wide event have been started."""
+        """Start the sagas that may overtake a wide event."""
         saga_ids = self._wide.take_overtaking(orchestrate.BATCH)
         if not saga_ids:
             return False
@@ -190,7 +190,7 @@ class PollingWorker:
         return await self._start_retries() or self._may_be_more(first)
 
     async def _start_retries(self) -> bool:
-        """When one may be due: an event without any asks for none."""
+        """Start due retries, if one may be due: an event without retries costs no query."""
         if self._until_next_is_due():
             return False
         retries = await self._move(self._starter, orchestrate.start_due_retries)
@@ -201,19 +201,19 @@ class PollingWorker:
             return True
         pause = POLL_SECONDS
         self._next_due_at = time.monotonic() + pause
-        if not self._has_refused_row:  # it is overdue, and looking again at once would not help
+        if not self._has_refused_row:  # it is overdue, and polling again at once would not help
             soonest = await self._starter.run(orchestrate.seconds_until_next_attempt)
             pause = pause if soonest is None else min(pause, max(SHORTEST_REST_SECONDS, soonest))
-        # The least of both: whoever asked for another look meanwhile gets it.
+        # The earlier of both: another poll may have been requested meanwhile.
         self._next_due_at = min(self._next_due_at, time.monotonic() + pause)
         return False
 
     def _until_next_is_due(self) -> float:
-        """Seconds until a saga that waits is due; another process may have let one wait, so a poll at the most."""
+        """Return the seconds until the next waiting saga is due, at most one poll: another process may add one."""
         return max(0.0, self._next_due_at - time.monotonic())
 
     def _look_when_next_is_due(self) -> None:
-        """The wait until the soonest one may have become shorter."""
+        """Shorten the wait when a saga may be due sooner."""
         self._next_due_at = 0.0
         self.wakes.start.set()
 
@@ -229,8 +229,8 @@ class PollingWorker:
     async def _move(
         self, session: Session, stage: Callable[..., Awaitable[list[SagaMoved]]]
     ) -> list[SagaMoved]:
-        """What a stage moved. A row that the database refuses is logged, and holds up neither its neighbours nor the
-        stage behind this one."""
+        """Return the moves of a stage. A row that the database rejects is logged, and blocks neither the rest of its
+        batch nor the next stage."""
         try:
             return await session.run(partial(stage, defaults=self._settings.retry_policy))
         except RowRefused as refused:
@@ -243,18 +243,18 @@ class PollingWorker:
         note_refused(self._refused.new_of(rows))
 
     def _may_be_more(self, moves: Sequence[SagaMoved]) -> bool:
-        """Whether what waits was more than one look takes. Who makes more work sets a wake."""
+        """Return whether more may wait than one poll takes. New work sets a wake."""
         return len(moves) >= orchestrate.BATCH or (bool(moves) and self._has_refused_row)
 
     @property
     def _has_refused_row(self) -> bool:
-        """In the time of a poll: one that stays is tried again alone no more often than that."""
+        """Return whether a row was rejected within one poll interval: such a row is retried no more often than that."""
         return time.monotonic() < self._refused_at + POLL_SECONDS
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:
         note_moves(moves)
         if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
-            self.wakes.watch.set()  # somebody may want to know, or the endpoint is to be switched off
+            self.wakes.watch.set()  # there may be subscribers to it, or the endpoint is due to be disabled
 
     async def _close(self) -> None:
         steady = (

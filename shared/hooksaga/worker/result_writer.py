@@ -1,6 +1,7 @@
-"""Writes how POSTs ended: results that come in numbers wait a moment for each other and go in one statement.
+"""Write the results of POSTs: when many arrive, they are gathered for a moment and written in one statement.
 
-A result whose row somebody has locked, with psql say, is kept and tried again, and delays no other (decision 59).
+A result whose row another session has locked, with psql for example, is kept and retried, and delays no other
+(decision 59).
 """
 
 import asyncio
@@ -17,26 +18,26 @@ from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.telemetry import note_attempts, note_refused
 
 GATHER_SECONDS = 0.02
-"""How long a claim of a backlog, or results that come in numbers, wait for more to go with them."""
+"""Time that a claim from a backlog, or many arriving results, wait for more to share the statement."""
 
 MANY = 8
-"""A statement of so many rows is likely to be followed by another."""
+"""A statement with this many rows is likely to be followed by another."""
 
 MOST_UNWRITTEN = 1000
 """Nothing is claimed while so many results wait to be written."""
 
 LOCKED_PAUSE_SECONDS = 0.2
-"""A result whose row somebody has locked is tried again after that, for as long as the job is this worker's."""
+"""A result whose row another session has locked is retried after this time, as long as this worker holds the lease."""
 
 LOCKED_AT_STOP_SECONDS = 5.0
-"""For so long a process that stops tries to write those."""
+"""A stopping process retries those results for this time."""
 
 MOST_LOCKED = 5 * MOST_UNWRITTEN
-"""Nothing is claimed either while so many are kept because of locks."""
+"""Nothing is claimed either while this many results wait because of locks."""
 
 
 class ResultWriter:
-    """Writes results of all lanes through one session: whatever has gathered goes in one statement."""
+    """Writes the results of all lanes through one session: all gathered results in one statement."""
 
     def __init__(self, session: Session, worker_id: str, applied: asyncio.Event) -> None:
         self._session = session
@@ -52,7 +53,7 @@ class ResultWriter:
         self._stopping = False
 
     def write(self, result: AttemptResult) -> None:
-        """The result is committed soon, or dropped because its lease was lost."""
+        """Queue a result. It is committed soon, or dropped if its lease was lost."""
         self._waiting.append(result)
         self._more.set()
         if len(self._waiting) >= MOST_UNWRITTEN:
@@ -60,19 +61,19 @@ class ResultWriter:
 
     @property
     def in_hand(self) -> list[int]:
-        """The jobs whose results are not written yet."""
+        """Return the jobs whose results are not written yet."""
         return [result.job.id for result in (*self._waiting, *self._writing, *self._locked.values())]
 
     async def until_room(self) -> None:
-        """Until results can be taken without ever more of them gathering."""
+        """Wait until the queue has room, so that it cannot grow without limit."""
         await self._has_room.wait()
 
     def let_go(self) -> None:
-        """Whoever waits for room has to wait no more."""
+        """Release every task that waits for room."""
         self._has_room.set()
 
     async def run(self) -> None:
-        """Write until stopped. While the database is away results are kept, and tried again."""
+        """Write until stopped. While the database is unavailable, results are kept and retried."""
         many = False
         while not self._stopping or self._waiting:
             await self._until_there_is_some()
@@ -87,7 +88,7 @@ class ResultWriter:
         await self._write_locked_for_the_last_time()
 
     async def _until_there_is_some(self) -> None:
-        """Until a result comes, or one whose row was locked is to be tried again."""
+        """Wait for a result, or for the time to retry one whose row was locked."""
         if self._locked:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._try_locked_at - time.monotonic()):
@@ -97,7 +98,7 @@ class ResultWriter:
         self._more.clear()
 
     def _take(self) -> list[AttemptResult]:
-        """Whatever has gathered, and from time to time what was locked."""
+        """Take all gathered results, and from time to time those whose rows were locked."""
         batch, self._waiting = self._waiting, []
         if self._locked and time.monotonic() >= self._try_locked_at:
             batch += self._locked.values()
@@ -115,7 +116,7 @@ class ResultWriter:
         self._writing = ()
 
     async def _write(self, results: Sequence[AttemptResult]) -> bool:
-        """False when the database is away."""
+        """Write the results. Returns False when the database is unavailable."""
         refused: list[RefusedRow] = []
         locked: set[int] = set()
         try:
@@ -131,7 +132,7 @@ class ResultWriter:
         except DatabaseUnavailable as error:
             logger.warning("results not written yet", extra={"jobs": len(results), "error": str(error)})
             return False
-        except Exception:  # noqa: BLE001 - a fault of ours: the leases end, the jobs are tried again
+        except Exception:  # noqa: BLE001 - an internal error: the leases expire, the jobs are retried
             logger.exception("results not written", extra={"jobs": len(results)})
             self._keep_locked(results, set())
             return True
@@ -151,7 +152,7 @@ class ResultWriter:
             self._try_locked_at = time.monotonic() + LOCKED_PAUSE_SECONDS
         for result in sorted(
             results, key=lambda one: one.job.claim_count
-        ):  # of two claims the later one stays
+        ):  # of two claims the later one wins
             self._locked.pop(result.job.id, None)
             if result.job.id in locked:
                 self._locked[result.job.id] = result
@@ -159,7 +160,7 @@ class ResultWriter:
             self._has_room.clear()
 
     async def _write_locked_for_the_last_time(self) -> None:
-        """What is left after that has its lease end, and is tried again."""
+        """Write the locked results one last time. Jobs left after that are retried once their lease expires."""
         give_up_at = time.monotonic() + LOCKED_AT_STOP_SECONDS
         while self._locked and time.monotonic() < give_up_at:
             if not await self._write(list(self._locked.values())):
@@ -167,7 +168,7 @@ class ResultWriter:
             await asyncio.sleep(LOCKED_PAUSE_SECONDS if self._locked else 0)
 
     def stop(self) -> None:
-        """Write what has gathered, then let `run` return."""
+        """Write all gathered results, then let `run` return."""
         self._stopping = True
         self._more.set()
         self._has_room.set()

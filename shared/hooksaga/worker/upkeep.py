@@ -1,4 +1,4 @@
-"""The steps of polling mode beside the pipeline: leases, bulk operations, endpoint health."""
+"""Maintenance steps of polling mode beside the pipeline: leases, bulk operations, endpoint health."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,11 +20,11 @@ from hooksaga.worker.wakes import Wakes
 WATCH_SECONDS = 15.0
 
 BULK_HORIZON_SECONDS = 3.0
-"""How far ahead the sagas of bulk operations are started: a few polls, so that one that comes late leaves no gap."""
+"""How far ahead the sagas of bulk operations are started: a few polls, so that a late poll leaves no gap."""
 
 
 class Upkeep:
-    """Each step says whether more may wait. `sagas_started` is called when a step has started sagas."""
+    """Maintenance steps. Each returns whether more may wait. `sagas_started` is called when a step started sagas."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class Upkeep:
         )
 
     def _waits_again(self, resets: Sequence[LeaseReset]) -> bool:
-        """Wake who goes on with them. True when there may be more."""
+        """Wake the stages that continue with the reset jobs. Returns True when there may be more."""
         if resets:
             for event in (self._wakes.first, self._wakes.retry, self._wakes.apply):
                 event.set()
         return len(resets) == clean_leases.BATCH
 
     async def step_bulk(self) -> bool:
-        """One operation at a time; one that can start nothing now is passed by until the next poll."""
+        """Step one operation. One that can start nothing now is skipped until the next poll."""
         step = await self._bulk.run(
             lambda connection: bulk_steps.step_bulk_operation(
                 connection, horizon_seconds=BULK_HORIZON_SECONDS, passed_by=self._blocked_bulk

@@ -1,4 +1,4 @@
-"""The events by which one loop wakes another."""
+"""Events by which one loop wakes another."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Wakes:
-    """One event per loop: set by whoever has made work for it."""
+    """One event per loop, set by the loop that created work for it."""
 
     route: asyncio.Event = field(default_factory=asyncio.Event)
     start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,6 +1,6 @@
-"""Events with so many subscriptions that others would wait behind them, and which of the others need not.
+"""Wide events, with so many subscriptions that others would wait behind them, and the sagas that may overtake them.
 
-A hint and no more: it is of events that this process routed, and what it forgets is found by SQL in its turn.
+This is only a hint: it covers events that this process routed, and SQL finds forgotten ones in their turn.
 """
 
 import time
@@ -11,18 +11,18 @@ from uuid import UUID
 from hooksaga.stages.route_events import RoutedEvent
 
 NARROW = 50
-"""An event with no more sagas than this may overtake wide ones; all that lie between wait in their turn."""
+"""An event with at most this many sagas may overtake wide ones; events between narrow and wide wait in turn."""
 
 BEHIND = 200
-"""With fewer sagas of wide events routed and not begun, those of others are started soon enough in their turn."""
+"""With fewer routed but unstarted sagas of wide events, the sagas of others are started soon enough in turn."""
 
 MOST_OVERTAKING = 2000
 FORGOTTEN_SECONDS = 60.0
-"""A wide event of which so long nothing has moved is another process's business, or waits for its receivers."""
+"""A wide event without progress for this time is handled by another process, or waits for its receivers."""
 
 
 class WideFanOuts:
-    """An event is wide when it is routed in parts. Belongs to one event loop."""
+    """Wide events in progress. An event is wide when it is routed in parts. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._left: dict[UUID, int] = {}
@@ -32,7 +32,7 @@ class WideFanOuts:
 
     @property
     def under_way(self) -> bool:
-        """Whether deliveries of a wide event have not begun yet."""
+        """Whether a wide event has deliveries that were not started yet."""
         if self._left and time.monotonic() > self._checked_at + FORGOTTEN_SECONDS:
             self._forget_what_stands_still()
         return bool(self._left)
@@ -47,7 +47,7 @@ class WideFanOuts:
         del self._left[webhook_id], self._moved_at[webhook_id]
 
     def note_routed(self, events: Sequence[RoutedEvent]) -> None:
-        """While there is much of a wide event to be started, the sagas of narrow ones may overtake it."""
+        """Note routed events: while much of a wide event is to be started, the sagas of narrow ones may overtake it."""
         for event in events:
             if not event.whole or event.webhook_id in self._left:
                 self._left[event.webhook_id] = self._left.get(event.webhook_id, 0) + len(event.saga_ids)
@@ -58,11 +58,11 @@ class WideFanOuts:
                     self._overtaking.extend(event.saga_ids)
 
     def is_overtaken_by(self, webhook_id: UUID) -> bool:
-        """Whether a wide event is under way, and this is none."""
+        """Return whether a wide event is in progress and this event is not wide."""
         return self.under_way and webhook_id not in self._left
 
     def note_begun(self, webhook_ids: Iterable[UUID]) -> None:
-        """A delivery of each of these events was begun, or ended before it could."""
+        """Note that a delivery of each of these events was started, or ended before it could start."""
         if not self._left:
             return
         for webhook_id in webhook_ids:
@@ -77,5 +77,5 @@ class WideFanOuts:
         return bool(self._overtaking)
 
     def take_overtaking(self, most: int) -> list[int]:
-        """Sagas that may overtake, the oldest first."""
+        """Take the sagas that may overtake, oldest first."""
         return [self._overtaking.popleft() for _ in range(min(most, len(self._overtaking)))]

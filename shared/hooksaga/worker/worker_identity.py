@@ -1,8 +1,8 @@
-"""Which process a worker is, and the proof that it is gone, from its worker id alone.
+"""Worker ids: which process a worker is, and whether it has certainly ended, from the id alone.
 
-A worker id names the process so that no other process, of this host or of any other, is taken for it: the process id,
-when the process began, and the place where process ids mean what they mean here (decision 67). A process of that place
-can ask the kernel whether it still runs. Everybody else knows nothing, and waits for the end of its leases.
+A worker id identifies one process among those of all hosts: by the process id, the time the process began, and the
+place, which is the namespace where the process id is valid (decision 67). A process of the same place can ask the
+kernel whether the worker still runs. All other processes cannot know, and wait for its leases to expire.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _ZOMBIE, _DEAD = "Z", "X"
 
 
 def new_worker_id() -> str:
-    """A name that no other worker has: host:pid:begun:place:random, without begun and place where they are unknown."""
+    """Return a unique worker id: host:pid:begun:place:random, without begun and place where they are unknown."""
     pid = os.getpid()
     place, facts = this_place(), _facts_of(pid)
     known = [] if place is None or facts is None else [facts[1], place]
@@ -24,7 +24,7 @@ def new_worker_id() -> str:
 
 
 def is_gone(worker_id: str) -> bool:
-    """Whether the worker's process has certainly ended. False where that is not known."""
+    """Return whether the worker's process has certainly ended. False when that is not known."""
     parts = worker_id.split(":")
     if len(parts) != 5 or not (parts[1].isdecimal() and parts[2].isdecimal()):
         return False
@@ -33,9 +33,9 @@ def is_gone(worker_id: str) -> bool:
 
 
 def this_place(proc: Path = Path("/proc")) -> str | None:
-    """Equal for two processes only if they share the running kernel, the process ids and the clock that dates them.
+    """Return this process's place: equal for two processes only if they share the kernel, process ids and boot clock.
 
-    None where /proc does not tell, or tells of other process ids than this process's own.
+    None when /proc is not available, or shows another namespace's process ids.
     """
     try:
         if _process_ids_of_self(proc) != [str(os.getpid())]:
@@ -47,7 +47,7 @@ def this_place(proc: Path = Path("/proc")) -> str | None:
     try:
         times = (proc / "self/ns/time").stat().st_ino
     except OSError:
-        times = 0  # a kernel before 5.6: there is one for all
+        times = 0  # kernels before 5.6 have one for all processes
     if not boot:
         return None
     told = f"{boot}/{pids.st_dev}:{pids.st_ino}/{times}/{socket.gethostname()}"
@@ -55,7 +55,10 @@ def this_place(proc: Path = Path("/proc")) -> str | None:
 
 
 def _process_ids_of_self(proc: Path) -> list[str]:
-    """One for each namespace from that of /proc to the innermost: more than one where /proc is not this process's."""
+    """Return this process's ids, one per namespace from that of /proc to the innermost.
+
+    More than one means that /proc belongs to another namespace.
+    """
     lines = (proc / "self/status").read_text(encoding="ascii", errors="replace").splitlines()
     return next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
 
@@ -66,26 +69,26 @@ def _has_ended(pid: int, begun: str) -> bool:
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
-        pass  # it is there, and somebody else's; or no process id at all
+        pass  # it runs under another user; or this is not a process id
     facts = _facts_of(pid)
     if facts is None:
-        return False  # hidden from us, or it ended this moment: the next look tells
+        return False  # hidden from this process, or it has just ended: the next poll tells
     state, began = facts
     return began != begun or (state in (_ZOMBIE, _DEAD) and not _has_other_threads(pid))
 
 
 def _facts_of(pid: int) -> tuple[str, str] | None:
-    """The state of a process, and the ticks since the start of the system when it began."""
+    """Return the state of a process, and its start time in clock ticks since the boot of the system."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    fields = text.rpartition(b")")[2].split()  # behind the name, which may hold anything
+    fields = text.rpartition(b")")[2].split()  # after the name, which may contain any character
     return fields[0].decode(), fields[19].decode()
 
 
 def _has_other_threads(pid: int) -> bool:
-    """Whether more than the main thread is left: a process whose main thread alone has ended may still send."""
+    """Return whether other threads than the main one remain: a process whose main thread ended may still send."""
     try:
         return any(thread.name != str(pid) for thread in Path(f"/proc/{pid}/task").iterdir())
     except FileNotFoundError:
