@@ -1,7 +1,7 @@
 -- name: insert_events
--- One row per new event; an event whose key exists already gives none. Keys are inserted in order, so that
--- two batches with the same keys wait for each other instead of deadlocking. webhook_id is made first: it
--- ties each answer to its place in the batch.
+-- Returns one row per new event, and none for an event whose key already exists. Keys are inserted in order, so that
+-- two batches with the same keys wait for each other instead of deadlocking. webhook_id is generated first: it
+-- ties each returned row to its position in the batch.
 WITH input AS MATERIALIZED (
     SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
@@ -18,8 +18,8 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
   FROM inserted JOIN input USING (webhook_id);
 
 -- name: find_events_by_key
--- The events that made an insert do nothing, with whether their content is the same: event type, tenant and payload
--- bytes; the trace of a repeat is its own. A statement of its own, so that it sees what another transaction has
+-- The existing events whose keys conflicted, and whether their content is the same: event type, tenant and payload
+-- bytes; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
 -- committed meanwhile.
 SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
        e.event_type = input.event_type AND e.payload::text = input.payload AS same_content

@@ -1,6 +1,6 @@
--- A page is looked for in two steps: the keys of finished attempts in the order of one index, then those of them
--- that the filter means. So each block has one plan, whatever the filter is, and how much is read is the caller's
--- to bound. Positions are (finished_at, id), newest first: a row that is finished never moves.
+-- A page is read in two steps: the keys of finished attempts in the order of one index, then the matching ones among
+-- them. So each block has one plan, whatever the filter is, and the caller limits how much is read. Positions are
+-- (finished_at, id), newest first: a finished row never moves.
 
 -- name: is_of_tenant
 SELECT true AS found FROM subscriptions WHERE id = %(subscription_id)s AND tenant_id = %(tenant_id)s;
@@ -43,14 +43,14 @@ SELECT newest.id, newest.finished_at
  ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
 
 -- name: scan_forward
--- From a position on, oldest first: what a follower asks.
+-- The keys after a position, oldest first, for followers.
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE finished_at IS NOT NULL AND (finished_at, id) > (%(after_at)s::timestamptz, %(after_id)s::bigint)
  ORDER BY finished_at, id LIMIT %(limit)s;
 
 -- name: read_horizon
--- The time, and then the number of a new transaction: whoever gets a later number finishes attempts at a later
--- time. oldest_open: every transaction with a lower number has ended, and its attempts can be seen.
+-- The time, and then the number of a new transaction: a transaction with a later number finishes attempts at a later
+-- time. oldest_open: every transaction with a lower number has ended, and its attempts are visible.
 SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transaction,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open;
 
@@ -66,7 +66,7 @@ SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transactio
   JOIN events e ON e.id = g.event_id
 
 -- name: attempts_by_id
--- Those of the named attempts that the filter means.
+-- The attempts among the named ones that match the filter.
 SELECT
        -- insert: attempt
   -- insert: with_its_event
@@ -87,7 +87,7 @@ SELECT j.retry_after_seconds, j.response_body, j.response_truncated, j.own_heade
  WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
 
 -- name: subscription_window
--- The newest attempts of a subscription within the window, no more than sample of them, counted.
+-- Counts of the newest attempts of a subscription within the window, at most `sample` of them.
 WITH newest AS MATERIALIZED (
     SELECT status, duration_ms, resolved_ip, finished_at FROM webhook_delivery_jobs
      WHERE subscription_id = %(id)s AND finished_at IS NOT NULL

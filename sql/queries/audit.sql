@@ -1,5 +1,5 @@
--- Each block is one promise of section "What must always hold"; a row is a breach of it. What retention may have
--- deleted is excused, and nothing else: `retention_state` says of which time that may be.
+-- Each block checks one promise of section "What must always hold"; each row breaks it. The only excuse is deletion by
+-- retention: `retention_state` says up to which time rows may have been deleted.
 
 -- name: event_neither_waiting_nor_routed
 -- An event that left the outbox has the decision of its last part, which has no upper end.
@@ -10,10 +10,10 @@ SELECT e.id AS event_id
  LIMIT %(limit)s;
 
 -- name: matching_subscription_without_saga
--- The routing of the event saw the subscription eligible, whatever became of it later, and started no saga. That is
--- right only for an event that was accepted before the subscription became eligible and routed after. The audit does
--- not rely on the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription
--- changed, and its history names those events one by one, unless they were too many. Before the horizon a saga may have
+-- The routing of the event saw the subscription as eligible, whatever happened to it later, and started no saga. That
+-- is correct only for an event accepted before the subscription became eligible and routed after. The audit does not
+-- rely on the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription
+-- changed, and the history lists those events one by one, unless they were too many. Before the horizon a saga may have
 -- been completed and pruned, unless the routing started none.
 WITH kind AS MATERIALIZED (
     SELECT DISTINCT tenant_id, event_type, subscription_id
@@ -47,7 +47,7 @@ SELECT p.event_id, p.subscription_id
  LIMIT %(limit)s;
 
 -- name: row_that_names_what_is_not_there
--- Triggers check these without a lock, where a foreign key would take one; a restore checks nothing of it.
+-- Triggers check these references without the lock that a foreign key would take; a restore does not check them.
 (SELECT 'webhook_delivery_sagas' AS table_name, g.id FROM webhook_delivery_sagas g
   WHERE NOT EXISTS (SELECT FROM events e WHERE e.id = g.event_id)
      OR NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = g.subscription_id)
@@ -73,7 +73,7 @@ HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
  LIMIT %(limit)s;
 
 -- name: attempt_count_is_not_the_applied_jobs
--- Of a saga that stays after its jobs were pruned, all of them are gone: it has all or none.
+-- When a saga stays after its jobs were pruned, all of its jobs are deleted: it has all or none.
 SELECT s.id AS saga_id, s.attempt_count, count(j.id) AS applied_jobs
   FROM webhook_delivery_sagas s
   LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id AND j.applied_at IS NOT NULL
@@ -93,7 +93,7 @@ SELECT s.id AS saga_id FROM webhook_delivery_sagas s
    AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.saga_id = s.id) LIMIT %(limit)s;
 
 -- name: dead_letter_untrue
--- Its saga is dead, and it tells the pair and the payload byte for byte.
+-- The saga of a dead letter is DeadLettered, and the dead letter holds its pair and payload byte for byte.
 SELECT d.id AS dead_letter_id, d.saga_id
   FROM dead_letters d
   JOIN webhook_delivery_sagas s ON s.id = d.saga_id
@@ -103,7 +103,7 @@ SELECT d.id AS dead_letter_id, d.saga_id
  LIMIT %(limit)s;
 
 -- name: completed_saga_without_one_last_completed_job
--- A requeued one stays when its jobs are pruned, all of them; any other goes together with them.
+-- A requeued saga stays when all of its jobs are pruned; any other saga is deleted together with its jobs.
 SELECT s.id AS saga_id
   FROM webhook_delivery_sagas s
  WHERE s.status = 'Completed'
@@ -117,8 +117,8 @@ SELECT s.id AS saga_id
  LIMIT %(limit)s;
 
 -- name: saga_waits_too_long
--- While the pipeline is at work: what was due before it began is given the same time. A beginning that lies ahead was
--- noted while the clock was wrong, and excuses nothing.
+-- Checked while the pipeline is at work: sagas due before its start get the same time from the start. A start in the
+-- future was noted while the clock was wrong, and excuses nothing.
 SELECT s.id AS saga_id, s.status::text, s.next_attempt_at
   FROM work_state w JOIN webhook_delivery_sagas s
     ON s.next_attempt_at < now() - interval '3 minutes'
@@ -138,8 +138,8 @@ SELECT s.id AS saga_id, s.requeued_from
  WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;
 
 -- name: bulk_operation_counts_wrong
--- done are its sagas, unless it is so old that retention may have deleted some; all it matched is done or skipped when
--- it is Completed; and an operation is the sum of its lanes.
+-- done equals the operation's sagas, unless it is so old that retention may have deleted some; in a Completed one, all
+-- matches are done or skipped; and an operation is the sum of its lanes.
 SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coalesce(g.sagas, 0) AS sagas
   FROM bulk_operations o
   LEFT JOIN (SELECT bulk_operation_id, count(*) AS sagas FROM webhook_delivery_sagas
@@ -153,7 +153,7 @@ SELECT o.id AS operation_id, o.status::text, o.matched, o.done, o.skipped, coale
  LIMIT %(limit)s;
 
 -- name: bulk_saga_beyond_its_operation
--- What an operation started is of its kind and its tenant, and was there when it began.
+-- A saga that an operation started has its kind and tenant, and its source existed when the operation began.
 SELECT g.id AS saga_id, o.id AS operation_id
   FROM webhook_delivery_sagas g
   JOIN bulk_operations o ON o.id = g.bulk_operation_id
@@ -165,7 +165,7 @@ SELECT g.id AS saga_id, o.id AS operation_id
  LIMIT %(limit)s;
 
 -- name: identity_near_its_end
--- Nine tenths of the ids are given out, or more. With none left nothing more can be inserted.
+-- Nine tenths of the ids are used, or more. With none left, inserts fail.
 SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last_id, s.seqmax AS greatest_id
   FROM pg_sequence s
   JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.seqrelid AND d.deptype = 'i'
@@ -174,7 +174,7 @@ SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last
  LIMIT %(limit)s;
 
 -- name: identity_behind_its_rows
--- The next ids are taken already, as after a restore that left the sequence out: each insert fails until it is past
+-- The next ids are already used, as after a restore without the sequence: inserts fail until the sequence has passed
 -- them.
 SELECT table_name, last_id, greatest_id
   FROM (SELECT 'events' AS table_name, last_value - (NOT is_called)::int AS last_id,
@@ -199,15 +199,15 @@ SELECT table_name, last_id, greatest_id
  LIMIT %(limit)s;
 
 -- name: transaction_ids_near_their_end
--- Half of them lie between the oldest row that is not frozen and now; a tenth is usual. With none left PostgreSQL takes
--- no more writes: something holds vacuum back.
+-- Half of the transaction ids lie between the oldest unfrozen row and now; a tenth is usual. With none left PostgreSQL
+-- accepts no writes. Something blocks vacuum.
 SELECT datname::text AS database_name, age(datfrozenxid) AS transactions, mxid_age(datminmxid) AS multixacts
   FROM pg_database
  WHERE age(datfrozenxid) > 1000000000 OR mxid_age(datminmxid) > 1000000000
  LIMIT %(limit)s;
 
 -- name: primary_that_takes_no_writes
--- A standby takes none by its nature, and a copy may be audited.
+-- A standby accepts no writes by design, and a copy may be audited.
 SELECT name, setting, source FROM pg_settings
  WHERE name = 'default_transaction_read_only' AND setting = 'on' AND NOT pg_is_in_recovery()
  LIMIT %(limit)s;

@@ -3,13 +3,13 @@ SELECT id, created FROM start_bulk_operation(%(kind)s::bulk_kind, %(tenant_id)s:
     %(rate_per_second)s::float8, %(reason)s::varchar, %(key_id)s::bigint, %(created_by)s::varchar);
 
 -- name: count_bulk_operation
--- The dry run. max(id) is no part of it: what comes between the two is in the operation.
+-- The dry run. It has no max(id) limit: rows added between the dry run and the start are part of the operation.
 SELECT coalesce(sum(matched), 0)::bigint AS matched, count(*) AS subscriptions
   FROM count_bulk_lanes(%(kind)s::bulk_kind, %(tenant_id)s::varchar, %(filter)s::jsonb, NULL);
 
 -- name: backfill_facts
--- What decides whether a subscription may have a backfill, and of which events. Where the clock was set back, the
--- newest event says what is not in the future.
+-- Facts that decide whether a subscription may have a backfill, and of which events. If the clock was set back, the
+-- newest event is the limit of times that are not in the future.
 SELECT tenant_id, event_type, active AND verified AND deleted_at IS NULL AS takes,
        greatest(now(), (SELECT max(created_at) FROM events)) AS now,
        retention_horizon() AS retention_horizon
@@ -21,7 +21,7 @@ SELECT operation_id, status::text, coalesce(saga_ids, '{}') AS saga_ids, coalesc
                            %(max_lanes)s::int, %(max_open)s::int);
 
 -- name: next_bulk_operation
--- Which one a step would take.
+-- The operation that a step would take.
 SELECT o.id FROM bulk_operations o
  WHERE o.status = 'Running' AND o.id <> ALL (%(passed_by)s::bigint[])
    AND coalesce(o.last_slot_at + ceil(1e6 / o.rate_per_second) * interval '1 microsecond', now())
@@ -56,7 +56,7 @@ SELECT id, kind::text, status::text, tenant_id, filter, rate_per_second, reason,
  WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: lanes_of_bulk_operation
--- Those that are not finished first, the one with most to do before the others.
+-- Unfinished lanes first, the one with the most remaining work before the others.
 SELECT subscription_id, matched, done, skipped, finished FROM bulk_operation_lanes
  WHERE operation_id = %(id)s
  ORDER BY finished, matched - done - skipped DESC, subscription_id LIMIT %(limit)s;

@@ -9,10 +9,10 @@ UPDATE webhook_delivery_jobs j
 RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases, held.lease_until;
 
 -- name: reset_expired_leases
--- A lease that is over is lost: the job goes back to Pending, the same row and the same attempt. The lease number
+-- An expired lease is lost: the job returns to Pending, the same row and the same attempt. Lost lease number
 -- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no worker died of them
--- (decision 60). A Failed one keeps when its lease ended. Those whose result the caller has in hand are left to it, so
--- that it is written. Repeating it changes nothing more.
+-- (decision 60). A Failed job keeps the end of its lease. Jobs whose results the caller holds are skipped, so that the
+-- results are written. Running it again changes nothing more.
 WITH held AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
      WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
@@ -22,19 +22,19 @@ WITH held AS MATERIALIZED (
 -- insert: lose_leases_of_held
 
 -- name: expired_leases
--- The same jobs, for finding the one that the database does not let go.
+-- The same jobs, to find the one whose reset the database rejects.
 SELECT id AS job_id, saga_id, subscription_id FROM webhook_delivery_jobs
  WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])
  ORDER BY lease_until LIMIT %(limit)s;
 
 -- name: lease_holders
--- Which workers hold leases, but for one: as many rows are read as jobs are leased.
+-- The workers that hold leases, except one. Reads one row per leased job.
 SELECT DISTINCT worker_id
   FROM (SELECT worker_id FROM webhook_delivery_jobs
          WHERE status = 'Leased' AND worker_id <> %(but_for)s LIMIT %(limit)s) AS leased;
 
 -- name: give_back_leases
--- The leases of workers whose processes are gone: lost now, not when they are over, and counted once all the same.
+-- Resets the leases of workers whose processes have ended: lost now, before they expire, and counted once each.
 WITH held AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
      WHERE status = 'Leased' AND worker_id = ANY (%(worker_ids)s::text[])

@@ -1,5 +1,5 @@
--- What the console's pages ask beyond what the API's stages do. Every block reads a bounded number of rows, however
--- large the tables are: what could be more is counted to `most`, or looked at in samples.
+-- Queries of the console's pages that the API's stages do not have. Every block reads a bounded number of rows, however
+-- large the tables are: counts end at `most`, or are taken from samples.
 
 -- name: create_sign_in
 SELECT create_console_sign_in(%(token_hash)s, %(key_hash)s, %(valid_seconds)s) AS created;
@@ -14,7 +14,7 @@ SELECT end_sessions(%(hashes)s::bytea[], %(valid_until)s::timestamptz, %(callers
 SELECT session_has_ended(%(hash)s) AS answer;
 
 -- name: minutes
--- Attempts that ended, by minute: of each minute the last `sample` of them, and when the first of these ended.
+-- Ended attempts by minute: the last `sample` of each minute, and when the first of these ended.
 SELECT m.minute, count(j.finished_at) AS seen, count(*) FILTER (WHERE j.status = 'Completed') AS completed,
        count(*) FILTER (WHERE j.status = 'Failed') AS failed, min(j.finished_at) AS oldest,
        max(j.finished_at) AS newest
@@ -28,7 +28,7 @@ SELECT m.minute, count(j.finished_at) AS seen, count(*) FILTER (WHERE j.status =
  GROUP BY m.minute ORDER BY m.minute;
 
 -- name: latencies
--- From an event's acceptance to the end of its delivery, retries included, requeues and backfills not: of the last
+-- Time from an event's acceptance to the end of its delivery, with retries, without requeues and backfills: of the last
 -- `sample` attempts of each minute.
 SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.milliseconds) AS percentiles
   FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1),
@@ -45,7 +45,7 @@ SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.mill
  GROUP BY m.minute ORDER BY m.minute;
 
 -- name: backlog
--- Open work, each kind counted to `most` on the partial index that holds nothing else.
+-- Open work, each kind counted up to `most` on the partial index that holds only this kind.
 SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT %(most)s) AS counted) AS unrouted,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
                                WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()
@@ -68,7 +68,7 @@ SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT
        now() AS at;
 
 -- name: oldest_due
--- What waits the longest: sagas that are due, oldest first.
+-- Due sagas, oldest first.
 SELECT due.id, due.subscription_id, due.status::text AS status, due.attempt_count, due.next_attempt_at,
        e.webhook_id, e.event_type
   FROM (
@@ -82,7 +82,7 @@ SELECT due.id, due.subscription_id, due.status::text AS status, due.attempt_coun
  ORDER BY due.next_attempt_at LIMIT %(limit)s;
 
 -- name: newest_failures
--- The error words of the last `sample` failures of the last hour.
+-- The error codes of the last `sample` failures of the last hour.
 SELECT newest.error_code, count(*) AS attempts, max(newest.finished_at) AS last_at
   FROM (
     SELECT f.error_code, f.finished_at
@@ -96,7 +96,7 @@ SELECT newest.error_code, count(*) AS attempts, max(newest.finished_at) AS last_
  GROUP BY newest.error_code ORDER BY attempts DESC, newest.error_code LIMIT %(limit)s;
 
 -- name: failing_endpoints
--- Those that have only failed for the longest time and are still tried.
+-- Endpoints that are still tried and only fail, the longest-failing first.
 SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.consecutive_failures, h.first_failure_at,
        h.last_error_code, h.disabled_at, h.disabled_reason
   FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
@@ -116,7 +116,7 @@ SELECT h.subscription_id, h.consecutive_failures, h.first_failure_at, h.last_suc
   FROM subscription_health h WHERE h.subscription_id = ANY (%(ids)s::bigint[]);
 
 -- name: scan_events
--- Positions of events, newest first, as the attempt log's (see attempt_log.sql).
+-- Positions of events, newest first, like those of the attempt log (see attempt_log.sql).
 SELECT id, created_at FROM events
  WHERE (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
    AND created_at >= %(after)s::timestamptz
@@ -129,7 +129,7 @@ SELECT id, created_at FROM events
  ORDER BY created_at DESC, id DESC LIMIT %(limit)s;
 
 -- name: events_by_id
--- Those of the named events that the tenant may see, each with its first hundred deliveries by state.
+-- The named events that the tenant may see, each with its first hundred deliveries by state.
 SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.created_at, g.deliveries, g.completed, g.dead, g.open
   FROM events e
  CROSS JOIN LATERAL (
@@ -143,7 +143,7 @@ SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.created_at, g.deliveries
 SELECT id, webhook_id FROM events WHERE webhook_id = ANY (%(webhook_ids)s::uuid[]);
 
 -- name: scan_subscriptions
--- As attempt_log.sql's scan_subscription, of several at once.
+-- Like scan_subscription in attempt_log.sql, for several subscriptions at once.
 SELECT newest.id, newest.finished_at
   FROM unnest(%(subscription_ids)s::bigint[]) AS wanted (id)
  CROSS JOIN LATERAL (

@@ -1,9 +1,9 @@
 -- name: find_waiting_jobs
 -- Polling mode: the oldest waiting jobs of each subscription in one lane, as many as it has room for. Lane 1 has the
--- first attempts, lane 2 the retries: a storm of these never delays first attempts. The recursive part steps from one
--- waiting subscription to the next on the index, so a million jobs of one endpoint cost no more than one; where many
--- wait, each gives fewer, so that their backlogs cost no more than most_ids. Nothing is locked: an id found here is a
--- hint, as a queue message is. Those passed by could not be claimed a moment ago.
+-- first attempts, lane 2 the retries: a storm of retries never delays first attempts. The recursive part steps from one
+-- waiting subscription to the next on the index, so a million jobs of one endpoint cost no more than one; when many
+-- subscriptions wait, each contributes fewer, so that their backlogs cost no more than most_ids. Nothing is locked: an
+-- id found here is a hint, like a queue message. The jobs in passed_by could not be claimed a moment ago.
 WITH RECURSIVE waiting (subscription_id, n) AS (
     (SELECT subscription_id, 1 FROM webhook_delivery_jobs
       WHERE status = 'Pending' AND least(attempt_number, 2) = %(lane)s AND subscription_id > %(after_subscription)s
@@ -31,11 +31,11 @@ SELECT room.subscription_id, oldest.ids
            ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
 
 -- name: claim_jobs
--- Leases those of the named jobs that still wait, and reads what to send; who is not in the answer is somebody else's.
--- The status is compared as text wherever rows are named by id: a planner with statistics from before a backlog takes
--- the index of all waiting rows for the shortest way, and reads them all each time; as text only the primary key can
--- serve. Configuration is read here, so a change of address, secret or timeout counts from the next attempt on. Of jobs
--- that lost lease after lease at most one is taken: what kills its worker would take the others with it.
+-- Leases the named jobs that still wait, and reads what to send; jobs missing from the result belong to another worker.
+-- The status is compared as text wherever rows are named by id: a planner with statistics from before a backlog prefers
+-- the index of all waiting rows, and reads them all each time; with text only the primary key can serve. Configuration
+-- is read here, so a change of address, secret or timeout applies from the next attempt on. Of jobs that repeatedly
+-- lost their lease at most one is claimed: a job that kills its worker would cost the others a lease too.
 WITH waiting AS MATERIALIZED (
     SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
@@ -68,10 +68,10 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
  ORDER BY c.id;
 
 -- name: record_results
--- Writes results, only where the lease is still the reporter's own: worker and claim must match. A result
+-- Writes results, only where the reporter still holds the lease: worker and claim must match. A result
 -- that matches no row came too late and is dropped. The transaction takes its number before any
--- finished_at is read from the clock: whoever follows the attempt log counts on that (attempt_log.sql). A row that
--- somebody has locked is passed by and given back as not written, so that it delays no other (decision 59).
+-- finished_at is read from the clock: followers of the attempt log rely on that (attempt_log.sql). A row that another
+-- session has locked is skipped and returned as not written, so that it delays no other (decision 59).
 WITH result AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[], %(statuses)s::job_status[],
                          %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
@@ -102,8 +102,8 @@ SELECT j.id, false FROM result r JOIN webhook_delivery_jobs j ON j.id = r.job_id
    AND j.id NOT IN (SELECT id FROM written);
 
 -- name: hand_back_jobs
--- Gives claims back that were never begun: the job waits again at once, not after its lease, and no lease was lost.
--- A row that somebody has locked is given back as not done.
+-- Releases claims whose POST was never started: the job waits again at once, before its lease ends, and loses no lease.
+-- A row that another session has locked is returned as not done.
 WITH claim AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[]) AS t (job_id, claim_count)
 ), held AS MATERIALIZED (

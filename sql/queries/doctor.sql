@@ -1,5 +1,5 @@
--- What `hooksaga doctor` judges of a database: facts only, all of them open to every role but the first block's
--- migrations. What they should be is in sql/README.md and in the migrations.
+-- Facts of a database for `hooksaga doctor`. Every role may read them, except the migrations of the first block. The
+-- expected values are in sql/README.md and in the migrations.
 
 -- name: applied_migrations
 SELECT name FROM hooksaga_migrations ORDER BY name;
@@ -30,8 +30,8 @@ SELECT rolname::text AS name, rolcanlogin AS logs_in,
   FROM pg_roles r WHERE rolname = ANY (%(roles)s::text[]) ORDER BY rolname;
 
 -- name: limits
--- What ends with 503 for everybody when it is reached. A slot keeps all log that its reader has not fetched, until the
--- disk is full; with synchronous standbys named and none there, each COMMIT waits for one.
+-- Limits at which all requests fail with 503. A slot keeps all log that its reader has not fetched, until the disk is
+-- full; with synchronous standbys configured and none connected, each COMMIT waits for one.
 SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
            - current_setting('reserved_connections')::int AS connection_limit,
@@ -39,7 +39,7 @@ SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backe
        (SELECT count(*) FROM pg_stat_replication) AS standbys;
 
 -- name: idle_slots
--- Not on a standby, whose log is another's.
+-- Not checked on a standby, whose log is its primary's.
 SELECT slot_name::text AS name, wal_status, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS kept_bytes
   FROM pg_replication_slots
  WHERE NOT active AND restart_lsn IS NOT NULL AND NOT pg_is_in_recovery()
@@ -70,7 +70,7 @@ SELECT c.relname::text AS object, t.tgname::text AS name, t.tgenabled::text AS e
  WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal;
 
 -- name: owners
--- Who owns the tables, and the one function that must be owned by another.
+-- The owners of the tables, and of the one function that must have another owner.
 SELECT (SELECT array_agg(DISTINCT pg_get_userbyid(relowner)::text) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') AS of_tables,
        (SELECT pg_get_userbyid(proowner)::text FROM pg_proc

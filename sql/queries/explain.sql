@@ -11,18 +11,18 @@ SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.created_at A
         FROM routing_decisions WHERE event_id = e.id) AS d
  WHERE e.webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
 
--- The three walks go through a tenant's subscriptions by id, from one to the next on an index. fits is false for
--- one that an earlier walk shows. What is asked of each is asked in forms that no plan can turn into reading all that
--- there is of an event or a type: by the ids that were walked, or LATERAL with a LIMIT.
+-- The three walks step through a tenant's subscriptions by id on an index. fits is false for a subscription that an
+-- earlier walk shows. The conditions on each are written so that no plan can read all rows of an event or a type: by
+-- the ids that were walked, or LATERAL with a LIMIT.
 
 -- name: walk_started
--- Those with a saga of the event.
+-- Subscriptions with a saga of the event.
 SELECT DISTINCT subscription_id AS id, true AS fits FROM webhook_delivery_sagas
  WHERE event_id = %(event_id)s AND subscription_id > %(after_id)s
  ORDER BY subscription_id LIMIT %(limit)s;
 
 -- name: walk_of_type
--- Those that ever took the event's type. A subscription may have changed a thousand times, and is one step.
+-- Subscriptions that ever matched the event's type. A subscription with a thousand changes is one step.
 WITH RECURSIVE walked (id, n) AS (
     (SELECT subscription_id, 1 FROM subscription_history
       WHERE tenant_id = %(tenant_id)s AND event_type = %(event_type)s AND subscription_id > %(after_id)s
@@ -59,9 +59,10 @@ SELECT w.id,
  ORDER BY w.id;
 
 -- name: decisions_of_subscriptions
--- What the router saw of each in the part that it was in, what is true now, and the newest saga. then_in_time: the
--- event was accepted after the subscription, as it was then, became eligible. by_router: in the transaction of a
--- decision, whose moment it has; routed: one of them is. Order is told by ids and snapshots, never by times.
+-- For each subscription: the state that the router saw in its part, the state now, and the newest saga. then_in_time:
+-- the event was accepted after the subscription, as it was then, became eligible. by_router: the saga was started in
+-- the transaction of a decision, whose time it has; routed: one of its sagas was. Order is decided by ids and
+-- snapshots, never by times.
 WITH event AS MATERIALIZED (
     SELECT id, accepted_by FROM events WHERE id = %(event_id)s
 ), decision AS MATERIALIZED (

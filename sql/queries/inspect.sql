@@ -10,7 +10,7 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
   FROM webhook_delivery_sagas WHERE event_id = %(event_id)s ORDER BY id LIMIT %(limit)s;
 
 -- name: attempts_of_sagas
--- With the beginning of each answer: all of them together go into one answer of the API.
+-- With the beginning of each response body: all of them together go into one response of the API.
 SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
        error_code, left(response_body, %(most_characters)s) AS response_body,
        response_truncated OR length(response_body) > %(most_characters)s AS response_truncated, worker_id,

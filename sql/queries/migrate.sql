@@ -1,5 +1,5 @@
--- What `hooksaga migrate` asks beside the migrations themselves. The lock belongs to a transaction, not to a session: a
--- pooler hands sessions on, and a killed process leaves none behind.
+-- Queries of `hooksaga migrate` besides the migrations themselves. The lock belongs to a transaction, not to a session:
+-- a pooler shares sessions, and a killed process leaves no transaction lock behind.
 
 -- name: take_lock
 SELECT pg_try_advisory_xact_lock(%(key)s) AS taken, pg_backend_pid() AS pid;
@@ -24,15 +24,15 @@ SELECT name FROM hooksaga_migrations;
 INSERT INTO hooksaga_migrations (name) VALUES (%(name)s);
 
 -- name: leave_bodies_unchecked
--- A function is loaded as it is now, and may speak of what a later file makes.
+-- A function is loaded in its current version, and may refer to objects that a later file creates.
 SET LOCAL check_function_bodies = off;
 
 -- name: blocking_pids
--- Whom the session pid waits for. A prepared transaction has no session, and counts as 0.
+-- The sessions that block session pid. A prepared transaction has no session, and counts as 0.
 SELECT DISTINCT unnest(pg_blocking_pids(%(pid)s)) AS pid;
 
 -- name: sessions
--- Who they are. What a session of another role does is shown to members of pg_monitor only.
+-- Facts about these sessions. The activity of other roles is visible to members of pg_monitor only.
 SELECT pid, usename::text AS role, application_name, state,
        extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds
   FROM pg_stat_activity WHERE pid = ANY (%(pids)s::int[]) ORDER BY xact_start NULLS LAST, pid;
@@ -48,7 +48,7 @@ SELECT pg_cancel_backend(%(pid)s);
 SELECT rolname::text AS name FROM pg_roles WHERE rolname = ANY (%(names)s::text[]) ORDER BY rolname;
 
 -- name: database_name
--- A pooler may call it otherwise.
+-- A pooler may use another name for it.
 SELECT current_database()::text AS name;
 
 -- name: find_retention_function
@@ -58,5 +58,5 @@ SELECT to_regprocedure('give_retention_its_owner()') IS NOT NULL AS is_there;
 SELECT give_retention_its_owner();
 
 -- name: settable
--- Of these settings, those that this user may set.
+-- The settings among these that this user may set.
 SELECT name FROM unnest(%(names)s::text[]) AS wanted (name) WHERE has_parameter_privilege(name, 'SET');

@@ -1,4 +1,4 @@
--- What dashboards ask, and what `GET /metrics` shows beside its counters. Views and their meaning: sql/schema/12_views.sql.
+-- Queries of dashboards, and the gauges of `GET /metrics`. Views and their meaning: sql/schema/12_views.sql.
 
 -- name: gauges
 SELECT (SELECT age_seconds FROM outbox_age) AS outbox_age_seconds,

@@ -1,5 +1,5 @@
 -- name: insert_operational_events
--- The key makes each of them once, in the order of the keys, as accept_events does.
+-- The key ensures that each event is stored once; rows are inserted in the order of the keys, as in accept_events.
 INSERT INTO events (tenant_id, event_type, source, external_id, payload)
 SELECT tenant_id, event_type, 'hooksaga', external_id, payload::json
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(external_ids)s::text[], %(payloads)s::text[])
@@ -9,7 +9,7 @@ ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NO
 RETURNING id, webhook_id;
 
 -- name: take_dead_letters
--- The oldest dead letters that nobody was told of, with what may be told: never the payload.
+-- The oldest dead letters without an operational event, with the data that the event may contain: never the payload.
 WITH taken AS MATERIALIZED (
     SELECT dead_letter_id FROM operational_outbox ORDER BY dead_letter_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )

@@ -22,10 +22,10 @@ dead AS (
 )
 
 -- name: lock_finished_jobs
--- Results that no saga has taken, oldest first, with their sagas locked. Sagas first, and never waiting: a saga
--- that another orchestrator holds is left to it. The status check is repeated on the locked row. The planner
--- takes unapplied results for far more than there are, so LATERAL makes it go from each of them to its saga,
--- instead of reading every saga that is in progress.
+-- Unapplied results, oldest first, with their sagas locked. Sagas are locked first, without waiting: a saga
+-- that another orchestrator has locked is left to it. The status check is repeated on the locked row. The planner
+-- overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga
+-- instead of reading every saga in progress.
 SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until, saga.*
   FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id, lease_until
           FROM webhook_delivery_jobs
@@ -50,9 +50,9 @@ SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_secon
    FOR NO KEY UPDATE OF s SKIP LOCKED;
 
 -- name: lock_waiting_sagas
--- Sagas of one status whose time has come, by (status, next_attempt_at): Pending ones wait for their first job,
--- PendingRetry ones for the next. They are picked before anything is joined: a planner that expects one row would join
--- the whole backlog, and sort it. The list of both repeats the condition of the index.
+-- Due sagas of one status, by (status, next_attempt_at): Pending ones wait for their first job, PendingRetry ones for
+-- the next. They are selected before any join: a planner that expects one row would join and sort the whole backlog.
+-- The list of both states repeats the condition of the index.
 WITH waiting AS MATERIALIZED (
     SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
       FROM webhook_delivery_sagas
@@ -67,7 +67,7 @@ SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
  ORDER BY s.next_attempt_at;
 
 -- name: lock_waiting_sagas_by_id
--- Named by messages: one that somebody else has locked is left to the sweep.
+-- Sagas named by messages. One that another session has locked is left to the sweep.
 SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
        -- insert: facts_of_saga
   FROM webhook_delivery_sagas s
@@ -77,7 +77,7 @@ SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
    FOR NO KEY UPDATE OF s SKIP LOCKED;
 
 -- name: lock_sagas_by_id
--- Named by a caller, who wants an answer: it waits for a lock.
+-- Sagas named by a caller, who waits for the result: this statement waits for locks.
 SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
        -- insert: facts_of_saga
   FROM webhook_delivery_sagas s
@@ -87,7 +87,7 @@ SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
    FOR NO KEY UPDATE OF s;
 
 -- name: inactive_subscriptions
--- Why subscriptions take nothing.
+-- Reasons why subscriptions receive no deliveries.
 SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reason, h.disabled_failing_since
   FROM subscriptions s LEFT JOIN subscription_health h ON h.subscription_id = s.id
  WHERE s.id = ANY (%(ids)s::bigint[]);
@@ -96,9 +96,9 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Takes each result once: only where applied_at was still null does the saga move. A job that somebody has locked is
--- passed by, with its saga. What a step needs of the one before it is returned by it: joining two steps would compare
--- every row with every row.
+-- Applies each result once: the saga moves only if applied_at was still null. A job that another session has locked is
+-- skipped, with its saga. Each step returns all columns that the next one needs: joining two steps would compare every
+-- row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
@@ -150,7 +150,7 @@ UNION ALL
 SELECT saga_id, NULL, id FROM dead;
 
 -- name: oldest_due
--- Seconds since the saga that is overdue the longest was due; null or negative when none is.
+-- Seconds since the oldest due saga became due; null or negative when none is due.
 SELECT extract(epoch FROM now() - min(next_attempt_at))::float8 AS seconds
   FROM (SELECT min(next_attempt_at) AS next_attempt_at FROM webhook_delivery_sagas WHERE status = 'Pending'
         UNION ALL
@@ -164,8 +164,8 @@ SELECT extract(epoch FROM least(
        ) - now())::float8 AS seconds;
 
 -- name: find_undispatched_jobs
--- SQS mode: waiting jobs that no message tells of. A job so young that its sender is still at it is left out. The
--- condition is that of idx_job_dispatch, which hides from other statements.
+-- SQS mode: waiting jobs without a message in a queue. A job so young that its sender may still be sending it is
+-- excluded. The condition is that of idx_job_dispatch, which other statements cannot use.
 WITH waiting AS MATERIALIZED (
     (SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
       WHERE (status = 'Pending') IS TRUE AND dispatched_at IS NULL

@@ -6,8 +6,8 @@ SELECT r.dead_letter_id, r.saga_id, r.created, r.reason, e.webhook_id, e.tracepa
  ORDER BY r.dead_letter_id;
 
 -- name: ids_of_time
--- Between which ids the dead letters of some time lie, both left out, as far as ids follow time: the lowest of the
--- first thousand and the highest of the last thousand. So who goes along ids does not pass all that is older or newer.
+-- The id range of the dead letters of a time range, both ends excluded, as far as ids follow time: from the lowest of
+-- the first thousand to the highest of the last thousand. So a scan by id does not read all older or newer rows.
 SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
          (SELECT min(id) FROM (SELECT id FROM dead_letters WHERE failed_at >= %(failed_after)s
                                 ORDER BY failed_at LIMIT 1000) AS first) - 1, 9223372036854775807) END AS after_id,
@@ -16,7 +16,7 @@ SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
                                 ORDER BY failed_at DESC LIMIT 1000) AS last) + 1, 0) END AS before_id;
 
 -- name: match_dead_letters
--- The dead letters that a filter means, oldest first; those already requeued are left out, and those that an operator
+-- Dead letters that match a filter, oldest first. Those already requeued are excluded, and those that an operator
 -- canceled, unless the filter names them.
 SELECT d.id FROM dead_letters d
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)

@@ -1,15 +1,15 @@
 -- name: route_outbox
--- Takes the oldest outbox rows, starts one saga for each matching subscription, and deletes the rows, all or nothing.
--- Repeating it makes no second saga. It deletes them, so FOR UPDATE is the lock. Of an event that more than wide_from
--- subscriptions take it starts part_size, by their ids, and keeps the row for the next time that it may go on. The
--- batch ends where its fan-out would pass max_sagas: the oldest event is always in it, then those with the fewest
--- subscriptions, so that one with very many holds up nobody. What the statement saw is written down per part, for
--- `explain`; an event that is routed again keeps its first decisions. The answer has one row per event, put together by
+-- Takes the oldest outbox rows, starts one saga per matching subscription, and deletes the rows, all or nothing.
+-- Running it again starts no second saga. It deletes the rows, so it locks them FOR UPDATE. Of an event with more than
+-- wide_from matching subscriptions it starts part_size sagas, by subscription id, and keeps the row for the next part.
+-- The batch ends where its fan-out would exceed max_sagas: the oldest event is always in it, then those with the fewest
+-- subscriptions, so that one with very many does not block others. What the statement saw is recorded per part, for
+-- `explain`; an event that is routed again keeps its first decisions. The result has one row per event, built by
 -- grouping: a join of the two steps would compare every event with every saga. OFFSET 0 makes each event read the
--- subscriptions of its own part, and the range of a part is one of pairs because only the index of routing has them,
--- and begins there: a planner that has no statistics of subscriptions takes them for one, and reads every one of them
--- for each event. Of the two sides of accepted_after the index answers the first; the snapshot is looked up where an
--- event does not pass it.
+-- subscriptions of its own part. The range of a part compares pairs because only the routing index has these pairs, so
+-- the scan starts there: a planner without statistics of subscriptions assumes that there is one, and would read all of
+-- them for each event. Of the two conditions of accepted_after the index answers the first; the snapshot is looked up
+-- only for an event that does not pass it.
 WITH taken AS MATERIALIZED (
     SELECT event_id, started_through FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
@@ -82,7 +82,7 @@ SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS w
   FROM joined GROUP BY id ORDER BY id;
 
 -- name: waiting_events
--- The events that the same look takes, for finding the one that the database does not let be routed.
+-- The events that the same poll takes, to find the one whose routing the database rejects.
 SELECT e.id, e.webhook_id, e.traceparent
   FROM (SELECT event_id FROM routing_outbox
          WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))

@@ -1,7 +1,7 @@
--- What a session has to be like, whatever the defaults of its role, its database and its server.
+-- Required settings of a session, whatever the defaults of its role, database and server.
 
 -- name: state_settings
--- Until the transaction ends: for the owner, whose own defaults are nobody's to change. Not every owner may set
+-- Set until the transaction ends, for the owner, whose own defaults hooksaga must not change. Not every owner may set
 -- session_replication_role, and a server on Windows refuses client_connection_check_interval.
 SELECT pg_catalog.set_config(name, value, true)
   FROM ROWS FROM (pg_catalog.unnest(%(names)s::pg_catalog.text[]), pg_catalog.unnest(%(values)s::pg_catalog.text[]))
@@ -10,7 +10,7 @@ SELECT pg_catalog.set_config(name, value, true)
    AND (name <> 'client_connection_check_interval' OR pg_catalog.version() !~* 'visual c|msvc|mingw');
 
 -- name: wrong_settings
--- Those by which statements would mean something else, answers be read wrongly, or guards be passed by.
+-- Settings that would change the meaning of statements or the format of results, or bypass guards.
 SELECT name, pg_catalog.current_setting(name) AS value
   FROM (VALUES ('search_path', pg_catalog.current_schema() = 'public'),
                ('role', current_user = session_user),
@@ -26,7 +26,7 @@ SELECT name, pg_catalog.current_setting(name) AS value
  WHERE is_right IS NOT TRUE;
 
 -- name: stated_settings
--- What is stated of a role in this database.
+-- The settings of a role in this database.
 SELECT pg_catalog.unnest(s.setconfig) AS setting
   FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase JOIN pg_roles r ON r.oid = s.setrole
  WHERE d.datname = current_database() AND r.rolname = %(role)s;

@@ -3,7 +3,7 @@
        max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
 
 -- name: create_subscription
--- The subscription and its secret in one statement: neither is ever seen without the other.
+-- Inserts the subscription and its secret in one statement: neither is ever visible without the other.
 WITH created AS (
     INSERT INTO subscriptions (tenant_id, event_type, callback_url, description, active, max_retry_limit,
                                base_delay_seconds, timeout_seconds, headers)
@@ -55,12 +55,12 @@ UPDATE subscriptions SET active = false, deleted_at = coalesce(deleted_at, clock
 RETURNING id;
 
 -- name: current_secrets
--- With the time by which a request that they sign is dated.
+-- With the database's time, for dating the request that they sign.
 SELECT secret, extract(epoch FROM clock_timestamp())::bigint AS read_at FROM subscription_secrets
  WHERE subscription_id = %(id)s AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC;
 
 -- name: mark_verified
--- Only the address that answered the challenge becomes verified: had it been changed meanwhile, no row is hit.
+-- Only the address that answered the challenge becomes verified: if it changed meanwhile, no row matches.
 UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, verified = true
  WHERE id = %(id)s AND deleted_at IS NULL
    AND coalesce(pending_callback_url, callback_url) = %(url)s
@@ -68,7 +68,7 @@ RETURNING
        -- insert: subscription
 
 -- name: retire_secrets
--- The present secret signs beside the new one until it expires. Without any overlap the earlier ones end with it.
+-- The current secret signs beside the new one until it expires. Without overlap, earlier secrets end with it.
 UPDATE subscription_secrets SET expires_at = clock_timestamp() + make_interval(secs => %(overlap_seconds)s)
  WHERE subscription_id = %(id)s AND (expires_at IS NULL OR %(overlap_seconds)s = 0) RETURNING id;
 

@@ -1,10 +1,10 @@
 -- name: count_attempts
--- Counts the next attempts that nobody has counted, each exactly once: the mark moves in the same statement, and
--- a second monitor finds it held and does nothing. Only what finished settle_seconds ago is taken: a result carries the
--- time of its statement and is seen after its commit, and by then the one is long after the other. The rows are
--- held before they are read again, so that a fresh start (watched_since) that commits meanwhile counts. Where somebody
--- has locked the health of an endpoint, it is noted from when on its attempts are not counted; they are counted for
--- themselves, at most as many at a time, once the lock is gone.
+-- Counts the next uncounted attempts, each exactly once: the mark moves in the same statement, and a second monitor
+-- finds it locked and does nothing. Only attempts that finished settle_seconds ago are counted: a result has the time
+-- of its statement and becomes visible at its commit, which has certainly happened by then. The rows are locked before
+-- they are read again, so that a reset of the count (watched_since) that commits meanwhile is respected. If another
+-- session has locked the health of an endpoint, the time from which its attempts are uncounted is noted; they are
+-- counted separately, at most as many at a time, once the lock is released.
 WITH mark AS MATERIALIZED (
     SELECT counted_until, now() - make_interval(secs => %(settle_seconds)s) AS settled_until
       FROM subscription_health_mark FOR NO KEY UPDATE SKIP LOCKED
@@ -92,8 +92,8 @@ WITH mark AS MATERIALIZED (
 SELECT greatest((SELECT count(*) FROM attempt), (SELECT size FROM slice)) AS attempts;
 
 -- name: lock_gone
--- Subscriptions whose receiver has answered 410, with the lock under which they are switched off. What an older
--- address answered, or what was answered before somebody switched it on again, is over.
+-- Subscriptions whose receiver answered 410, locked for disabling. Answers of an older address, or from before the
+-- subscription was enabled again, are ignored.
 WITH gone AS MATERIALIZED (
     SELECT j.subscription_id, max(j.leased_at) AS leased_at, min(j.finished_at) AS first_at, max(j.finished_at) AS last_at
       FROM webhook_delivery_jobs j
@@ -112,8 +112,8 @@ SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, greates
    FOR NO KEY UPDATE OF s, h SKIP LOCKED;
 
 -- name: lock_failing
--- Subscriptions for which the next step is due, and whose attempts are all counted: a warning, a second one, or the
--- end. Which it is the caller decides.
+-- Subscriptions for which the next step is due and whose attempts are all counted: a warning, a second one, or
+-- disabling. The caller decides which.
 WITH failing AS MATERIALIZED (
     SELECT subscription_id, first_failure_at FROM subscription_health
      WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL
@@ -137,7 +137,7 @@ SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, h.conse
    FOR NO KEY UPDATE OF s, h SKIP LOCKED;
 
 -- name: note_verdicts
--- Of subscriptions that are locked: a warning is noted, or the subscription is switched off and its health says why.
+-- For locked subscriptions: notes a warning, or disables the subscription and records the reason in its health.
 WITH verdict AS MATERIALIZED (
     SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(percents)s::int[], %(reasons)s::text[],
                          %(first_failures)s::timestamptz[])

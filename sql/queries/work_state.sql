@@ -1,5 +1,5 @@
--- Whether the pipeline is at work on the database, for the audit: how long something waits says nothing where nothing
--- works, as after a restore. A row that somebody else has locked is left as it is.
+-- Whether the pipeline is at work on the database, for the audit: waiting times mean nothing while no process works, as
+-- after a restore. A row that another session has locked stays unchanged.
 
 -- name: begin_work
 WITH resting AS MATERIALIZED (
