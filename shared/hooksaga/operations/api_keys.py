@@ -1,4 +1,4 @@
-"""Keys of the HTTP API: only their SHA-256 is stored; they are checked, made and revoked by function."""
+"""Keys of the HTTP API. Only their SHA-256 is stored; database functions check, create and revoke them."""
 
 import hashlib
 import secrets
@@ -48,17 +48,17 @@ class _RevokedRow:
 
 
 def generate_api_key() -> str:
-    """A new key of 256 random bits."""
+    """Return a new key of 256 random bits."""
     return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_api_key(key: str) -> bytes:
-    """SHA-256 of the key. Keys are random, so a slow hash would add nothing."""
+    """Return the SHA-256 of the key. Keys are random, so a slow hash would add no security."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
 async def check_api_keys(connection: Connection, hashes: Sequence[bytes]) -> list[ApiKey]:
-    """The valid keys among the hashes. The look-up is by hash, so its time tells nothing of any key."""
+    """Return the valid keys among the hashes. The lookup is by hash, so its duration reveals nothing about a key."""
     return await fetch_rows(
         connection, load_queries("api_keys")["check_api_keys"], {"hashes": list(hashes)}, ApiKey
     )
@@ -72,7 +72,7 @@ async def create_api_key(
     tenant_id: str | None = None,
     scopes: Sequence[str] = ALL_SCOPES,
 ) -> int:
-    """Make the key valid and give its id back. A key that is known already keeps its rights."""
+    """Make the key valid and return its id. A key that already exists keeps its rights."""
     params = {
         "name": name,
         "hash": hash_api_key(key),
@@ -86,12 +86,12 @@ async def create_api_key(
 
 
 async def list_api_keys(connection: Connection) -> list[ApiKeyView]:
-    """All keys, revoked ones too, newest first."""
+    """Return all keys, including revoked ones, newest first."""
     return await fetch_rows(connection, load_queries("api_keys")["list_api_keys"], {}, ApiKeyView)
 
 
 async def revoke_api_key(connection: Connection, key_id: int) -> None:
-    """The next request with this key is refused. Raises NotFound `api_key_not_found`."""
+    """Revoke the key: the next request with it is refused. Raises NotFound `api_key_not_found`."""
     row = await fetch_row(connection, load_queries("api_keys")["revoke_api_key"], {"id": key_id}, _RevokedRow)
     if row is None or not row.revoked:
         raise NotFound("api_key_not_found", f"there is no key {key_id}")

@@ -1,7 +1,7 @@
-"""The attempt log: which attempts were made, when, why, and what came of them. Reads only.
+"""Attempt log: which attempts were made, when, why, and with what result. Reads only.
 
-A list is read page by page along one index, newest first. How many keys a page may pass on its way is bounded: where
-little matches, a page may be short, or empty, and still have a next one.
+A list is read page by page along one index, newest first. The number of keys that a page scans is bounded: if few of
+them match, a page may be short or empty and still have a next one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ from hooksaga.core.errors import NotFound
 from hooksaga.core.saga import JobStatus
 
 MAX_SCANNED = 10_000
-"""Keys that one page may pass."""
+"""Maximum number of keys that one page scans."""
 
 _LARGEST_STEP = 2_500
 _EVERY_CLASS = tuple(range(10))
@@ -44,7 +44,7 @@ class AttemptFilter:
         return self.outcome is Outcome.FAILED or self.error_code is not None or not answered_well
 
     def params(self) -> dict[str, Any]:
-        """For the queries that filter."""
+        """Return the parameters of the filtering queries."""
         return {
             "tenant_id": self.tenant_id,
             "subscription_id": self.subscription_id,
@@ -71,12 +71,12 @@ class _Found:
 
 
 Scan = Callable[[Position | None, int], Awaitable[list[Position]]]
-"""The positions behind the one given, so many at the most, in the order of an index."""
+"""Returns the positions after the given one, at most as many as asked, in the order of an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedAttempt:
-    """One attempt with its event; max_attempts is null for those of an older version."""
+    """One attempt with its event; max_attempts is null for attempts of an older version."""
 
     id: int
     saga_id: int
@@ -103,7 +103,7 @@ class LoggedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WholeAttempt(LoggedAttempt):
-    """With the answer's first 16 KiB, and what is kept of the request's headers."""
+    """One attempt with the first 16 KiB of the response, and the stored data of the request's headers."""
 
     retry_after_seconds: int | None
     response_body: str | None
@@ -117,7 +117,7 @@ class WholeAttempt(LoggedAttempt):
 
 
 def sent_headers(leased_at: datetime | None, own_header_names: str | None) -> SentHeaders | None:
-    """None for an attempt that sent nothing, or that an older version made. It was signed for when it was leased."""
+    """Return the sent headers, dated by the lease; None if nothing was sent, or an older version made the attempt."""
     if leased_at is None or own_header_names is None:
         return None
     return SentHeaders(int(leased_at.timestamp()), own_header_names.split())
@@ -125,7 +125,7 @@ def sent_headers(leased_at: datetime | None, own_header_names: str | None) -> Se
 
 @dataclass(frozen=True, slots=True)
 class AttemptPage:
-    """following is where the next page begins; None behind the last one."""
+    """One page of the log. following: the start of the next page; None after the last one."""
 
     items: list[LoggedAttempt]
     following: Position | None
@@ -134,7 +134,7 @@ class AttemptPage:
 async def list_attempts(
     connection: Connection, wanted: AttemptFilter, *, before: Position | None = None, limit: int = 50
 ) -> AttemptPage:
-    """Finished attempts, newest first, those before the position. Each is met once, whatever is added meanwhile."""
+    """List finished attempts before the position, newest first. Each appears once, even if some are added meanwhile."""
     if not await _may_see_subscription(connection, wanted):
         return AttemptPage([], None)
     query, more = _driving_index(wanted)
@@ -147,7 +147,7 @@ async def list_attempts(
 
 
 async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -> bool:
-    """Of another tenant's nothing is told, not even how far a page would get along its attempts."""
+    """Return whether the tenant may read the subscription: another tenant must not even learn how far a page scans."""
     if wanted.tenant_id is None or wanted.subscription_id is None:
         return True
     params = {"subscription_id": wanted.subscription_id, "tenant_id": wanted.tenant_id}
@@ -159,7 +159,7 @@ async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -
 async def gather(
     connection: Connection, wanted: AttemptFilter, scan: Scan, begin: Position | None, limit: int
 ) -> AttemptPage:
-    """A page of what the filter means, in the order of the scan. Takes larger steps the less of it matches."""
+    """Collect a page of matching attempts, in the order of the scan. The fewer match, the larger the steps."""
     found: list[LoggedAttempt] = []
     scanned, step = 0, limit
     while scanned < MAX_SCANNED:
@@ -175,7 +175,7 @@ async def gather(
 
 
 def _driving_index(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
-    """The block that goes along the narrowest index, and its own parameters."""
+    """Choose the query that scans the narrowest index, and its own parameters."""
     if wanted.subscription_id is not None:
         query = "scan_failed_of_subscription" if wanted.means_failures else "scan_subscription"
         return query, {"subscription_id": wanted.subscription_id}
@@ -188,7 +188,7 @@ def _driving_index(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
 
 
 def _between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
-    """The position to begin at, and the time to end at. The database knows times beyond every other."""
+    """Return the start position and the end time of the scan. The database has times beyond all others (infinity)."""
     latest = Position(wanted.finished_before, 0) if wanted.finished_before else None
     begin = before or latest
     return {
@@ -201,7 +201,7 @@ def _between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
 async def _matching(
     connection: Connection, wanted: AttemptFilter, keys: Sequence[Position]
 ) -> list[LoggedAttempt]:
-    """Those of the attempts that the filter means, in the order of the keys."""
+    """Return the matching attempts among the keys, in the order of the keys."""
     if not keys:
         return []
     params = {**wanted.params(), "ids": [key.id for key in keys]}
@@ -217,7 +217,7 @@ def position_of(attempt: LoggedAttempt) -> Position:
 
 
 async def show_attempt(connection: Connection, attempt_id: int, *, tenant_id: str | None) -> WholeAttempt:
-    """One attempt in any state. Raises NotFound `attempt_not_found`, also for another tenant's."""
+    """Return one attempt in any state. Raises NotFound `attempt_not_found`, also for another tenant's."""
     params = {"id": attempt_id, "tenant_id": tenant_id}
     row = await fetch_row(connection, load_queries("attempt_log")["show_attempt"], params, WholeAttempt)
     if row is None:

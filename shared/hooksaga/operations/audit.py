@@ -1,4 +1,4 @@
-"""Checks what must always hold, one promise per query of sql/queries/audit.sql."""
+"""Audit: checks the invariants, one promise per query of sql/queries/audit.sql."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class Finding:
     rows: list[dict[str, Any]]
 
     def content(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the finding as JSON content."""
         rows = [{name: _plain(value) for name, value in row.items()} for row in self.rows]
         return {"promise": self.promise, "ok": not rows, "rows": rows}
 
@@ -34,11 +34,11 @@ def promises() -> list[str]:
 
 
 async def audit(connection: Connection) -> list[Finding]:
-    """Every promise in turn. Reads whole tables, so it is a command for operators, not part of the pipeline."""
+    """Check every promise in turn. Reads whole tables, so it is a command for operators, not part of the pipeline."""
     return [await audit_one(connection, promise) for promise in promises()]
 
 
 async def audit_one(connection: Connection, promise: str) -> Finding:
-    """The promise of that name."""
+    """Check the promise of that name."""
     query = load_queries("audit")[promise]
     return Finding(promise, await fetch_dicts(connection, query, {"limit": MAX_ROWS}))

@@ -31,7 +31,7 @@ class BulkCaller:
 
 @dataclass(frozen=True, slots=True)
 class BulkLane:
-    """How far an operation is with one subscription."""
+    """Progress of an operation for one subscription."""
 
     subscription_id: int
     matched: int
@@ -42,7 +42,7 @@ class BulkLane:
 
 @dataclass(frozen=True, slots=True)
 class BulkOperation:
-    """One operation. done are sagas started; skipped were requeued by somebody else, or have no active subscription."""
+    """One operation. done: sagas started. skipped: requeued by another caller, or without an active subscription."""
 
     id: int
     kind: str
@@ -94,9 +94,9 @@ class _BackfillFacts:
 async def start_bulk_operation(
     connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
 ) -> tuple[BulkOperation, bool]:
-    """Start an operation, and whether this call did: the same one that has not ended is given back instead.
+    """Start an operation, or return the equal one that has not ended; also returns whether this call started it.
 
-    Raises for a backfill what `_selection` says.
+    Raises the errors of `_selection` for a backfill.
     """
     tenant_id, chosen = await _selection(connection, wanted, caller)
     params = {
@@ -116,7 +116,7 @@ async def start_bulk_operation(
 async def count_bulk_operation(
     connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
 ) -> BulkCount:
-    """How much an operation would do now. Raises as `start_bulk_operation` does."""
+    """Count the rows that an operation would process now. Raises as `start_bulk_operation` does."""
     tenant_id, chosen = await _selection(connection, wanted, caller)
     params = {"kind": wanted.kind, "tenant_id": tenant_id, "filter": json.dumps(chosen)}
     row = await fetch_row(connection, _query("count_bulk_operation"), params, BulkCount)
@@ -127,7 +127,7 @@ async def count_bulk_operation(
 async def _selection(
     connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
 ) -> tuple[str | None, dict[str, Any]]:
-    """Whose rows, and which: the filter as it is kept. Equal filters are equal texts.
+    """Return the tenant and the filter in its stored form. Equal filters give equal texts.
 
     Raises for a backfill NotFound `subscription_not_found`, Conflict `subscription_inactive` or
     `before_retention_horizon`, or InvalidInput for a range that ends before it begins, or begins in the future.
@@ -145,7 +145,7 @@ async def _selection(
 
 
 def _kept(value: Any) -> Any:
-    """A moment in UTC, so that equal ones are equal texts; one at the very ends of the calendar as it came."""
+    """Return a time in UTC, so that equal times give equal texts; times at the ends of the calendar stay unchanged."""
     if not isinstance(value, datetime):
         return value
     try:
@@ -177,7 +177,7 @@ def _check_backfill(facts: _BackfillFacts, wanted: Mapping[str, Any]) -> None:
 async def move_bulk_operation(
     connection: Connection, operation_id: int, status: BulkStatus, *, tenant_id: str | None
 ) -> BulkOperation:
-    """Pause, resume or stop; what it is already is answered as it is.
+    """Pause, resume or stop an operation. If it already has that status, it is returned unchanged.
 
     Raises NotFound `bulk_operation_not_found`, or Conflict `bulk_operation_ended`.
     """
@@ -192,7 +192,7 @@ async def move_bulk_operation(
 async def pace_bulk_operation(
     connection: Connection, operation_id: int, rate_per_second: float | None, *, tenant_id: str | None
 ) -> BulkOperation:
-    """Go on at another rate; None changes nothing. Raises as `move_bulk_operation` does."""
+    """Change the rate of an operation; None changes nothing. Raises as `move_bulk_operation` does."""
     params: Params = {"id": operation_id, "tenant_id": tenant_id, "rate_per_second": rate_per_second}
     await fetch_row(connection, _query("pace_bulk_operation"), params, _MovedRow)
     operation = await show_bulk_operation(connection, operation_id, tenant_id=tenant_id)
@@ -209,7 +209,7 @@ async def list_bulk_operations(
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[BulkOperation]:
-    """Newest first, without their lanes."""
+    """List operations, newest first, without their lanes."""
     params = {"tenant_id": tenant_id, "status": status, "before_id": before_id, "limit": limit}
     return await fetch_rows(connection, _query("list_bulk_operations"), params, BulkOperation)
 
@@ -217,7 +217,7 @@ async def list_bulk_operations(
 async def show_bulk_operation(
     connection: Connection, operation_id: int, *, tenant_id: str | None
 ) -> BulkOperation:
-    """With its lanes, at most MAX_LANES_SHOWN. Raises NotFound `bulk_operation_not_found`."""
+    """Return one operation with its lanes, at most MAX_LANES_SHOWN. Raises NotFound `bulk_operation_not_found`."""
     params = {"id": operation_id, "tenant_id": tenant_id}
     operation = await fetch_row(connection, _query("show_bulk_operation"), params, BulkOperation)
     if operation is None:

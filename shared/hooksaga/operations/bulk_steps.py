@@ -1,4 +1,4 @@
-"""The steps of bulk operations: each starts the sagas of a short time ahead."""
+"""Steps of bulk operations: each starts the sagas of a short time ahead."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,14 +13,14 @@ from hooksaga.core.trace import correlation_id_of
 MAX_SAGAS = 500
 MAX_LANES = 100
 MAX_OPEN = 100
-"""Sagas of bulk operations that one subscription may have under way or waiting for a retry, before it has to wait."""
+"""Maximum of a subscription's bulk sagas in progress or waiting for a retry; above it, its lane waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkStep:
-    """What one step started: sagas, and the seconds until each is due. None left to step: operation_id is None.
+    """Sagas that one step started, and the seconds until each is due. operation_id is None when no operation is left.
 
-    refused: the operation itself, where the database does not take the saga that is next: nothing was started.
+    refused: the operation itself, when the database rejects its next saga; nothing was started then.
     """
 
     operation_id: int | None = None
@@ -50,14 +50,14 @@ async def step_bulk_operation(
     passed_by: frozenset[int] = frozenset(),
     max_open: int = MAX_OPEN,
 ) -> BulkStep:
-    """Start the sagas of the next horizon_seconds for the operation that waited longest, apart from those passed by."""
+    """Start the sagas of the next horizon_seconds for the longest-waiting operation that is not in passed_by."""
     params = {
         "passed_by": list(passed_by),
         "horizon_seconds": horizon_seconds,
         "max_lanes": MAX_LANES,
         "max_open": max_open,
     }
-    for most in (MAX_SAGAS, 1):  # what comes before a saga that is refused is started one by one
+    for most in (MAX_SAGAS, 1):  # sagas before a rejected one are started one by one
         try:
             async with refusals():
                 row = await fetch_row(
@@ -87,7 +87,7 @@ class _TracedRow:
 
 
 async def traces_of_sagas(connection: Connection, saga_ids: Sequence[int]) -> dict[int, str]:
-    """The trace of each saga's event."""
+    """Return the trace of each saga's event."""
     rows = await fetch_rows(
         connection,
         load_queries("bulk_operations")["traces_of_sagas"],

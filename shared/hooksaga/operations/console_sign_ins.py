@@ -1,4 +1,4 @@
-"""Signing in and out of the pages: links that work once, and sessions that were ended. Only hashes are stored."""
+"""Sign-in and sign-out of the pages: single-use links and ended sessions. Only hashes are stored."""
 
 import hashlib
 import secrets
@@ -11,7 +11,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
 SIGN_IN_SECONDS = 3600
-"""A link that nobody used for so long is no use any more."""
+"""An unused link expires after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _UsedRow:
 
 
 async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
-    """The token of a new link for this key. Raises NotFound `api_key_not_found`."""
+    """Create a link for this key and return its token. Raises NotFound `api_key_not_found`."""
     token = secrets.token_urlsafe(32)
     params = {"token_hash": _hash(token), "key_hash": key_hash, "valid_seconds": SIGN_IN_SECONDS}
     row = await fetch_row(connection, load_queries("console")["create_sign_in"], params, _CreatedRow)
@@ -40,14 +40,14 @@ async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
 
 
 async def use_sign_in(connection: Connection, token: str) -> bytes | None:
-    """The hash of the link's key, at its first use in time; None for any other token, and at any other use."""
+    """Use a link: return the hash of its key at the first use in time; None for any other token or use."""
     params = {"token_hash": _hash(token)}
     row = await fetch_row(connection, load_queries("console")["use_sign_in"], params, _UsedRow)
     return None if row is None else row.key_hash
 
 
 async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_until: datetime) -> None:
-    """End the sessions with these ids, now and for everybody. valid_until: when the last of them would have ended."""
+    """End the sessions with these ids at once, everywhere. valid_until: when the last of them would have ended."""
     params = {
         "hashes": [_hash(one) for one in ids],
         "valid_until": valid_until,

@@ -1,7 +1,7 @@
-"""The facts of a database that `hooksaga doctor` judges: what is there, not what should be.
+"""Facts of a database for `hooksaga doctor`: the actual state, not the expected one.
 
-They are read from the catalog, as any role that may read the list of migrations; only whether an event can be stored
-is tried."""
+They are read from the catalog, by any role that may read the list of migrations. Only storing an event is tested by
+doing it."""
 
 from typing import Any
 
@@ -13,20 +13,20 @@ from hooksaga.stages.accept_events import insert_events
 
 RETENTION_ROLE = "retention_operator"
 PRODUCERS = "event_producer"
-"""The group of the applications that add events by SQL."""
+"""Group role of the applications that add events by SQL."""
 
 _RIGHTS = ("table_rights", "column_rights", "function_rights")
 _LISTS = ("applied_migrations", "triggers", "idle_slots", *_RIGHTS)
 _AUDITED = ("identity_near_its_end", "transaction_ids_near_their_end")
-"""Promises of the audit that the catalog answers."""
+"""Promises of the audit that are checked from the catalog alone."""
 
 _TRIED_TYPE = "doctor.tried"
 
 
 async def read_facts(connection: Connection) -> dict[str, Any]:
-    """JSON content: a list of rows for each block of sql/queries/doctor.sql, an object for `server` and `owners`.
+    """Read the facts as JSON content: per block of sql/queries/doctor.sql a list of rows; objects: `server`, `owners`.
 
-    Raises SchemaMismatch where no migration ever ran.
+    Raises SchemaMismatch if no migration was ever run.
     """
     queries = load_queries("doctor")
     facts: dict[str, Any] = {name: await fetch_dicts(connection, queries[name], {}) for name in _LISTS}
@@ -38,15 +38,15 @@ async def read_facts(connection: Connection) -> dict[str, Any]:
 
 
 async def read_server(connection: Connection) -> dict[str, Any]:
-    """The one block that older servers and empty databases answer too."""
+    """Read the one block that also works on older servers and empty databases."""
     (server,) = await fetch_dicts(connection, load_queries("doctor")["server"], {})
     return server
 
 
 async def try_to_store(connection: Connection) -> None:
-    """Store an event as a producer's is stored, and take it back; one id is used up.
+    """Store an event as a producer does, and roll it back; one id is used up.
 
-    Raises RowRefused, or whatever else a producer's event would meet.
+    Raises RowRefused, or any other error that a producer's event would cause.
     """
     async with refusals(), connection.transaction(force_rollback=True):
         await insert_events(connection, [EventDraft(_TRIED_TYPE, "{}")])

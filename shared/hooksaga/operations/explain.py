@@ -1,7 +1,7 @@
-"""Why a subscription got an event, or did not: what the router saw then, and what became of it. Reads only.
+"""Explanation why a subscription got an event, or did not: the state that the router saw, and the result. Reads only.
 
-Facts of the moment of routing, never of now: the database keeps each change of what routing asks for
-(subscription_history), and the router writes down what it could see of them (routing_decisions).
+The facts are those at routing time, not the current ones: the database records each change of the columns that routing
+reads (subscription_history), and the router records which changes it could see (routing_decisions).
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from hooksaga.core.errors import NotFound
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
 
 MAX_DECISIONS = 250
-"""Subscriptions in one answer."""
+"""Maximum of subscriptions in one response."""
 
 WALKED_AT_ONCE = 250
 MAX_WALKED = 1000
-"""Subscriptions looked at for one answer: it may end early, with `next`, where most were shown before."""
+"""Subscriptions scanned for one response: it may end early, with `next`, when most of them were shown before."""
 
 
 class Rank(IntEnum):
-    """The order in which subscriptions are shown: those with a saga, those that ever took the type, the others."""
+    """Display order of subscriptions: those with a saga, those that ever matched the type, the others."""
 
     STARTED = 0
     OF_TYPE = 1
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SagaStanding:
-    """The newest saga of a pair. started_by is None where the routing was not recorded. attempt_limit: as of now."""
+    """The newest saga of a pair. started_by is None if the routing was not recorded. attempt_limit: the current one."""
 
     id: int
     status: str
@@ -61,10 +61,10 @@ class SagaStanding:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One subscription. matched: by the router; None while the event waits, or where that was not recorded.
+    """One subscription. matched: by the router; None while the event waits, or if the routing was not recorded.
 
-    then: what the router saw, None for nothing. saga: None though matched means that retention removed it, which
-    it does with delivered ones only.
+    then: the state that the router saw; None if it saw none. saga: None for a matched one means that retention deleted
+    it, which happens to delivered sagas only.
     """
 
     subscription_id: int
@@ -79,9 +79,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """One event's routing, with a page of its tenant's subscriptions. next: None when none is left to show.
+    """One event's routing, with a page of its tenant's subscriptions. next: None when no subscription is left to show.
 
-    One with very many subscriptions is routed in parts: until the last one it waits, with the sagas_started so far.
+    An event with very many subscriptions is routed in parts: it waits until the last, with the sagas_started so far.
     """
 
     event_id: int
@@ -97,7 +97,7 @@ class Routing:
 
     @property
     def state(self) -> RoutingState:
-        """An event that was put into the outbox again has been routed."""
+        """State of the routing. An event that was put into the outbox again counts as routed."""
         if self.routed_at is not None:
             return RoutingState.ROUTED
         return RoutingState.UNRECORDED if self.waiting_since is None else RoutingState.WAITING
@@ -112,7 +112,7 @@ async def explain_event(
     after: Place | None = None,
     limit: int = MAX_DECISIONS,
 ) -> Routing:
-    """Matched first, then those that took the event's type at some time, then the others; each by id.
+    """Explain an event's routing: matched subscriptions, then those that ever matched its type, then others; by id.
 
     An event that was not routed, or not recorded, shows subscriptions with sagas only. Raises NotFound
     `event_not_found`, also for another tenant's.
@@ -141,7 +141,7 @@ class _Walked:
 async def _page(
     connection: Connection, routing: Routing, place: Place, limit: int
 ) -> tuple[list[int], Place | None]:
-    """At most `limit` subscriptions behind the place, and the place to go on from."""
+    """Return at most `limit` subscriptions after the place, and the place to continue from."""
     last = Rank.OTHERS if routing.state is RoutingState.ROUTED else Rank.STARTED
     found: list[int] = []
     walked = 0
@@ -175,7 +175,7 @@ async def _walk(connection: Connection, routing: Routing, place: Place) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """then_… are all null when the router saw nothing. routed: the router started a saga; by_router: the newest."""
+    """then_… are all null if the router saw no state. routed: the router started a saga; by_router: the newest one."""
 
     subscription_id: int
     subscription_created_at: datetime

@@ -1,8 +1,8 @@
 """Events by type, tenant and time, and those whose deliveries to a subscription, or with an error code, have ended.
 Reads only.
 
-As with the attempt log, a page is walked for along one index, and how much it may pass on its way is bounded: where
-little matches, a page may be short, or empty, and still have a next one.
+As in the attempt log, a page scans one index, and the number of keys scanned is bounded: if few of them match, a page
+may be short or empty and still have a next one.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class FoundEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """following is where the next page begins; None behind the last one."""
+    """One page of events. following: the start of the next page; None after the last one."""
 
     items: list[FoundEvent]
     following: Position | None
@@ -71,7 +71,7 @@ class _Accepted:
 async def find_events(
     connection: Connection, wanted: EventFilter, *, before: Position | None = None, limit: int = 50
 ) -> EventPage:
-    """Newest first, those before the position."""
+    """Find events before the position, newest first."""
     if wanted.means_attempts:
         return await _by_attempts(connection, wanted, before, limit)
     found: list[FoundEvent] = []
@@ -126,7 +126,7 @@ class _EventId:
 async def _by_attempts(
     connection: Connection, wanted: EventFilter, before: Position | None, limit: int
 ) -> EventPage:
-    """Each event once a page, where the newest of its matching attempts stands."""
+    """Return each event once per page, at the position of its newest matching attempt."""
     attempts = AttemptFilter(
         tenant_id=wanted.tenant_id,
         subscription_id=wanted.subscription_id,
@@ -152,7 +152,7 @@ async def attempts_of_subscriptions(
     before: Position | None = None,
     limit: int = 50,
 ) -> AttemptPage:
-    """Finished attempts of all of these, newest first: one tenant's own, whatever others have beside them."""
+    """Find finished attempts of these subscriptions, newest first: one tenant's only, however many others have."""
 
     async def scan(begin: Position | None, how_many: int) -> list[Position]:
         latest = Position(wanted.finished_before, 0) if wanted.finished_before else None

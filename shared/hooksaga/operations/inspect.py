@@ -13,12 +13,12 @@ from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_
 MAX_SAGAS_SHOWN = 1000
 MAX_ATTEMPTS_SHOWN = 1000
 MAX_ANSWER_SHOWN = 1000
-"""Characters of each answer. All of an event is one answer of the API, for which AWS takes 6 MB."""
+"""Characters shown of each response body. An event is one response of the API, for which AWS accepts 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One job, as the attempt log shows it."""
+    """One job in the form of the attempt log."""
 
     id: int
     saga_id: int
@@ -84,7 +84,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterView:
-    """requeued_as is the saga that a requeue started; payload_snapshot is set when shown alone."""
+    """One dead letter. requeued_as: the saga that a requeue started. payload_snapshot: set only for a single one."""
 
     id: int
     saga_id: int
@@ -101,7 +101,7 @@ class DeadLetterView:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The backlog now. oldest_due_seconds is null when nothing waits."""
+    """Current backlog. oldest_due_seconds is null when nothing waits."""
 
     outbox: int
     sagas_waiting: int
@@ -117,7 +117,7 @@ class Stats:
 async def show_event(
     connection: Connection, webhook_id: UUID, *, tenant_id: str | None, most_sagas: int = MAX_SAGAS_SHOWN
 ) -> EventView:
-    """Raises NotFound `event_not_found`, also for another tenant's."""
+    """Return one event. Raises NotFound `event_not_found`, also for another tenant's."""
     queries = load_queries("inspect")
     params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
     event = await fetch_row(connection, queries["show_event"], params, EventView)
@@ -152,7 +152,7 @@ class SagaState:
 
 
 async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: str | None) -> SagaState:
-    """Raises NotFound `saga_not_found`, also for another tenant's."""
+    """Return the state of one saga. Raises NotFound `saga_not_found`, also for another tenant's."""
     params = {"id": saga_id, "tenant_id": tenant_id}
     row = await fetch_row(connection, load_queries("inspect")["show_saga"], params, SagaState)
     if row is None:
@@ -163,7 +163,7 @@ async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: st
 async def list_dead_letters(
     connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
 ) -> list[DeadLetterView]:
-    """Newest first, those with an id below before_id."""
+    """List dead letters with an id below before_id, newest first."""
     ids = await ids_of_time(connection, wanted)
     below = [one for one in (before_id, ids.before_id) if one is not None]
     params = {
@@ -178,7 +178,7 @@ async def list_dead_letters(
 async def show_dead_letter(
     connection: Connection, dead_letter_id: int, *, tenant_id: str | None
 ) -> DeadLetterView:
-    """With its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
+    """Return one dead letter with its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
     params = {"id": dead_letter_id, "tenant_id": tenant_id}
     row = await fetch_row(connection, load_queries("inspect")["show_dead_letter"], params, DeadLetterView)
     if row is None:
@@ -187,7 +187,7 @@ async def show_dead_letter(
 
 
 async def read_stats(connection: Connection) -> Stats:
-    """Counts over open work only; each is served by an index."""
+    """Count open work only; an index serves each count."""
     row = await fetch_row(connection, load_queries("inspect")["stats"], {}, Stats)
     assert row is not None
     return row
@@ -199,5 +199,5 @@ class _Alive:
 
 
 async def check_alive(connection: Connection) -> None:
-    """Returns when the database answers; Session turns everything else into DatabaseUnavailable."""
+    """Return when the database answers; Session turns every failure into DatabaseUnavailable."""
     await fetch_row(connection, load_queries("inspect")["check_alive"], {}, _Alive)

@@ -1,4 +1,4 @@
-"""How the pipeline stands, from the views that dashboards read (sql/schema/12_views.sql). Reads only, as `observer`."""
+"""Gauges of the pipeline, from the views of dashboards (sql/schema/12_views.sql). Reads only, as `observer`."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from hooksaga.adapters.queries import load_queries
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """Of all tenants, at one moment. An age is 0 when nothing waits."""
+    """Gauges of all tenants at one moment. An age is 0 when nothing waits."""
 
     outbox_age_seconds: float
     oldest_due_saga_age_seconds: float
@@ -17,7 +17,7 @@ class Gauges:
 
 
 async def read_gauges(connection: Connection) -> Gauges:
-    """All of them in one statement, so they belong to one moment."""
+    """Read all gauges in one statement, so that they belong to one moment."""
     row = await fetch_row(connection, load_queries("observe")["gauges"], {}, Gauges)
     assert row is not None
     return row

@@ -61,11 +61,11 @@ async def store_operational_events(
 async def tell_of_dead_letters(
     connection: Connection, *, on_refusal: OnRefusal = lambda _row: None, limit: int = BATCH
 ) -> list[Traced]:
-    """Make a `hooksaga.delivery.dead_lettered` event of each waiting dead letter, once, and give these.
+    """Create a `hooksaga.delivery.dead_lettered` event for each waiting dead letter, once, and return the events.
 
-    One that the database refuses is told to on_refusal and goes on waiting.
+    A dead letter that the database rejects is reported to on_refusal and continues to wait.
 
-    The events and the end of the waiting are one transaction. Call again while a full batch comes back.
+    Events are stored and dead letters stop waiting in one transaction. Call again while it returns a full batch.
     """
     queries = load_queries("operational_events")
     async with transaction(connection):

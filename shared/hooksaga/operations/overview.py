@@ -1,7 +1,7 @@
 """Current problems, in figures whose cost does not depend on the size of the tables. Reads only.
 
-Rates are exact where a minute had few attempts. Of a minute that had more than SAMPLE the last SAMPLE are looked at,
-and how closely they follow one another says how many the whole minute had.
+Rates are exact for a minute with few attempts. For a minute with more than SAMPLE, the last SAMPLE attempts are read,
+and the count of the whole minute is estimated from the time between them.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """Attempts that ended within one minute. p50 and p95: of end-to-end latency, in milliseconds, None without any.
+    """Attempts that ended within one minute. p50 and p95: end-to-end latency in milliseconds, None without deliveries.
 
-    estimated: the counts are drawn from a sample.
+    estimated: the counts are estimated from a sample.
     """
 
     minute: datetime
@@ -40,7 +40,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Counts end at MOST_COUNTED. oldest_due_seconds is None when nothing waits; it may be negative for none due."""
+    """Open work, counted up to MOST_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due."""
 
     unrouted: int
     due: int
@@ -67,7 +67,7 @@ class DueSaga:
 
 @dataclass(frozen=True, slots=True)
 class ErrorWord:
-    """How many of the newest failures of the last hour ended with this word."""
+    """Number of the newest failures of the last hour that ended with this error code."""
 
     error_code: str
     attempts: int
@@ -76,7 +76,7 @@ class ErrorWord:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A subscription that only fails, or that was switched off for it."""
+    """A subscription whose attempts only fail, or that was disabled because of that."""
 
     id: int
     tenant_id: str
@@ -91,7 +91,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class HealthSummary:
-    """How one subscription's endpoint does, for a list of them."""
+    """Health of one subscription's endpoint, for lists."""
 
     subscription_id: int
     consecutive_failures: int
@@ -103,7 +103,7 @@ class HealthSummary:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Of all tenants, at about one moment."""
+    """Overview of all tenants at about one moment."""
 
     minutes: Sequence[Minute]
     work: OpenWork
@@ -112,7 +112,7 @@ class Overview:
 
 
 async def read_overview(connection: Connection) -> Overview:
-    """The last MINUTES and the open work of now, as the operator's role."""
+    """Read the last MINUTES and the current open work, with the operator's role."""
     work = await fetch_row(connection, _query("backlog"), {"most": MOST_COUNTED}, OpenWork)
     assert work is not None
     oldest = await fetch_rows(connection, _query("oldest_due"), {"limit": LISTED}, DueSaga)
@@ -122,14 +122,14 @@ async def read_overview(connection: Connection) -> Overview:
 
 
 async def unwell_endpoints(connection: Connection) -> list[Endpoint]:
-    """Endpoints that only fail, the longest first, and behind them those that were switched off, the latest first."""
+    """Return endpoints that only fail, longest first, then disabled ones, latest first."""
     failing = await fetch_rows(connection, _query("failing_endpoints"), {"limit": LISTED}, Endpoint)
     disabled = await fetch_rows(connection, _query("disabled_endpoints"), {"limit": LISTED}, Endpoint)
     return failing + disabled
 
 
 async def health_of(connection: Connection, subscription_ids: Sequence[int]) -> dict[int, HealthSummary]:
-    """The health of each subscription that has any, by id."""
+    """Return the health of each subscription that has a record of it, by id."""
     params = {"ids": list(subscription_ids)}
     rows = await fetch_rows(connection, _query("health_of_subscriptions"), params, HealthSummary)
     return {row.subscription_id: row for row in rows}
@@ -168,7 +168,7 @@ def _minute(row: _Counted, percentiles: list[int] | None) -> Minute:
 
 
 def _share_seen(row: _Counted) -> float:
-    """Which part of its minute a sample is: 1 for a whole one, else the part of the minute that it covers."""
+    """Return the share of its minute that a sample covers: 1 for the whole minute."""
     if row.seen < SAMPLE or row.oldest is None or row.newest is None:
         return 1.0
     ended = min(row.newest, row.minute + timedelta(minutes=1))

@@ -1,7 +1,7 @@
-"""Retention: deletes what ended long ago, batch by batch. Never open work, events or dead letters.
+"""Retention: deletes sagas and jobs that ended long ago, batch by batch. Never open work, events or dead letters.
 
-The whole of it is `prune_finished` in the database, which runs as the only role that may delete; here it is called
-until there is nothing left, or no time.
+The database function `prune_finished` does the work, as the only role that may delete. This module calls it until
+nothing or no time is left.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ MIN_AGE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a walk has come: the last finished job that it looked at."""
+    """Position of a walk: the last finished job that it read."""
 
     finished_at: datetime
     job_id: int
@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Number of deleted rows, or of matches in a dry run. before: what ended after it stays. place: None at the end."""
+    """Number of deleted rows, or of matches in a dry run. before: later ended rows stay. place: None at the end."""
 
     sagas: int
     jobs: int
@@ -36,9 +36,9 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What is wanted. Only what ended longer ago than older_than goes; nothing goes in a dry run.
+    """Options of a prune. Only rows that ended longer ago than older_than are deleted; none in a dry run.
 
-    Raises InvalidInput when that is less than a day: nobody wipes a running system by mistake.
+    Raises InvalidInput when older_than is less than a day, so that a mistake cannot empty a running system.
     """
 
     older_than: timedelta
@@ -62,7 +62,7 @@ class _BatchRow:
 
 
 async def prune_batch(connection: Connection, wanted: Pruning, after: Place | None = None) -> Pruned:
-    """One transaction. Looks at `batch` finished jobs after that place, oldest first."""
+    """Prune one batch in one transaction: reads `batch` finished jobs after the place, oldest first."""
     params = {
         "older_than": wanted.older_than,
         "limit": wanted.batch,
@@ -84,9 +84,9 @@ async def prune(
     *,
     may_go_on: Callable[[Pruned], bool] = lambda _: True,
 ) -> Pruned:
-    """Batch after batch until nothing is left, or may_go_on, asked after each with the sum so far, says no.
+    """Prune in batches until nothing is left, or may_go_on, called after each with the sum so far, returns False.
 
-    Stopped or killed anywhere it can be begun anew: what is gone is not met again.
+    A stopped or killed run can be started again: deleted rows are not read again.
     """
     done = await run_batch(after)
     while done.place is not None and may_go_on(done):

@@ -1,4 +1,4 @@
-"""Dead letters back to life: always as a brand-new saga, never by touching the old one."""
+"""Requeue dead letters: always as a new saga; the old one never changes."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ MAX_MATCHED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Requeued:
-    """saga_id is None only where reason says why no saga was made. created: by this call, not by an earlier one."""
+    """Result of one requeue. saga_id: None only with a reason for it. created: by this call, not by an earlier one."""
 
     dead_letter_id: int
     saga_id: int | None
@@ -27,7 +27,7 @@ class Requeued:
 
     @property
     def traced_sagas(self) -> list[Traced]:
-        """Its saga, where one was made."""
+        """Return the saga, if one was started."""
         if self.saga_id is None:
             return []
         return [Traced(self.saga_id, correlation_id_of(self.webhook_id, self.traceparent))]
@@ -57,7 +57,7 @@ class RequeuedMatches:
 
 @dataclass(frozen=True, slots=True)
 class IdRange:
-    """Ids above the one and below the other; None where there is no end."""
+    """Ids above the first and below the second; None means no limit."""
 
     after_id: int | None
     before_id: int | None
@@ -69,7 +69,7 @@ class _IdRow:
 
 
 async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence[int]) -> list[Requeued]:
-    """Start a new saga for each dead letter, once: a repeat gives the same sagas. Unknown ids give nothing."""
+    """Start a new saga for each dead letter, once: a repeat returns the same sagas. Unknown ids are skipped."""
     return await fetch_rows(
         connection,
         load_queries("requeue")["requeue_dead_letters"],
@@ -101,8 +101,8 @@ async def requeue_matching(
 ) -> RequeuedMatches:
     """Requeue the oldest dead letters that match and were not requeued before, until limit new sagas are made.
 
-    A dead letter whose subscription is inactive is skipped and keeps nobody behind it from being requeued, as is one
-    that the database refuses, which is told to on_refusal.
+    A dead letter whose subscription is inactive is skipped and does not block later ones. The same holds for one that
+    the database rejects, which is also reported to on_refusal.
     """
 
     async def requeue_some(ids: Sequence[int]) -> list[Requeued | None]:
@@ -126,7 +126,7 @@ async def requeue_matching(
 
 
 async def ids_of_time(connection: Connection, wanted: DeadLetterFilter) -> IdRange:
-    """Between which ids all that the filter's times mean lies."""
+    """Return the id range that contains all dead letters of the filter's times."""
     if wanted.failed_after is None and wanted.failed_before is None:
         return IdRange(None, None)
     params = {"failed_after": wanted.failed_after, "failed_before": wanted.failed_before}
@@ -142,7 +142,7 @@ async def _match(connection: Connection, wanted: DeadLetterFilter, between: IdRa
 
 
 def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
-    """The filter as query parameters."""
+    """Return the filter as query parameters."""
     return {
         "tenant_id": wanted.tenant_id,
         "subscription_id": wanted.subscription_id,

@@ -1,6 +1,7 @@
-"""The values of subscriptions' own headers, sealed anew under the first of the keys; and those in clear, sealed.
+"""Reseal the values of subscriptions' custom headers under the first key, and seal values in clear.
 
-As reseal_secrets: nothing is locked while values are opened and sealed, and what changed meanwhile stays as it then is.
+As in reseal_secrets, nothing is locked while values are opened and sealed, and headers changed meanwhile stay as they
+are.
 """
 
 import json
@@ -42,8 +43,8 @@ async def reseal_headers_batch(
     dry_run: bool = False,
     only_clear: bool = False,
 ) -> Resealed:
-    """The next BATCH subscriptions with headers after that id. only_clear: look for values in clear, and leave what is
-    sealed as it is. In a dry run nothing is written."""
+    """Reseal the next BATCH subscriptions with headers after that id. only_clear: seal values in clear only, and leave
+    sealed ones unchanged. A dry run writes nothing."""
     params = {"after_id": after_id, "limit": BATCH, "only_clear": only_clear}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_headers"], params, _HeadersRow)
     found = _sealed_anew(box, rows, only_clear)

@@ -1,7 +1,7 @@
-"""Rotation of the key that seals secrets: every stored signing secret is sealed anew under the first of the keys.
+"""Rotation of the key that seals secrets: every stored signing secret is resealed under the first key.
 
-Every process must know the new key before, and may forget the old one after. Nothing is locked while secrets are
-opened and sealed; a secret that changed meanwhile is left as it then is, which is under the new key as well.
+Every process must have the new key before, and may drop the old one after. Nothing is locked while secrets are
+opened and sealed; a secret that changed meanwhile stays, because it is already sealed under the new key.
 """
 
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
-    """checked: how many secrets, or subscriptions with headers, were looked at; changed: how many were, or would be,
-    sealed anew. unreadable: the subscriptions of those that none of the keys opens; in_clear: those with header values
-    that were not sealed. last_id: None when the end was reached."""
+    """Result of a batch. checked: number of secrets, or subscriptions with headers, that were read; changed: number
+    that were, or would be, resealed. unreadable: the subscriptions whose values no key opens; in_clear: those with
+    header values that were not sealed. last_id: None at the end."""
 
     checked: int
     changed: int
@@ -43,7 +43,7 @@ class _IdRow:
 async def reseal_batch(
     connection: Connection, box: SecretBox, *, after_id: int = 0, dry_run: bool = False
 ) -> Resealed:
-    """The next BATCH secrets after that id, in one statement. In a dry run nothing is written."""
+    """Reseal the next BATCH secrets after that id, in one statement. A dry run writes nothing."""
     params = {"after_id": after_id, "limit": BATCH}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_secrets"], params, _SecretRow)
     found, unreadable = _sealed_anew(box, rows)
@@ -75,7 +75,7 @@ async def _replace(connection: Connection, found: list[tuple[_SecretRow, str]]) 
 
 
 def together(first: Resealed, second: Resealed) -> Resealed:
-    """Both batches as one that ended where the second did."""
+    """Return both batches as one that ends where the second did."""
     return replace(
         second,
         checked=first.checked + second.checked,
@@ -86,13 +86,13 @@ def together(first: Resealed, second: Resealed) -> Resealed:
 
 
 class Batch(Protocol):
-    """reseal_batch or reseal_headers_batch, with all but the place of its beginning chosen."""
+    """reseal_batch or reseal_headers_batch, with every argument but the start position bound."""
 
     async def __call__(self, connection: Connection, *, after_id: int) -> Resealed: ...
 
 
 async def reseal_all(session: Session, batch: Batch) -> Resealed:
-    """Every batch, each a unit of work of its own."""
+    """Run all batches, each as its own unit of work."""
     done = await session.run(lambda connection: batch(connection, after_id=0))
     while (last_id := done.last_id) is not None:
         following = partial(batch, after_id=last_id)

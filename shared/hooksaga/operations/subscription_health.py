@@ -1,4 +1,4 @@
-"""How an endpoint does, and what a subscription missed while it was switched off. Reads only."""
+"""Health of an endpoint, and the events that a subscription missed while it was disabled. Reads only."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ MISSED_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class EndpointHealth:
-    """How one endpoint does, as far as attempts are counted. eligible: it gets events now."""
+    """Health of one endpoint, as far as attempts are counted. eligible: it receives events now."""
 
     subscription_id: int
     eligible: bool
@@ -28,8 +28,8 @@ class EndpointHealth:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What a disabled subscription has missed: dead letters since it failed only, not requeued yet, and events
-    accepted since it was switched off. at_least: there may be more than was looked at."""
+    """Deliveries that a disabled subscription missed: dead letters since its attempts only failed, not requeued yet,
+    and events accepted since it was disabled. at_least: there may be more than were read."""
 
     failing_since: datetime
     since: datetime
@@ -41,7 +41,7 @@ class Missed:
 async def show_health(
     connection: Connection, subscription_id: int, *, tenant_id: str | None
 ) -> EndpointHealth:
-    """Raises NotFound `subscription_not_found`, also for another tenant's."""
+    """Return the health of an endpoint. Raises NotFound `subscription_not_found`, also for another tenant's."""
     params = {"id": subscription_id, "tenant_id": tenant_id}
     row = await fetch_row(
         connection, load_queries("subscription_health")["show_health"], params, EndpointHealth
@@ -54,7 +54,7 @@ async def show_health(
 async def read_missed(
     connection: Connection, subscription_id: int, *, tenant_id: str | None, most: int = MISSED_MOST
 ) -> Missed | None:
-    """What a subscription that the monitor switched off has missed; None for any other. Looks at `most` rows of
+    """Count what a subscription disabled by the monitor has missed; None for any other. Reads at most `most` rows of
     each kind."""
     params = {"id": subscription_id, "tenant_id": tenant_id, "most": most}
     return await fetch_row(connection, load_queries("subscription_health")["read_missed"], params, Missed)

@@ -1,4 +1,4 @@
-"""How one subscription is doing: what its newest attempts came to, and what waits. Reads only, and bounded."""
+"""Statistics of one subscription: results of its newest attempts, and its backlog. Reads only, a bounded number."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
 SAMPLE = 10_000
-"""Attempts that are looked at: of a busy subscription, the newest of the window."""
+"""Maximum of attempts read: for a busy subscription, the newest of the window."""
 
 MOST_COUNTED = 10_000
 """Limit of counting the backlog."""
@@ -43,8 +43,8 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStats:
-    """Counts of the window; success_rate is null without an attempt. since: the oldest attempt that was counted,
-    where there were more than SAMPLE, else null."""
+    """Counts of the window; success_rate is null without an attempt. since: the oldest counted attempt if there were
+    more than SAMPLE, otherwise null."""
 
     subscription_id: int
     window_hours: int
@@ -82,7 +82,7 @@ class _IdRow:
 async def subscription_stats(
     connection: Connection, subscription_id: int, *, window_hours: int, tenant_id: str | None
 ) -> SubscriptionStats:
-    """Raises NotFound `subscription_not_found`, also for another tenant's and for a deleted one."""
+    """Return the statistics. Raises NotFound `subscription_not_found`, also for another tenant's or a deleted one."""
     named = {"id": subscription_id, "tenant_id": tenant_id}
     if await _one(connection, "subscription_exists", named, _IdRow) is None:
         raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")

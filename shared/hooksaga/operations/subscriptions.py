@@ -15,13 +15,13 @@ from hooksaga.core.models import NewSubscription, SubscriptionChange
 from hooksaga.stages.own_headers import StoredHeaders, change_headers, seal_headers
 
 MOST_SECRETS = 10
-"""That sign for one subscription at a time, the new one included."""
+"""Maximum of secrets that sign for one subscription at a time, including the new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A row of subscriptions. Null limits mean the system's defaults, whatever they are at each attempt; headers have
-    the stored form of own_headers."""
+    """A row of subscriptions. Null limits mean the system's defaults at the time of each attempt; headers have the
+    stored form of own_headers."""
 
     id: int
     tenant_id: str
@@ -42,7 +42,7 @@ class Subscription:
 
 
 def normal_callback_url(url: str, policy: AddressPolicy) -> str:
-    """The one form that is stored and called. Raises InvalidInput `invalid_callback_url` with the rule."""
+    """Return the normalized URL that is stored and called. Raises InvalidInput `invalid_callback_url` with the rule."""
     try:
         return parse_callback_url(url, policy).url
     except InvalidCallbackUrl as error:
@@ -58,7 +58,7 @@ async def create_subscription(
     sealed_secret: str,
     box: SecretBox,
 ) -> Subscription:
-    """Store the subscription, not verified yet, and its sealed secret, both or neither. box seals its headers."""
+    """Store the unverified subscription and its sealed secret, both or neither. box seals its headers."""
     params = {
         **new.model_dump(exclude={"headers", "tenant_id", "callback_url"}),
         "tenant_id": tenant_id,
@@ -82,7 +82,7 @@ async def list_subscriptions(
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[Subscription]:
-    """Newest first, those with an id below before_id. tenant_id None: of all tenants."""
+    """List subscriptions with an id below before_id, newest first. tenant_id None: of all tenants."""
     params = {"tenant_id": tenant_id, "event_type": event_type, "before_id": before_id, "limit": limit}
     return await fetch_rows(
         connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription
@@ -92,7 +92,7 @@ async def list_subscriptions(
 async def show_subscription(
     connection: Connection, subscription_id: int, *, tenant_id: str | None
 ) -> Subscription:
-    """Raises NotFound `subscription_not_found`, also for another tenant's."""
+    """Return one subscription. Raises NotFound `subscription_not_found`, also for another tenant's."""
     return await _one(connection, "show_subscription", subscription_id, tenant_id)
 
 
@@ -115,8 +115,8 @@ async def change_subscription(
     policy: AddressPolicy,
     box: SecretBox,
 ) -> Subscription:
-    """Apply the fields that are given. A new callback_url of a verified subscription waits until it is verified
-    itself. Of headers those that are given change, and box seals them.
+    """Apply the given fields. A new callback_url of a verified subscription waits until it is verified itself. Only the
+    given headers change, and box seals them.
 
     Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url` or, for headers, `invalid_field`.
     """
@@ -157,7 +157,7 @@ class _Secrets:
 async def deactivate_subscription(
     connection: Connection, subscription_id: int, *, tenant_id: str | None
 ) -> None:
-    """Stop it for good and hide it from lists; its history stays. Repeating it changes nothing.
+    """Deactivate a subscription permanently and hide it from lists; its history stays. A repeat changes nothing.
 
     Raises NotFound `subscription_not_found`.
     """
@@ -175,11 +175,11 @@ async def rotate_secret(
     sealed_secret: str,
     overlap_seconds: float,
 ) -> Subscription:
-    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it, and all that were
-    retired before, at once.
+    """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it, and all earlier
+    secrets, at once.
 
-    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` where MOST_SECRETS would sign: each makes
-    the signature's header longer, and receivers bound it.
+    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` when more than MOST_SECRETS would sign:
+    each makes the signature header longer, and receivers limit its size.
     """
     queries = load_queries("subscriptions")
     params = {"id": subscription_id, "overlap_seconds": overlap_seconds, "secret": sealed_secret}

@@ -12,12 +12,12 @@ from hooksaga.runtime.telemetry import count, logger
 
 
 def note_requeued(answers: Iterable[Requeued]) -> None:
-    """Sagas that a requeue has started just now."""
+    """Count the sagas that a requeue has started."""
     count(Metric.SAGAS_CREATED, sum(answer.created for answer in answers))
 
 
 def note_bulk_step(step: BulkStep) -> None:
-    """One line per step that started something, or ended its operation."""
+    """Log one line per step that started sagas or ended its operation."""
     count(Metric.SAGAS_CREATED, len(step.saga_ids))
     if step.operation_id is not None and (step.saga_ids or step.status != BulkStatus.RUNNING):
         keys = {"bulk_operation_id": step.operation_id, "status": step.status, "sagas": len(step.saga_ids)}
@@ -25,13 +25,13 @@ def note_bulk_step(step: BulkStep) -> None:
 
 
 def note_verification_failed(subscription_id: int, error_code: str | None) -> None:
-    """The reason, for operators. error_code None: the endpoint answered 2xx, and not with the challenge alone."""
+    """Log the reason for operators. error_code None: the endpoint answered 2xx, but not with the challenge alone."""
     keys = {"subscription_id": subscription_id, "error_code": error_code}
     logger.warning("verification failed", extra=keys)
 
 
 def note_watched(watched: Watched) -> None:
-    """One line per verdict: an endpoint is failing, or its subscription was switched off."""
+    """Log one line per verdict: an endpoint is failing, or its subscription was disabled."""
     disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)
     count(Metric.ENDPOINTS_DISABLED, disabled)
     for verdict in watched.verdicts:

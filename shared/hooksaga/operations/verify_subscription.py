@@ -1,6 +1,6 @@
-"""The verification handshake: nothing else makes a subscription verified.
+"""Verification handshake: the only way to make a subscription verified.
 
-A signed POST carries a random challenge to the address that waits; a 2xx answer that is this challenge and nothing else
+A signed POST carries a random challenge to the pending address; a 2xx response with this challenge and nothing else
 proves that the receiver wants deliveries (decision 0069). No transaction is open meanwhile, and an address that changed
 meanwhile stays unverified.
 """
@@ -25,8 +25,8 @@ VERIFY_TIMEOUT_SECONDS = 10
 
 
 class VerificationFailed(HooksagaError):
-    """The message is for the subscriber; error_code is for operators, None where the endpoint answered 2xx with
-    something else."""
+    """Failed verification. The message is for the subscriber; error_code is for operators, None when the endpoint
+    answered 2xx with another body."""
 
     def __init__(self, message: str, error_code: str | None = None) -> None:
         super().__init__(message)
@@ -35,14 +35,14 @@ class VerificationFailed(HooksagaError):
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """One of a subscription's secrets, sealed, and the database's time, in Unix seconds, when it was read."""
+    """A sealed secret of a subscription, and the database's time of the read, in Unix seconds."""
 
     secret: str
     read_at: int
 
 
 async def sealed_secrets(connection: Connection, subscription_id: int) -> list[SealedSecret]:
-    """The subscription's valid secrets, the current one first."""
+    """Return the subscription's valid secrets, the current one first."""
     params = {"id": subscription_id}
     return await fetch_rows(
         connection, load_queries("subscriptions")["current_secrets"], params, SealedSecret
@@ -52,7 +52,7 @@ async def sealed_secrets(connection: Connection, subscription_id: int) -> list[S
 async def challenge(
     sender: HttpSender, box: SecretBox, subscription: Subscription, sealed: Sequence[SealedSecret]
 ) -> str:
-    """Send a challenge to the address that waits for verification; return that address once it has answered.
+    """Send a challenge to the pending address; return that address once it has answered.
 
     Raises VerificationFailed. Its message never repeats an answer, and is the same whether the host has no address
     or one that is refused.
@@ -97,8 +97,8 @@ def answers_challenge(outcome: SendOutcome, token: str) -> bool:
 
 
 async def mark_verified(connection: Connection, subscription_id: int, url: str) -> Subscription:
-    """Make the address that answered the verified one. Raises Conflict `callback_url_changed` when it is no longer
-    the address that waits."""
+    """Mark the address that answered as verified. Raises Conflict `callback_url_changed` when it is no longer the
+    pending address."""
     query = load_queries("subscriptions")["mark_verified"]
     row = await fetch_row(connection, query, {"id": subscription_id, "url": url}, Subscription)
     if row is None:
@@ -111,7 +111,7 @@ async def mark_verified(connection: Connection, subscription_id: int, url: str) 
 def _signed(
     url: str, body: bytes, box: SecretBox, subscription: Subscription, sealed: Sequence[SealedSecret]
 ) -> OutgoingRequest:
-    """Dated by the database's clock, as deliveries are."""
+    """Build the signed request, dated by the database's clock like deliveries."""
     webhook_id = f"msg_{secrets.token_hex(16)}"
     try:
         keys = [decode_secret(box.open(one.secret)) for one in sealed]

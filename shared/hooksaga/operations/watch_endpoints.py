@@ -1,7 +1,7 @@
-"""The health of endpoints: counts how attempts ended, warns, and switches off what is gone. It never deletes anything.
+"""Endpoint health: counts results of attempts, warns, and disables subscriptions of dead endpoints. Deletes nothing.
 
-Repeating a step changes nothing more, and monitors side by side do each thing once. Workers and orchestrators neither
-write here nor wait for it: everything is found afterwards in the finished jobs.
+Running a step again changes nothing more, and concurrent monitors do each thing once. Workers and orchestrators neither
+write here nor wait for it: the monitor reads finished jobs afterwards.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,9 +38,9 @@ Answer = TypeVar("Answer")
 
 COUNT_BATCH = 5_000
 SETTLE_SECONDS = 60.0
-"""An attempt is counted when its result is this old: twice what the statement that wrote it may take."""
+"""An attempt is counted when its result is this old: twice the statement timeout of the writer."""
 GONE_LOOKBACK_SECONDS = 3600.0
-"""A 410 that no monitor has seen for so long is found by the next one: the subscription still gets events."""
+"""An older 410 that no monitor has seen is found at the next 410: the subscription still receives events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one step did: attempts counted, verdicts, the events that tell of them, and the
-    subscriptions or dead letters that the database refused to change. more: call again."""
+    """Result of one step: attempts counted, verdicts, their operational events, and the subscriptions or dead letters
+    that the database refused to change. more: call again."""
 
     attempts: int = 0
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
@@ -79,7 +79,7 @@ class _IdRow:
 async def count_attempts(
     connection: Connection, *, settle_seconds: float = SETTLE_SECONDS, limit: int = COUNT_BATCH
 ) -> int:
-    """Count the next finished attempts, each exactly once, and say how many. limit or more: call again."""
+    """Count the next finished attempts, each exactly once, and return how many. limit or more: call again."""
     row = await fetch_row(
         connection,
         load_queries("watch_endpoints")["count_attempts"],
@@ -91,7 +91,7 @@ async def count_attempts(
 
 
 async def disable_gone(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
-    """Switch off the subscriptions whose receiver answered 410, whatever the policy says of failures."""
+    """Disable the subscriptions whose receiver answered 410, regardless of the policy for failures."""
 
     def decide(_endpoint: FailingEndpoint) -> DisabledReason:
         return DisabledReason.GONE
@@ -101,7 +101,7 @@ async def disable_gone(connection: Connection, policy: HealthPolicy, *, limit: i
 
 
 async def judge_failing(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
-    """Warn of the subscriptions that only fail, and switch off those that did for too long."""
+    """Warn about subscriptions whose attempts only fail, and disable those that failed for too long."""
     if not policy.gives_up:
         return Watched()
 
@@ -137,7 +137,7 @@ async def _decide(
     wanted: dict[str, Any],
     decide: Callable[[FailingEndpoint], Decision],
 ) -> Watched:
-    """Lock, decide, note, and tell, in one transaction: nobody is told what did not happen, or the other way round."""
+    """Lock, decide, record and store events in one transaction: there is an event exactly for each recorded verdict."""
     async with transaction(connection):
         endpoints = await fetch_rows(connection, lock, wanted, FailingEndpoint)
         decided = [(one, what) for one in endpoints if (what := decide(one)) is not None]
@@ -200,18 +200,18 @@ async def _tell(connection: Connection, policy: HealthPolicy) -> Watched:
 
 
 class Step(Protocol):
-    """One unit of the monitor's work, safe to repeat."""
+    """A unit of the monitor's work, safe to repeat."""
 
     async def __call__(self, connection: Connection, policy: HealthPolicy) -> Watched: ...
 
 
 STEPS: tuple[Step, ...] = (_tell, disable_gone, _count, judge_failing)
-"""The monitor's whole work, each a unit of its own, in this order."""
+"""All steps of the monitor, each its own unit, in this order."""
 
 
 async def take_steps(take: Callable[[Step], Awaitable[Answer]]) -> list[Answer]:
-    """What `take` gives for each step. One that fails keeps none behind it from being taken: its fault is raised at the
-    end. Raises DatabaseUnavailable at once."""
+    """Return the result of `take` for each step. A failing step does not stop the later ones: its error is raised at
+    the end. Raises DatabaseUnavailable at once."""
     answers: list[Answer] = []
     fault: Exception | None = None
     for step in STEPS:

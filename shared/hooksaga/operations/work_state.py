@@ -1,4 +1,4 @@
-"""Whether the pipeline is at work on a database. The audit judges how long something waits only while it is."""
+"""State whether the pipeline is at work on a database. The audit judges waiting times only while it is."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ class _WorkState:
 
 
 async def begin_work(connection: Connection) -> None:
-    """Note that the pipeline is at work from now on. Changes nothing when that is known. The lease cleaner calls it
-    with each of its ticks, so that a process that ended does not speak for another."""
+    """Record that the pipeline is at work from now on. Changes nothing if already recorded. The lease cleaner calls it
+    at each of its ticks, so that the end of one process does not hide another that still works."""
     await connection.execute(load_queries("work_state")["begin_work"])
 
 
 async def end_work(connection: Connection) -> None:
-    """Note that nothing is at work any more: what waits from now on waits for a start."""
+    """Record that no process is at work: from now on, work waits for a start."""
     await connection.execute(load_queries("work_state")["end_work"])
 
 
 async def is_at_rest(connection: Connection) -> bool:
-    """Whether nothing is at work: the database was restored, or `hooksaga up` was stopped, and not started again."""
+    """Return whether no process is at work: the database was restored, or `hooksaga up` stopped and not restarted."""
     row = await fetch_row(connection, load_queries("work_state")["show_work"], {}, _WorkState)
     return row is not None and row.at_rest
