@@ -1,6 +1,6 @@
-"""What an operator asks of the admin function directly: a request of the API, or an action that has no route.
+"""Direct invocations of the admin function by operators: an API request, or an action without a route.
 
-`{"action": "requeue"}` and `{"action": "stats"}` have one, and are kept for their shortness.
+The actions `{"action": "requeue"}` and `{"action": "stats"}` also have routes, and are kept because they are short.
 """
 
 import json
@@ -33,7 +33,7 @@ class ShowStats(StrictModel):
 
 
 class CreateKey(StrictModel):
-    """The answer shows the key, this one time: only its hash is kept."""
+    """Create an API key. Only this response shows the key; its hash alone is stored."""
 
     action: Literal["create_key"]
     name: str = Field(pattern=r"^[ -~]{1,100}$")
@@ -59,8 +59,8 @@ _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminato
 
 
 async def run_action(function: ApiFunction, invocation: Invocation) -> dict[str, Any]:
-    """The action's answer, or `{status, body}` of a request. `{"error": problem}` for an event that is neither, and for
-    what an action's caller did wrong."""
+    """Return the action's result, or `{status, body}` of a request. Returns `{"error": problem}` for an event that is
+    neither, and for an error of an action's caller."""
     try:
         if "method" in invocation.event or "path" in invocation.event:
             request = _read(REQUESTS, invocation.event)

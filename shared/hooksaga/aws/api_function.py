@@ -1,4 +1,4 @@
-"""A function that answers some routes of the HTTP API, with the same application as everywhere else."""
+"""Lambda function for some routes of the HTTP API, with the same application as in every other deployment."""
 
 import functools
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only the functions that call receivers load them
 
 
 class QueueWakes:
-    """The API's wakes as messages."""
+    """The API's wakes, sent as queue messages."""
 
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
@@ -39,7 +39,7 @@ class QueueWakes:
 
 
 class ApiFunction(Function):
-    """`answer` takes API Gateway's proxy events for the given routes, which are what the gateway has to send here."""
+    """A function for the given routes. `answer` handles the proxy events that API Gateway sends for them."""
 
     def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
         super().__init__(role)
@@ -50,7 +50,7 @@ class ApiFunction(Function):
         return self.services_with(None, None)
 
     def services_with(self, sender: "HttpSender | None", box: "SecretBox | None") -> Services:
-        """What the routes work with; with neither where no route calls receivers."""
+        """Build the services of the routes; without sender and box if no route calls receivers."""
         return build_services(
             self.settings,
             self.address,
@@ -66,12 +66,12 @@ class ApiFunction(Function):
         return build_app(self.services, self.routes)
 
     async def answer_request(self, event: Event, operator: Caller | None = None) -> dict[str, Any]:
-        """API Gateway REST proxy event in, its answer out. operator: who asks, without a key."""
+        """Answer an API Gateway REST proxy event. operator: name of a caller without a key."""
         self.services.check_before_next_use()
         return await answer_gateway(self._app, event, operator)
 
     def answer(self, event: Event, context: Any) -> Any:
-        """API Gateway REST proxy event in, its answer out."""
+        """Answer an API Gateway REST proxy event."""
         return self.run(_answer, event, context)
 
 

@@ -1,4 +1,4 @@
-"""SQS mode: bulk operations go on with a tick every minute, which starts what is due until the next one has come."""
+"""SQS mode: a tick every minute continues bulk operations and starts the sagas due before the next tick."""
 
 from hooksaga.aws.dispatch import tell_orchestrator_of_step
 from hooksaga.aws.function import Function, Invocation
@@ -8,14 +8,14 @@ from hooksaga.operations.telemetry import note_bulk_step
 from hooksaga.stages.telemetry import note_refused
 
 HORIZON_SECONDS = 75.0
-"""More than a tick's minute, so that one that comes late leaves no gap."""
+"""Longer than the minute between ticks, so that a late tick leaves no gap."""
 
 
 async def step_bulk_operations(function: Function, invocation: Invocation) -> dict[str, int]:
     """Step every operation until its horizon is full: `{"started": sagas, "completed": operations}`.
 
-    The messages of a step are sent after its commit, each to arrive when its saga is due. What is lost on the way the
-    orchestrator's sweep finds by SQL.
+    The messages of a step are sent after its commit, each to arrive when its saga is due. The orchestrator's sweep
+    finds the sagas of lost messages by SQL.
     """
     counts, passed_by = {"started": 0, "completed": 0}, frozenset[int]()
     while invocation.seconds_left() > 0:

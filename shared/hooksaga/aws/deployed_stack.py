@@ -1,6 +1,6 @@
-"""A deployment as it stands, and the way to its functions.
+"""A deployed stack, and calls of its functions.
 
-Which account, region and endpoint is meant is what AWS's own variables and profiles say.
+AWS's own environment variables and profiles select the account, region and endpoint.
 """
 
 import json
@@ -34,21 +34,21 @@ def _resealed(answer: dict[str, Any]) -> Resealed:
 
 
 class StackFault(RuntimeError):
-    """AWS or the admin function refused. The message is meant for the person at the terminal."""
+    """AWS or the admin function refused. The message is for the user at the terminal."""
 
 
 class DeployedStack:
-    """`name` begins the names of all its parts: hooksaga-dev."""
+    """A deployed stack. `name` is the prefix of all its resources, such as hooksaga-dev."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
-        """The admin function's answer to an action. Raises StackFault."""
+        """Invoke the admin function with an action and return its result. Raises StackFault."""
         return self.ask("admin", action)
 
     def ask(self, function: str, action: Mapping[str, Any]) -> dict[str, Any]:
-        """One function's answer to an action. Raises StackFault."""
+        """Invoke a function with an action and return its result. Raises StackFault."""
         try:
             answer = self.functions.invoke(
                 FunctionName=f"{self.name}-{function}", Payload=json.dumps(action).encode()

@@ -1,8 +1,8 @@
-"""All that can be chosen about a deployment, in one typed place: `dev`, `prod` and, for emulators, `local`.
+"""All options of a deployment, in one typed place: `dev`, `prod` and, for emulators, `local`.
 
-`cdk deploy` takes `dev` when nothing is said; `-c env=prod` takes another. Change a value here, or add an
-environment of your own to ENVIRONMENTS. Each is checked when it is made, and a deployment whose numbers are not
-in order is never synthesised.
+`cdk deploy` uses `dev` by default; `-c env=prod` selects another. Change a value here, or add your own
+environment to ENVIRONMENTS. Each is validated when it is created, and a deployment with inconsistent numbers is never
+synthesised.
 """
 
 from dataclasses import dataclass, field, fields
@@ -18,11 +18,11 @@ VISIBILITY_FACTOR = 6
 
 
 class InvalidDeployment(InvalidSettings):
-    """The numbers of an environment are not in order; one line for each that is not."""
+    """The numbers of an environment are inconsistent; the message has one line per broken rule."""
 
 
 class Nat(StrEnum):
-    """How deliveries leave the VPC. Both have one fixed address, which receivers can put on their lists."""
+    """Path by which deliveries leave the VPC. Both have one fixed address, which receivers can allow."""
 
     GATEWAY = "gateway"
     INSTANCE = "instance"
@@ -31,7 +31,7 @@ class Nat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionLimits:
-    """`connections` is what one running copy opens; `concurrency` how many copies there are at most."""
+    """Limits of a function. `connections`: opened by one running copy. `concurrency`: maximum number of copies."""
 
     timeout_seconds: int
     concurrency: int
@@ -41,8 +41,8 @@ class FunctionLimits:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """`connection_limit` becomes max_connections; it has to suit the memory of the instance: RDS itself would allow
-    about 112 for each GiB. A change counts once the instance is rebooted: `aws rds reboot-db-instance`."""
+    """Settings of the database. `connection_limit` becomes max_connections and must suit the memory of the instance:
+    the RDS default is about 112 per GiB. A change applies after a reboot: `aws rds reboot-db-instance`."""
 
     instance_class: str = "t4g.micro"
     storage_gb: int = 20
@@ -56,10 +56,10 @@ class DatabaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """`requests_per_second` and `burst` hold for each method. A domain needs a certificate in the same region.
+    """API settings. `requests_per_second` and `burst` apply per method. A domain needs a certificate in its region.
 
-    `public_url` is what links begin with, where something of yours stands before the API. Without it they begin with
-    the domain, or else with the API's own address.
+    `public_url` is the start of links, if you run a proxy in front of the API. Without it, links start with
+    the domain, or otherwise with the API's own address.
     """
 
     requests_per_second: int = 50
@@ -77,16 +77,16 @@ FOLLOWS: Any = None
 
 
 def delivery_limits(lease_seconds: float | None, *, concurrency: int = 10) -> FunctionLimits:
-    """Of the delivery function under a lease that was chosen; None where none was."""
+    """Return the limits of the delivery function for a chosen lease; None if none was chosen."""
     timeout = 45 if lease_seconds is None else min(45, ceil(lease_seconds) - 1)
     return FunctionLimits(timeout, concurrency, memory_mb=1024)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One deployment. Raises InvalidDeployment when its numbers are not in order.
+    """One deployment. Raises InvalidDeployment when its numbers are inconsistent.
 
-    What is not given follows what is, so that one field can be changed alone.
+    Fields that are not given are derived from the given ones, so that one field can be changed alone.
     """
 
     name: str
@@ -152,7 +152,10 @@ class Environment:
             raise InvalidDeployment("\n".join(f"{self.name}: {problem}" for problem in problems))
 
     def _follow(self) -> None:
-        """Functions would read the same values at their start: raises InvalidSettings where they would not begin."""
+        """Derive the fields that are not given, as functions would at their start.
+
+        Raises InvalidSettings when the functions would not start.
+        """
         self._set_missing(delivery=delivery_limits(self.lease_seconds))
         timeout = self.delivery.timeout_seconds
         self._set_missing(
@@ -174,7 +177,7 @@ class Environment:
 
     @property
     def prefix(self) -> str:
-        """Begins the name of every stack, function and queue."""
+        """Prefix of the name of every stack, function and queue."""
         return f"hooksaga-{self.name}"
 
     @property
@@ -190,7 +193,7 @@ class Environment:
 
     @property
     def functions(self) -> dict[str, FunctionLimits]:
-        """The limits by the function's name."""
+        """Return the limits by function name."""
         names = (
             "ingest",
             "subscriptions",
@@ -212,7 +215,7 @@ class Environment:
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 
     def visibility_seconds(self, function: str) -> int:
-        """How long a message stays hidden from others while this function works on it; delivery's outlasts a lease."""
+        """Return the visibility timeout of this function's messages, in seconds; delivery's is longer than a lease."""
         seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
         return max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
 
@@ -260,7 +263,7 @@ ENVIRONMENTS = {
 
 
 def local_environment(lease_seconds: float | None = None) -> Environment:
-    """What an emulator gets, or one machine in SQS mode, whose lease may have been chosen."""
+    """Return the environment of an emulator, or of one machine in SQS mode, whose lease may have been chosen."""
     delivery = delivery_limits(lease_seconds, concurrency=4)
     return Environment(
         name="local", target="local", delivery=delivery, lease_seconds=lease_seconds or FOLLOWS
@@ -271,7 +274,7 @@ LOCAL = local_environment()
 
 
 def environment_named(name: str) -> Environment:
-    """One of ENVIRONMENTS. Raises InvalidDeployment for a name that is none."""
+    """Return one of ENVIRONMENTS. Raises InvalidDeployment for an unknown name."""
     try:
         return ENVIRONMENTS[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""The order of a deployment's numbers: which time must be below which, and what the database and the mappings allow."""
+"""Rules for a deployment's numbers: the order of its times, and the limits of the database and the mappings."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from hooksaga.aws.deployment import Environment
 
 GATEWAY_TIMEOUT_SECONDS = 29
-"""API Gateway gives up then."""
+"""Timeout of API Gateway."""
 
 RECORDING_SECONDS = 5
 """Seconds that delivery needs for claiming and recording, besides the longest POST."""
 
 CONNECTIONS_FOR_PEOPLE = 10
-"""Of the database's connections, those that no function may take: operators, RDS itself, the superuser's."""
+"""Database connections that no function may use: for operators, RDS itself and the superuser."""
 
 
 def problems_of(env: "Environment") -> Iterator[str]:
-    """One line for each rule that the numbers of an environment break."""
+    """Return one line for each rule that the numbers of an environment break."""
     yield from _times_out_of_order(env)
     yield from _concurrency_out_of_order(env)
     if not env.is_local:

@@ -1,7 +1,7 @@
-"""Requests of the API that come by direct invocation: `{"method": …, "path": …}`, without a key.
+"""API requests by direct invocation: `{"method": …, "path": …}`, without a key.
 
-Who may invoke the function is an operator: AWS has checked that. No client of the gateway can send such an event, as
-the gateway makes its own of each request.
+Every principal that may invoke the function is an operator; AWS has checked that. No client of the gateway can send
+such an event, because the gateway builds its own event from each request.
 """
 
 import json
@@ -17,7 +17,7 @@ from hooksaga.core.models import StrictModel, TenantId
 
 
 class DirectRequest(StrictModel):
-    """tenant_id: only for this tenant's rows. requested_by: who asks, for the record."""
+    """A direct request. tenant_id: only for this tenant's rows. requested_by: the caller's name, for the record."""
 
     method: Literal["GET", "POST", "PATCH", "DELETE"]
     path: str = Field(pattern="^/")
@@ -31,15 +31,15 @@ REQUESTS = TypeAdapter(DirectRequest)
 
 
 async def answer_directly(function: ApiFunction, request: DirectRequest) -> dict[str, Any]:
-    """`{status, body}` as the route answers. body is JSON text: a payload in it is told to the byte, and an object
-    would be written anew on its way."""
+    """Return `{status, body}` of the route's response. body is JSON text, so that a payload in it stays equal to the
+    byte: an object would be serialized again on its way."""
     operator = Caller(request.tenant_id, None, is_operator=True, name=request.requested_by)
     answer = await function.answer_request(_proxy_event(request), operator)
     return {"status": answer["statusCode"], "body": answer["body"]}
 
 
 def _proxy_event(request: DirectRequest) -> dict[str, Any]:
-    """The gateway's form of it."""
+    """Return the request as a proxy event of the gateway."""
     return {
         "httpMethod": request.method,
         "path": quote(request.path),

@@ -1,5 +1,5 @@
-"""From what was committed to the messages that tell of it. Nothing here is needed for an event to arrive: the sweeps
-find the same work by SQL."""
+"""Send the messages for committed changes. No delivery depends on these messages: the sweeps find the same work by
+SQL."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,19 +28,19 @@ from hooksaga.stages.undispatched import WaitingJob, mark_dispatched
 
 
 async def tell_router(queues: Queues, events: Iterable[Traced]) -> None:
-    """These events wait in the outbox."""
+    """Tell the router that these events wait in the outbox."""
     messages = [Outgoing(RoutingMessage(event_id=one), correlation_id=trace) for one, trace in events]
     await _send(queues, Queue.ROUTING, messages)
 
 
 async def tell_orchestrator_of_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
-    """These sagas may be due."""
+    """Tell the orchestrator that these sagas may be due."""
     messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
 async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
-    """These sagas will be due one after the other: each message arrives when its saga is. traces: their traces."""
+    """Tell the orchestrator of sagas that become due one after the other; each message arrives when its saga is due."""
     messages = [
         Outgoing(
             SagaMessage(saga_id=saga_id),
@@ -54,7 +54,7 @@ async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapp
 
 
 async def tell_orchestrator_of_results(queues: Queues, jobs: Iterable[Traced]) -> None:
-    """These jobs have a result."""
+    """Tell the orchestrator that these jobs have a result."""
     messages = [Outgoing(ResultMessage(job_id=one), correlation_id=trace) for one, trace in jobs]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
@@ -68,9 +68,9 @@ async def ask_to_cancel(queues: Queues, saga: Traced) -> None:
 
 
 async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> int:
-    """Tell delivery of the jobs, first attempts and retries by queues of their own, and note which were told.
+    """Send the jobs to delivery, first attempts and retries by separate queues, and record which were sent.
 
-    How many that were. Raises DatabaseUnavailable when they are told and it could not be noted.
+    Returns the number of sent jobs. Raises DatabaseUnavailable when they were sent but could not be recorded.
     """
     first = [job for job in jobs if job.attempt_number == 1]
     retries = [job for job in jobs if job.attempt_number > 1]
@@ -96,9 +96,9 @@ async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -
 
 
 async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
-    """Everything that follows from committed moves: retries to wake for, deaths to announce, jobs to deliver.
+    """Send all messages for committed moves: wake-ups for retries, DeadTaskEvents, and jobs to deliver.
 
-    The jobs come last, because noting that they were told can fail: the moves are told once and never again.
+    The jobs come last, because recording that they were sent can fail: messages for moves are sent only once.
     """
     await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
     await announce_deaths(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
@@ -119,7 +119,7 @@ def _waiting_job(move: SagaMoved) -> WaitingJob:
 
 
 async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
-    """A message that arrives when the retry is due, so that 30 s are 30 s and not the next minute's sweep."""
+    """Send a message that arrives when the retry is due, so that 30 s do not become the next minute's sweep."""
     now = datetime.now(UTC)
     waits = [(move, math.ceil((move.next_attempt_at - now).total_seconds())) for move in moves]
     messages = [
@@ -135,7 +135,7 @@ async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
 
 
 async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
-    """Best effort: a DeadTaskEvent that is not taken is logged and counted, and nothing else changes."""
+    """Publish DeadTaskEvents, best effort: a refused one is logged and counted, and nothing else changes."""
     if not moves:
         return
     messages = [Outgoing(_dead_task(move), correlation_id=move.correlation_id) for move in moves]

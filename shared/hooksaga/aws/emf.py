@@ -1,7 +1,7 @@
 """Metrics in CloudWatch's embedded metric format: lines on standard output, written once per invocation.
 
-The dimension `service` is the function's name, which begins with the deployment's, so that two deployments in one
-account stay apart. DeliveryFailed is there twice: in all, and by `error_class`.
+The dimension `service` is the function's name, which starts with the deployment's name, so that two deployments in one
+account stay separate. DeliveryFailed is written twice: in total, and by `error_class`.
 """
 
 import json
@@ -20,11 +20,11 @@ from hooksaga.runtime.metrics import AGES, LATENCIES, Metric
 NAMESPACE = "hooksaga"
 
 MOST_VALUES = 99
-"""Of one metric in a line. CloudWatch takes a hundred, and with the hundredth the provider writes by itself."""
+"""Maximum values of one metric per line. CloudWatch accepts 100, and at the 100th the provider writes by itself."""
 
 
 class EmfMetrics:
-    """Gathers until `flush`."""
+    """Collects metrics until `flush`."""
 
     def __init__(self, service: str | None = None) -> None:
         self._service = service or os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "hooksaga")
@@ -41,7 +41,7 @@ class EmfMetrics:
         self._values[metric] += values
 
     def flush(self) -> None:
-        """Write what was gathered, and begin anew. Nothing gathered, nothing written."""
+        """Write the collected metrics, if any, and clear them."""
         counts, failures, values = self._counts, self._failures, self._values
         self._counts, self._failures, self._values = Counter(), Counter(), defaultdict(list)
         gathered = {**{metric: [many] for metric, many in counts.items() if many}, **values}
@@ -58,7 +58,7 @@ class EmfMetrics:
         for metric, several in values.items():
             for value in several:
                 provider.add_metric(metric.value, _unit(metric), value)
-        # The provider prints a line and its end apart, and another process may have the same file.
+        # The provider prints a line and its newline separately, and another process may write to the same file.
         line: Any = provider.serialize_metric_set()  # pyright: ignore[reportUnknownMemberType]
         sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
 

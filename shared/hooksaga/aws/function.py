@@ -1,7 +1,7 @@
 """State of a Lambda function between invocations, and the runner of its coroutine.
 
-Nothing is made at import: clients and connections are made on first use and kept warm. A connection is asked for a
-sign of life before its first use in an invocation, because the process may have been frozen since the last.
+Nothing is created at import: clients and connections are created on first use and kept. A connection is checked before
+its first use in an invocation, because the process may have been frozen since the last one.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from hooksaga.runtime.settings import (
 from hooksaga.runtime.telemetry import logger, measure_with
 
 DEADLINE_MARGIN_SECONDS = 2
-"""Seconds that a function reserves to write results and answer."""
+"""Seconds that a function reserves for writing results and its response."""
 
 SHORTEST_UNIT_SECONDS = 5
-"""What a unit of work has at the least: a slow start may take from the first invocation, not from those after it."""
+"""Minimum time of a unit of work: a slow start may shorten the first invocation, not the later ones."""
 
 Event = dict[str, Any]
 
 
 class Invocation:
-    """One event, and how long it may take. The context is None where none is given, as in a test.
+    """One event and its time limit. The context is None if none is given, as in a test.
 
-    is_first: of its process, whose start may have taken some of the function's time.
+    is_first: the first of its process, whose start may have taken some of the function's time.
     """
 
     def __init__(self, event: Event, context: Any, *, is_first: bool = False) -> None:
@@ -49,14 +49,14 @@ class Invocation:
         return self._context is not None
 
     def seconds_left(self) -> float:
-        """Until the function must be done; generous where nobody counts."""
+        """Return the seconds until the function must end; a large number if the invocation is not timed."""
         if self._context is None:
             return 60.0
         return self._context.get_remaining_time_in_millis() / 1000 - DEADLINE_MARGIN_SECONDS
 
 
 class Function:
-    """One function's resources. `role` is the only one that it logs in as."""
+    """Resources of one function. `role` is the only database role that it logs in as."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -65,10 +65,10 @@ class Function:
         self._longest_unit_seconds = math.inf
 
     def run(self, handle: Callable[[Self, Invocation], Awaitable[Any]], event: Event, context: Any) -> Any:
-        """Run the coroutine on the loop that this process keeps, and give its answer.
+        """Run the coroutine on the loop that this process keeps, and return its result.
 
-        The loop stands still between invocations, so nothing runs while the process is frozen. After an error no
-        task of this invocation is left over for the next one.
+        The loop does not run between invocations, so nothing runs while the process is frozen. After an error, no
+        task of this invocation continues into the next one.
         """
         invocation = Invocation(event, context, is_first=self._loop is None)
         if self._loop is None:
@@ -91,7 +91,7 @@ class Function:
 
     @functools.cached_property
     def address(self) -> DatabaseAddress:
-        """A unit that begins with an invocation ends before it: the caller is told that the database is away."""
+        """Database address. Its units of work end before the invocation, so that callers learn of a database outage."""
         address = function_address(self.settings)
         seconds = min(address.unit_timeout_seconds, self._longest_unit_seconds)
         return replace(address, unit_timeout_seconds=seconds)
@@ -106,7 +106,7 @@ class Function:
 
 
 def _longest_unit_seconds(first: Invocation) -> float:
-    """A process's first invocation begins with the function's whole timeout, which no variable tells."""
+    """Return the longest unit's seconds: a first invocation starts with the whole timeout, which no variable holds."""
     return max(first.seconds_left(), SHORTEST_UNIT_SECONDS)
 
 
@@ -122,11 +122,11 @@ async def _cancel_the_others() -> None:
 
 
 def check_times(settings: Settings, invocation: Invocation) -> None:
-    """The longest POST < what this function has for it < the lease.
+    """Check that the longest POST < the function's time for it < the lease.
 
-    Raises InvalidSettings: a function with less time would hand such jobs back for ever, and one with more could
-    still be at a POST whose lease is another's. A process that started late has less time once, whatever the settings
-    are: it hands back what it could not finish, and only its next invocation tells how much time the function has.
+    Raises InvalidSettings: a function with less time would hand such jobs back forever, and one with more time could
+    still run a POST whose lease another worker holds. A process that started late has less time once, whatever the
+    settings: it hands unfinished jobs back, and only its next invocation shows how much time the function has.
     """
     if not invocation.is_timed:
         return
@@ -145,7 +145,7 @@ def check_times(settings: Settings, invocation: Invocation) -> None:
 
 
 def function_address(settings: Settings) -> DatabaseAddress:
-    """The database of a function: a URL; or a host, with a token for each login; or the owner's secret.
+    """Return the database address of a function: a URL, a host with a token per login, or the owner's secret.
 
     Raises InvalidSettings when none of the three is set.
     """
@@ -166,6 +166,6 @@ def function_address(settings: Settings) -> DatabaseAddress:
 
 
 def _tls_options(settings: Settings) -> str:
-    """The server's certificate and name are always verified, against the given bundle or the system's."""
+    """Return TLS options that always verify the server's certificate and name, by the given bundle or the system's."""
     root = settings.database_ca_file or "system"
     return f" sslmode=verify-full sslrootcert={root}"

@@ -1,6 +1,6 @@
-"""API Gateway REST proxy events (v1) to ASGI and back.
+"""Conversion of API Gateway REST proxy events (v1) to ASGI and back.
 
-Libraries that do this fold repeated headers into one, and a repeated Idempotency-Key must stay two.
+Existing libraries fold repeated headers into one, but a repeated Idempotency-Key must stay two.
 """
 
 import base64
@@ -19,14 +19,14 @@ from hooksaga.core.errors import InvalidInput
 Event = dict[str, Any]
 
 PUBLIC_URL_VARIABLE = "PUBLIC_URL"
-"""The stage variable that holds the address of the API."""
+"""Stage variable with the address of the API."""
 
 
 async def answer_gateway(app: ASGIApp, event: Event, operator: Caller | None = None) -> dict[str, Any]:
-    """The application's answer to one proxy event, in the gateway's form. operator: who asks, without a key.
+    """Return the application's response to one proxy event, in the gateway's form. operator: a caller without a key.
 
-    A body flagged as base64 is decoded once; a wrong flag is the client's fault, answered as a problem. The gateway
-    must take every media type as binary: of a body that it takes for text it replaces what is not UTF-8, unseen.
+    A body flagged as base64 is decoded once; a wrong flag is a client error, answered as a problem. The gateway
+    must treat every media type as binary: in a text body it silently replaces bytes that are not UTF-8.
     """
     try:
         body = _body(event)
@@ -37,7 +37,7 @@ async def answer_gateway(app: ASGIApp, event: Event, operator: Caller | None = N
     try:
         await app(_scope(event, operator), exchange.receive, exchange.send)
     except Exception:
-        # Where the application has answered, it has logged the fault and its 500 is the client's answer.
+        # If the application has responded, it has logged the error, and the client gets its 500.
         if not exchange.answered:
             raise
     return _answer(exchange.status, exchange.headers, bytes(exchange.body))
@@ -58,8 +58,8 @@ def _body(event: Event) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8, so that no two texts become the same bytes: what has to be ASCII is then refused where it is read, and a
-    lone surrogate as what it is, no UTF-8."""
+    """Encode as UTF-8, so that no two texts become the same bytes: non-ASCII text is then refused where ASCII is
+    required, and a lone surrogate as invalid UTF-8."""
     return text.encode(errors="surrogatepass")
 
 
@@ -85,7 +85,7 @@ def _scope(event: Event, operator: Caller | None) -> Scope:
 
 
 def _public_url(event: Event) -> str | None:
-    """The API's own address, which the stack has written into its stage; no caller can set it."""
+    """Return the API's own address, which the stack wrote into its stage; no caller can set it."""
     variables: Event = event.get("stageVariables") or {}
     return variables.get(PUBLIC_URL_VARIABLE)
 
@@ -98,8 +98,8 @@ def _root_path(event: Event) -> str:
 
 
 def _pairs(event: Event, kind: str) -> list[tuple[str, str]]:
-    """Headers or query parameters, every value of each; the gateway gives them twice. Either may be null, as may a list
-    of values, or a value: what is null was not sent."""
+    """Return all values of headers or query parameters, which the gateway gives twice. Either form, a list of values or
+    a value may be null, which means that it was not sent."""
     given = _object(event.get(f"multiValue{kind}")) or _object(event.get(kind[0].lower() + kind[1:]))
     return [(name, value) for name, values in given.items() for value in _texts(values)]
 
@@ -118,7 +118,7 @@ def _request_id(event: Event) -> str:
 
 
 class _Exchange:
-    """One request body in, one whole response out."""
+    """An exchange of one request body and one complete response."""
 
     def __init__(self, body: bytes) -> None:
         self._incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]

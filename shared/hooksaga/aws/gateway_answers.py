@@ -1,6 +1,6 @@
-"""What API Gateway answers by itself, as the same kind of problem that the functions answer.
+"""Responses of API Gateway itself, as problems of the same form as the functions' responses.
 
-The template and the front of SQS mode on one machine both take it from here.
+The template and the local front end of SQS mode both use them.
 """
 
 import json
@@ -19,22 +19,22 @@ CODES = {
     "DEFAULT_4XX": "bad_request",
     "DEFAULT_5XX": "internal_error",
 }
-"""By the gateway's own names of its answers. No route asks it for a token, so one is missing only where no route is."""
+"""Error codes by the gateway's response types. No route requires a gateway token: a missing one means no such route."""
 
 
 def status_of(kind: str) -> int:
-    """The status of one of the gateway's own answers."""
+    """Return the status of one of the gateway's own responses."""
     return BY_CODE[CODES[kind]].status
 
 
 def headers_of(kind: str) -> dict[str, str]:
-    """With Retry-After where a repeat is the cure."""
+    """Return the headers, with Retry-After where a retry helps."""
     headers = {"content-type": "application/problem+json"}
     return {**headers, "retry-after": RETRY_AFTER_SECONDS} if status_of(kind) in (429, 503) else headers
 
 
 def problem_text(kind: str, *, request_id: str, root_path: str) -> str:
-    """The body. root_path is known beforehand: the gateway cannot cut it out of a request's path."""
+    """Return the body. root_path is given, because the gateway cannot cut it out of a request's path."""
     problem = BY_CODE[CODES[kind]]
     content = {
         "type": problem_type(problem.code, root_path),

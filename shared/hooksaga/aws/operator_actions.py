@@ -1,5 +1,5 @@
-"""Actions of the admin function that look after the database: prune, audit, doctor. What one call has no time for is
-named in its answer, and is asked for again."""
+"""Actions of the admin function for database maintenance: prune, audit, doctor. The response names the work that one
+call had no time for; the caller requests it again."""
 
 import asyncio
 from functools import partial
@@ -17,7 +17,7 @@ from hooksaga.operations.prune import BATCH, Place, Pruned, Pruning, prune, prun
 from hooksaga.operations.work_state import is_at_rest
 
 SECONDS_FOR_ONE_BATCH = 8.0
-"""With less left none is begun."""
+"""With less time left, no batch is started."""
 
 
 def _is_age(text: str) -> str:
@@ -26,14 +26,14 @@ def _is_age(text: str) -> str:
 
 
 class PrunePlace(StrictModel):
-    """`next` of an answer."""
+    """`next` of a response."""
 
     finished_at: Moment
     job_id: int = Field(ge=0, lt=2**63)
 
 
 class Prune(StrictModel):
-    """Deletes what ended longer ago than older_than, such as 30d. When the answer has a `next`, more is left."""
+    """Delete sagas and jobs that ended longer ago than older_than, such as 30d. `next` in the response: more is left."""
 
     action: Literal["prune"]
     older_than: Annotated[str, AfterValidator(_is_age)]
@@ -43,9 +43,9 @@ class Prune(StrictModel):
 
 
 class Audit(StrictModel):
-    """Checks these promises, or all. `unchecked` of the answer are those that there was no time for.
+    """Check these promises, or all. `unchecked` of the response lists those that there was no time for.
 
-    `at_rest` says that nothing is at work, so that nothing waits too long.
+    `at_rest` states that no process is at work, so that waiting times are not judged.
     """
 
     action: Literal["audit"]
@@ -53,7 +53,7 @@ class Audit(StrictModel):
 
 
 class Doctor(StrictModel):
-    """The facts of the database that `hooksaga doctor` judges."""
+    """Read the facts of the database for `hooksaga doctor`."""
 
     action: Literal["doctor"]
 
@@ -64,7 +64,7 @@ OperatorAction = Prune | Audit | Doctor
 async def run_operator_action(
     function: Function, invocation: Invocation, action: OperatorAction
 ) -> dict[str, Any]:
-    """The action's answer. Raises InvalidInput."""
+    """Run an action and return its result. Raises InvalidInput."""
     match action:
         case Prune():
             return await _prune(function, invocation, action)
@@ -110,7 +110,7 @@ async def _audit(function: Function, invocation: Invocation, wanted: list[str]) 
             for name in wanted:
                 findings.append(await function.session.run(partial(audit_one, promise=name)))
     except TimeoutError:
-        pass  # the answer says which are left
+        pass  # the response lists the remaining ones
     return {
         "ok": all(not finding.rows for finding in findings),
         "at_rest": at_rest,

@@ -1,4 +1,4 @@
-"""What an operator asks of the subscriptions function directly: it alone may both read and change what is sealed."""
+"""Direct actions of the subscriptions function: it alone may both read and change sealed values."""
 
 import json
 from functools import partial
@@ -18,20 +18,20 @@ SECONDS_FOR_ONE_BATCH = 8.0
 
 
 class _Reseal(StrictModel):
-    """When the answer has a `next`, more is left: ask again with it in `after`."""
+    """A reseal action. When the response has a `next`, more is left: call again with it in `after`."""
 
     after: int = Field(default=0, ge=0, lt=2**63)
     dry_run: bool = False
 
 
 class ResealSecrets(_Reseal):
-    """Seals every stored signing secret anew under the first key."""
+    """Reseal every stored signing secret under the first key."""
 
     action: Literal["reseal_secrets"]
 
 
 class ResealHeaders(_Reseal):
-    """Seals every value of subscriptions' headers anew under the first key, and those in clear too."""
+    """Reseal every value of subscriptions' headers under the first key, and seal those in clear."""
 
     action: Literal["reseal_headers"]
 
@@ -41,7 +41,7 @@ _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminato
 
 
 async def run_secret_action(function: SendingFunction, invocation: Invocation) -> dict[str, Any]:
-    """The action's answer, or `{"error": problem}` for what the caller did wrong."""
+    """Return the action's result, or `{"error": problem}` for a caller's error."""
     try:
         action = _read(invocation.event)
         return _content(action, await _reseal(function, invocation, action))

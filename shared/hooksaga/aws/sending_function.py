@@ -1,4 +1,4 @@
-"""A function that calls receivers: what only `delivery` and `subscriptions` carry, and no other bundle."""
+"""A function that calls receivers. Only the bundles of `delivery` and `subscriptions` contain this module."""
 
 import functools
 
@@ -11,7 +11,7 @@ from hooksaga.runtime.settings import InvalidSettings, Settings
 
 
 class SendingFunction(Function):
-    """Opens signing secrets, and POSTs."""
+    """A function that opens signing secrets and POSTs."""
 
     @functools.cached_property
     def box(self) -> SecretBox:
@@ -28,7 +28,7 @@ class SendingFunction(Function):
 
 
 def function_secret_box(settings: Settings) -> SecretBox:
-    """The keys that open signing secrets. Raises InvalidSettings when neither keys nor an ARN is set."""
+    """Return the box with the keys of signing secrets. Raises InvalidSettings when neither keys nor an ARN is set."""
     if settings.secrets_keys:
         return SecretBox(settings.secrets_keys)
     if settings.secrets_key_arn is None:
@@ -37,5 +37,5 @@ def function_secret_box(settings: Settings) -> SecretBox:
 
 
 def _padded(key: str) -> str:
-    """A key that Secrets Manager made is random letters and digits: base64 without the padding at its end."""
+    """Pad a key that Secrets Manager generated: random letters and digits are base64 without padding."""
     return key + "=" * (-len(key) % 4)

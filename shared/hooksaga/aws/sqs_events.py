@@ -1,4 +1,4 @@
-"""SQS batches as Lambda hands them over, and the answer that says which messages to give back."""
+"""SQS batches in Lambda's form, and the response that lists the messages to return to the queue."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Message(Generic[Body]):
-    """One readable message. Its trace is for the log only, and nothing depends on it: None where it has none."""
+    """One readable message. Its trace, or None, is for the log only; nothing depends on it."""
 
     message_id: str
     body: Body
@@ -24,10 +24,10 @@ class Message(Generic[Body]):
 
 
 def read_messages(event: dict[str, Any], model: type[Body]) -> list[Message[Body]]:
-    """The readable messages of a batch.
+    """Return the readable messages of a batch.
 
-    A malformed one is logged and left out: it is not given back either, so SQS deletes it. It would be as malformed
-    the next time. So is a record that is no message of a queue, or that has no id by which it could be given back.
+    A malformed message is logged and skipped. It is not returned to the queue either, so SQS deletes it: a retry would
+    not help. The same holds for a record that is not a queue message, or that has no id to return it by.
     """
     found = (_read_record(record, model) for record in event["Records"])
     return [message for message in found if message is not None]
@@ -52,7 +52,7 @@ def _refuse(message_id: str | None, correlation_id: str | None, reasons: list[st
 
 
 def _correlation_id(record: dict[str, Any]) -> str | None:
-    """Whatever else stands there ends in no log."""
+    """Return the trace id of a valid trace; any other value must not be logged."""
     found: Any = record
     for name in ("messageAttributes", CORRELATION_ATTRIBUTE, "stringValue"):
         found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
@@ -60,7 +60,7 @@ def _correlation_id(record: dict[str, Any]) -> str | None:
 
 
 def note_idle(messages: Iterable[Message[Any]]) -> None:
-    """These messages are deleted and changed nothing: repeats, or work that is gone or is another's."""
+    """Log messages that changed nothing and are deleted: duplicates, or work that has ended or belongs to another."""
     for message in messages:
         ids = message.body.model_dump(exclude_none=True)
         keys = {"message_id": message.message_id, "correlation_id": message.correlation_id, **ids}
@@ -68,5 +68,5 @@ def note_idle(messages: Iterable[Message[Any]]) -> None:
 
 
 def failures(messages: Iterable[Message[Any]]) -> dict[str, list[dict[str, str]]]:
-    """The answer that gives these messages back to the queue, and lets SQS delete the others."""
+    """Return the response that returns these messages to the queue and lets SQS delete the others."""
     return {"batchItemFailures": [{"itemIdentifier": message.message_id} for message in messages]}

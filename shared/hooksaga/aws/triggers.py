@@ -16,7 +16,7 @@ _SQS = "aws:sqs"
 
 
 class Trigger(StrEnum):
-    """Kinds of events. The value is what a refusal calls it."""
+    """Kinds of events. The value is its name in error messages."""
 
     SQS = "an SQS batch"
     TICK = "a tick of an EventBridge rule"
@@ -28,7 +28,7 @@ class Trigger(StrEnum):
 
 
 class UnexpectedEvent(HooksagaError):
-    """This function does not take events of this kind. Nothing was done."""
+    """This function does not accept events of this kind. Nothing was done."""
 
 
 class _Recognized(NamedTuple):
@@ -37,7 +37,7 @@ class _Recognized(NamedTuple):
 
 
 def expect(event: object, *taken: Trigger) -> Trigger:
-    """The kind of the event. Raises UnexpectedEvent, which names it, for one that is not among those taken."""
+    """Return the kind of the event. Raises UnexpectedEvent, which names the kind, if it is not accepted."""
     found = _recognize(event)
     if found.trigger not in taken:
         raise UnexpectedEvent(f"this function takes {' or '.join(taken)}, not {found.name}")
@@ -104,7 +104,7 @@ def _by_source(event: Mapping[str, Any]) -> _Recognized | None:
 
 
 def _own_object(event: Mapping[str, Any]) -> _Recognized:
-    """Keys are named; values, which may be anybody's data, are not."""
+    """Name the keys of an object; not its values, which may be private data."""
     if not event:
         return _Recognized(Trigger.EMPTY, Trigger.EMPTY)
     keys = ", ".join(_shown(key) for key in list(event)[:MOST_KEYS_NAMED])
@@ -114,7 +114,7 @@ def _own_object(event: Mapping[str, Any]) -> _Recognized:
 
 
 def _source_of(record: Mapping[str, Any]) -> str:
-    """SNS alone begins the name of its field with a capital."""
+    """Return the source of a record. Only SNS capitalizes the name of its field."""
     source = record.get("eventSource", record.get("EventSource"))
     return source if isinstance(source, str) else ""
 
