@@ -1,4 +1,4 @@
-"""All routes of the HTTP API, as one machine serves them."""
+"""Application with all routes of the HTTP API, for one machine."""
 
 from starlette.routing import BaseRoute
 

@@ -1,4 +1,4 @@
-"""An ASGI application of some routes of the HTTP API. A function on AWS takes only the routes that are its own."""
+"""ASGI application of some routes of the HTTP API. A function on AWS includes only its own routes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ from hooksaga.api.services import Services
 
 
 def build_app(services: Services, routes: Iterable[BaseRoute]) -> Starlette:
-    """Behind uvicorn on one machine, behind API Gateway on AWS."""
+    """Build the application: behind uvicorn on one machine, behind API Gateway on AWS."""
     app = Starlette(routes=fixed_paths_first(list(routes)), exception_handlers=EXCEPTION_HANDLERS)
     app.router.redirect_slashes = False
     app.state.services = services
@@ -21,9 +21,9 @@ def build_app(services: Services, routes: Iterable[BaseRoute]) -> Starlette:
 
 
 def fixed_paths_first(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
-    """The routes in the order in which API Gateway looks: by the path alone, and a fixed path before a pattern.
+    """Sort the routes in API Gateway's order of matching: by the path alone, and a fixed path before a pattern.
 
-    A fixed path that a pattern fits too is closed for methods that it lacks: `batch` is no event's id.
+    A fixed path that also matches a pattern refuses methods that it lacks: `batch` is not an event's id.
     """
     fixed = [route for route in routes if is_fixed(route)]
     patterns = [route for route in routes if not is_fixed(route)]
@@ -39,7 +39,7 @@ def _fits(path: str, patterns: Iterable[BaseRoute]) -> bool:
 
 
 class _RefusedMethod:
-    """Takes every method, and answers that the path has it not."""
+    """Accepts every method and answers that the path does not support it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raise HTTPException(405)

@@ -1,6 +1,6 @@
-"""Callers that come at the same time share one database statement.
+"""Coalescing: concurrent callers share one database statement.
 
-While a batch is under way the next callers gather; when it ends they go together. A caller alone waits for nobody.
+While a batch runs, the next callers are gathered; when it ends, they run together. A single caller never waits.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 class Coalescer(Generic[Item, Answer]):
     """Turns a function over batches into one over single items, for use within one event loop.
 
-    `run` answers each item, in order; what it raises reaches every caller of that batch.
+    `run` returns one result per item, in order; its exceptions reach every caller of that batch.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Coalescer(Generic[Item, Answer]):
         self._worker: asyncio.Task[None] | None = None
 
     async def submit(self, item: Item) -> Answer:
-        """The answer for this item."""
+        """Return the result for this item."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if self._worker is None:
@@ -46,7 +46,7 @@ class Coalescer(Generic[Item, Answer]):
             answers = await self._run([item for item, _ in batch])
             if len(answers) != len(batch):
                 raise RuntimeError(f"{len(answers)} answers to {len(batch)} items")
-        except Exception as error:  # noqa: BLE001 - it belongs to the callers, who are waiting for it
+        except Exception as error:  # noqa: BLE001 - it is raised in the waiting callers
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)

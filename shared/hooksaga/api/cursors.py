@@ -1,4 +1,4 @@
-"""Cursors of lists that do not run by id alone: a few numbers as hex digits, opaque to the caller."""
+"""Cursors of lists that are not ordered by id alone: a few numbers as hex digits, opaque to the caller."""
 
 import base64
 import re
@@ -24,20 +24,20 @@ ROUTING_CURSOR = f"[0-2]{_NUMBER}"
 
 
 def write_cursor(*parts: int | datetime) -> str:
-    """Whole numbers from 0 to 2**63 - 1, and times from 1970 on to the microsecond."""
+    """Write a cursor from integers from 0 to 2**63 - 1, and times from 1970 on, to the microsecond."""
     numbers = [part if isinstance(part, int) else _microseconds(part) for part in parts]
     return base64.b16encode(b"".join(number.to_bytes(_DIGIT_BYTES, "big") for number in numbers)).decode()
 
 
 def read_cursor(text: str, form: str) -> list[int]:
-    """The numbers behind write_cursor. Raises InvalidInput for what is not of this form."""
+    """Return the numbers of a cursor by write_cursor. Raises InvalidInput for any other text."""
     if not re.fullmatch(form, text):
         raise invalid_cursor()
     return [int(text[at : at + _DIGITS], 16) for at in range(0, len(text), _DIGITS)]
 
 
 def moment_at(microseconds: int) -> datetime:
-    """A time that was written."""
+    """Return a time from its number in a cursor."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 

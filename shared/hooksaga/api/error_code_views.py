@@ -1,7 +1,7 @@
-"""Error codes as a caller may see them (decision 0069).
+"""Error codes in the form that a caller may see (decision 0069).
 
-Whether a name is missing, or stands for an address that is refused, tells what this network's DNS knows. Operators need
-that; to a subscriber, who chooses the names, it would map the network.
+Whether a name is missing or resolves to a refused address reveals entries of this network's DNS. Operators need
+that; a subscriber, who chooses the names, could map the network with it.
 """
 
 from typing import Any, cast
@@ -14,12 +14,12 @@ _FIELDS = frozenset({"error_code", "final_error_code", "last_error_code", "code"
 
 
 def shown_code(caller: Caller, error_code: str | None) -> str | None:
-    """The code itself for operators; for others the three of INSIDE_CODES are one."""
+    """Return the code itself for operators; for other callers the three of INSIDE_CODES are one."""
     return error_code if caller.is_operator else subscriber_error_code(error_code)
 
 
 def shown_content(caller: Caller, content: dict[str, Any]) -> dict[str, Any]:
-    """An answer with every error code in it, at any depth, as shown_code gives it."""
+    """Return response content with every error code in it, at any depth, replaced by shown_code."""
     return content if caller.is_operator else cast(dict[str, Any], _masked(content))
 
 
@@ -35,7 +35,7 @@ def _masked(value: Any) -> Any:
 
 
 def checked_code_filter(caller: Caller, error_code: str | None) -> str | None:
-    """A filter by error code. Raises InvalidInput where it would tell apart what the caller is not shown."""
+    """Check a filter by error code. Raises InvalidInput if it would distinguish codes that the caller may not see."""
     if error_code is None or caller.is_operator or error_code not in (*INSIDE_CODES, NO_PUBLIC_ADDRESS):
         return error_code
     rule = f"error_code {NO_PUBLIC_ADDRESS} and what it stands for can be asked for by operators only"

@@ -1,4 +1,4 @@
-"""The frame of the HTTP API: whose key it is, bodies, and ids in paths."""
+"""Common parts of the HTTP API: authorization by key, bodies, and ids in paths."""
 
 import asyncio
 import secrets
@@ -27,19 +27,19 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class Unauthorized(HooksagaError):
-    """No key, or one that is not valid (any more). The answer does not say which."""
+    """No key, or one that is not valid (any more). The response does not say which."""
 
 
 class Forbidden(HooksagaError):
-    """The key is valid and lacks the scope."""
+    """The key is valid but lacks the scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose key it is. tenant_id None: it may act for every tenant. key_id None: nobody's; `name` says who asked.
+    """The caller of a request. tenant_id None: may act for every tenant. key_id None: without a key, named by `name`.
 
-    is_operator: runs the installation: a key with `admin` that is bound to no tenant. All others are subscribers or
-    producers, who are not told what stands inside this network.
+    is_operator: the caller runs the installation, with an `admin` key that is bound to no tenant. All others are
+    subscribers or producers, who must not learn about the inside of this network.
     """
 
     tenant_id: str | None
@@ -49,15 +49,15 @@ class Caller:
 
 
 def services_of(request: Request) -> Services:
-    """The services that the application was built with."""
+    """Return the services that the application was built with."""
     services: Services = request.app.state.services
     return services
 
 
 async def authorize(request: Request, *scopes: str) -> Caller:
-    """The caller behind the bearer key, which must have one of the scopes. Raises Unauthorized or Forbidden.
+    """Return the caller of the bearer key, which must have one of the scopes. Raises Unauthorized or Forbidden.
 
-    An operator whom the server itself has put into the scope, which no request can, needs no key.
+    An operator that the server itself put into the ASGI scope, which no request can do, needs no key.
     """
     operator: Caller | None = request.scope.get(OPERATOR)
     if operator is not None:
@@ -71,7 +71,7 @@ async def authorize(request: Request, *scopes: str) -> Caller:
 
 
 def bearer_of(request: Request) -> str:
-    """The key as it was sent. Raises Unauthorized without one."""
+    """Return the key as it was sent. Raises Unauthorized without one."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
         raise Unauthorized("a key is needed: Authorization: Bearer hs_…")
@@ -79,12 +79,12 @@ def bearer_of(request: Request) -> str:
 
 
 def media_type_of_request(request: Request) -> str:
-    """The content type without its parameters, in lower case; JSON where none is given."""
+    """Return the content type without its parameters, in lower case; JSON if none is given."""
     return media_type_of(request.headers.get("content-type", "")) or JSON_TYPE
 
 
 async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_TYPE) -> bytes:
-    """The whole body, of this type, which may be ANY_JSON.
+    """Read the whole body, of this type, which may be ANY_JSON.
 
     Raises InvalidInput when it is larger than max_bytes, compressed, of another type or charset, or too slow.
     """
@@ -112,7 +112,7 @@ async def _whole_body(request: Request, max_bytes: int) -> bytes:
 
 
 async def read_model(request: Request, model: type[Model], *, empty: bytes | None = None) -> Model:
-    """The body as a checked model. `empty` stands in for an empty body, where that is allowed."""
+    """Read the body as a validated model. `empty` replaces an empty body, where that is allowed."""
     max_bytes = services_of(request).settings.payload_max_bytes
     body = await read_body(request, max_bytes)
     body = empty if empty is not None and not body else body
@@ -125,7 +125,7 @@ async def read_model(request: Request, model: type[Model], *, empty: bytes | Non
 
 
 def invalid_field(error: ValidationError) -> InvalidInput:
-    """The first rule that the input breaks."""
+    """Return the error for the first rule that the input breaks."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
@@ -135,7 +135,7 @@ def invalid_field(error: ValidationError) -> InvalidInput:
 
 
 def path_id(request: Request, missing: NotFound) -> int:
-    """The integer id in the path. What is no id of ours names nothing: `missing` is raised."""
+    """Return the integer id in the path. Raises `missing` for any text that cannot be an id."""
     text = str(request.path_params["id"])
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= MAX_ID):
         raise missing
@@ -143,16 +143,16 @@ def path_id(request: Request, missing: NotFound) -> int:
 
 
 def is_fixed(route: BaseRoute) -> bool:
-    """Whether the route has one path, and no part of it stands for anything."""
+    """Return whether the route has a fixed path without parameters."""
     return isinstance(route, Route) and not route.param_convertors
 
 
 def root_path_of(request: Request) -> str:
-    """What stands before this API's paths in the URL; nothing, or a gateway's stage."""
+    """Return the prefix of this API's paths in the URL: nothing, or a gateway's stage."""
     return str(request.scope.get("root_path", ""))
 
 
 def request_id_of(request: Request) -> str:
-    """One id per request, made by us: a client's own would end in our logs as it came."""
+    """Return the request's id, generated here: a client's own id would enter the logs unchecked."""
     request_id: str = request.scope.setdefault("hooksaga.request_id", f"req_{secrets.token_hex(12)}")
     return request_id

@@ -1,4 +1,4 @@
-"""Answers of the HTTP API as responses: compact JSON in UTF-8."""
+"""JSON responses of the HTTP API: compact JSON in UTF-8."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hooksaga.api.http_api import JSON_TYPE, Caller
 
 
 def answer_response(answer: Answer, status: int = 200, *, shown_to: Caller | None = None) -> Response:
-    """The answer, with every error code in it as this caller may see it."""
+    """Build the response, with every error code in it in the form that this caller may see."""
     content = answer.content()
     payload = None if answer.written_raw is None else content.pop(answer.written_raw)
     text = dump_json(content if shown_to is None else shown_content(shown_to, content))
@@ -22,10 +22,10 @@ def answer_response(answer: Answer, status: int = 200, *, shown_to: Caller | Non
 
 
 def document_response(content: Mapping[str, Any]) -> Response:
-    """JSON that is no answer of ours, such as the description of the API."""
+    """Build a response of other JSON, such as the description of the API."""
     return Response(dump_json(content), media_type=JSON_TYPE)
 
 
 def dump_json(content: Any) -> str:
-    """JSON text; a lone surrogate, which UTF-8 cannot carry, is escaped."""
+    """Return JSON text; a lone surrogate, which UTF-8 cannot encode, is escaped."""
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"))

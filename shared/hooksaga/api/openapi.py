@@ -1,6 +1,6 @@
 """/v1/openapi.json: the description of the API.
 
-It is made when it is first asked for, and what makes it is imported then: no function's start waits for it.
+It is built at the first request, and its generator is imported then, so that no function's start waits for it.
 """
 
 from functools import cache
@@ -15,14 +15,14 @@ from hooksaga.api.json_answers import document_response
 
 @cache
 def openapi_document() -> dict[str, Any]:
-    """The whole document."""
+    """Return the whole document."""
     from hooksaga.api.description.document import made_document
 
     return made_document()
 
 
 async def serve_openapi(_request: Request) -> Response:
-    """No key is needed: it tells nothing that is not public."""
+    """Serve the document without a key: its content is public."""
     return document_response(openapi_document())
 
 

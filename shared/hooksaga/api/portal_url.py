@@ -1,4 +1,4 @@
-"""Sealed links into the portal: whoever has one sees one tenant's pages. Without Jinja2, because the API makes them."""
+"""Sealed links into the portal: each gives access to one tenant's pages. Without Jinja2, because the API makes them."""
 
 import time
 
@@ -14,9 +14,9 @@ LINK_PURPOSE = "portal link"
 
 
 def portal_url(request: Request, key_hash: bytes, wanted: NewPortalLink, tenant_id: str) -> tuple[str, int]:
-    """A new link, and the unix time at which it ends.
+    """Return a new link and the Unix time of its expiry.
 
-    Raises InvalidInput where all of it is too long for a cookie, and Conflict `public_url_missing`.
+    Raises InvalidInput if the session is too long for a cookie, and Conflict `public_url_missing`.
     """
     theme = Theme(wanted.name, wanted.logo_url, wanted.colour, wanted.embed_origin)
     session = Session(key_hash, int(time.time()) + wanted.minutes * 60, tenant_id, theme)

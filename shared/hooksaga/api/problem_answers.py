@@ -1,6 +1,6 @@
-"""The one table from errors to answers, and how they are logged.
+"""Mapping from errors to responses, and their logging.
 
-Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A client's fault is never a 5xx.
+Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A client error is never a 5xx.
 """
 
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ RETRY_AFTER_SECONDS = "1"
 def problem(
     error: Exception, request_id: str, root_path: str = "", correlation_id: str | None = None
 ) -> Response:
-    """The answer to an error. Unknown errors are logged with their trace and answered without any detail. Of answers of
-    503 for one kind of cause one line a second is logged, with their count.
+    """Build the response to an error. Unknown errors are logged with their trace and answered without detail. For 503
+    responses with one kind of cause, one line a second is logged, with their count.
 
     root_path is the request's, as for problem_type.
     """
@@ -65,7 +65,7 @@ def _field_of(error: Exception) -> str | UnsetType:
 
 
 def _log_failure(lines: UnavailableLines, status: int, error: Exception, keys: dict[str, str | None]) -> None:
-    """Each fault of ours has a line of its own; answers of 503 for one kind of cause share one a second."""
+    """Log a server error: one line each, but one line a second for 503 responses with one kind of cause."""
     if status == 503:
         lines.note((str(keys["code"]), type(error).__name__), error, keys)
     else:
@@ -85,7 +85,7 @@ _items = UnavailableLines(_write_item)
 
 
 def item_problem(error: HooksagaError, root_path: str = "") -> ItemProblem:
-    """The problem of one item within a batch's answer, or of an action that came by no HTTP request.
+    """Build the problem of one item of a batch, or of an action that was not an HTTP request.
 
     Logged as problem() does.
     """
@@ -143,14 +143,14 @@ def _detail(error: Exception, status: int) -> str:
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:
-    """Exception handler of the application."""
+    """Handle an exception of the application."""
     if isinstance(error, HTTPException) and error.status_code == 405:
         error.headers = {**(error.headers or {}), "Allow": ", ".join(_methods_of_path(request))}
     return problem(error, request_id_of(request), root_path_of(request), correlation_id_of_request(request))
 
 
 def _methods_of_path(request: Request) -> list[str]:
-    """Of all routes of the path: the first one whose path matches knows its own alone."""
+    """Return the methods of all routes of the path: the first matching route knows only its own."""
     routes = (route for route in request.app.routes if isinstance(route, Route) and route.methods)
     fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     fixed = [route for route in fitting if is_fixed(route)]

@@ -1,4 +1,4 @@
-"""The URI that names a kind of problem and leads to its explanation on the page at /v1/docs (RFC 9457 §3.1.1)."""
+"""Type URIs of problems, which link to the explanation on the page at /v1/docs (RFC 9457 §3.1.1)."""
 
 from urllib.parse import quote
 
@@ -7,9 +7,9 @@ ANCHOR = "error-"
 
 
 def problem_type(code: str, root_path: str = "") -> str:
-    """A reference with its full path, so that it is the same text wherever under this API the problem occurs.
+    """Return a reference with its full path, so that it is the same text everywhere in this API.
 
-    root_path: what stands before the API's own paths in the URL, ASGI's word for it: a gateway's stage, or nothing.
-    The host is left to the caller, who knows by what name the API was reached; a Host header only claims to know.
+    root_path: ASGI's term for the prefix of the API's paths in the URL: a gateway's stage, or nothing.
+    The host is left to the caller, who knows the name by which the API was reached; a Host header is only a claim.
     """
     return f"{quote(root_path)}{DOCS_PATH}#{ANCHOR}{code}"

@@ -1,7 +1,7 @@
-"""Where browsers reach this API, for links, cookies and forms.
+"""Public address of this API for browsers: for links, cookies and forms.
 
-A Host header is the caller's word, so a link is made from it only where it names the caller's own machine. All others
-begin with HOOKSAGA_PUBLIC_URL, or with what the stack wrote into the gateway's stage (shared/hooksaga/aws/gateway.py).
+The caller controls the Host header, so a link is built from it only if it names the caller's own machine. All other
+links start with HOOKSAGA_PUBLIC_URL, or the address in the gateway's stage (shared/hooksaga/aws/gateway.py).
 """
 
 from starlette.requests import Request
@@ -15,7 +15,7 @@ SCOPE_KEY = "hooksaga.public_url"
 
 
 def public_url_of(request: Request) -> str:
-    """What links begin with, without a slash at its end. Raises Conflict `public_url_missing` where it is not known."""
+    """Return the start of links, without a trailing slash. Raises Conflict `public_url_missing` if it is not known."""
     known = _configured(request)
     if known:
         return known
@@ -29,7 +29,7 @@ def public_url_of(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether cookies may be bound to TLS: everywhere but on this machine, where there is none."""
+    """Return whether cookies may require TLS: everywhere except on this machine, which has none."""
     known = _configured(request)
     if known:
         return known.startswith("https://")
@@ -37,7 +37,7 @@ def is_secure(request: Request) -> bool:
 
 
 def is_own_origin(request: Request, origin: str) -> bool:
-    """Whether a page of this origin is one of ours."""
+    """Return whether this origin is the API's own."""
     known = _configured(request)
     if known and origin == origin_of(known):
         return True

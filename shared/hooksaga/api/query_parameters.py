@@ -1,4 +1,4 @@
-"""Query parameters: pages of lists, and filters. What is not known, comes twice or is out of bounds is refused."""
+"""Query parameters: pages of lists, and filters. Unknown, repeated and out-of-range parameters are refused."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is asked for: `limit` rows with an id below `before_id`."""
+    """Requested part of a list: `limit` rows with an id below `before_id`."""
 
     limit: int
     before_id: int | None
@@ -41,25 +41,25 @@ class _Row(Protocol):
 
 
 def next_cursor(rows: Sequence[_Row], page: Page) -> str | None:
-    """Where the page behind these rows begins; None behind the last one."""
+    """Return the cursor of the page after these rows; None after the last page."""
     return write_cursor(rows[-1].id) if len(rows) == page.limit else None
 
 
 def page_of(request: Request, *filters: str) -> Page:
-    """limit and cursor. Raises InvalidInput for a bad one, and for query parameters that are not known."""
+    """Read limit and cursor. Raises InvalidInput for an invalid one, and for unknown query parameters."""
     limit = limit_of(request, *filters)
     cursor = request.query_params.get("cursor")
     return Page(limit, None if cursor is None else read_cursor(cursor, ID_CURSOR)[0])
 
 
 def limit_of(request: Request, *filters: str) -> int:
-    """How many rows are asked for. Raises as page_of does, but leaves the cursor to the caller."""
+    """Read the number of requested rows. Raises as page_of does, but leaves the cursor to the caller."""
     check_parameters(request, "limit", "cursor", *filters)
     return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
 
 
 def check_parameters(request: Request, *known: str) -> None:
-    """Raises InvalidInput for a query parameter that is not among those known, comes twice, or is no UTF-8."""
+    """Raise InvalidInput for a query parameter that is unknown, repeated, or not UTF-8."""
     given = request.query_params.multi_items()
     for name, value in given:
         if name not in known:
@@ -73,7 +73,7 @@ def check_parameters(request: Request, *known: str) -> None:
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
-    """An integer query parameter within bounds, or None without it. Raises InvalidInput."""
+    """Read an integer query parameter within bounds, or None without it. Raises InvalidInput."""
     text = request.query_params.get(name)
     if text is None:
         return None
@@ -86,7 +86,7 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
 
 
 def query_text(request: Request, name: str) -> str | None:
-    """A text query parameter, or None without it. Raises InvalidInput for what no stored text can be."""
+    """Read a text query parameter, or None without it. Raises InvalidInput for text that can never be stored."""
     value = request.query_params.get(name)
     if value is not None and not re.fullmatch(QUERY_TEXT, value):
         rule = f"{name} has 1 to 100 characters, and no control characters"
@@ -95,7 +95,7 @@ def query_text(request: Request, name: str) -> str | None:
 
 
 def query_moment(request: Request, name: str) -> datetime | None:
-    """A time among the query parameters, or None without it. Raises InvalidInput."""
+    """Read a time query parameter, or None without it. Raises InvalidInput."""
     value = request.query_params.get(name)
     if value is None:
         return None
@@ -106,7 +106,7 @@ def query_moment(request: Request, name: str) -> datetime | None:
 
 
 def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice | None:
-    """One of the words, or None without the parameter. Raises InvalidInput."""
+    """Read a query parameter that is one of the words, or None without it. Raises InvalidInput."""
     text = request.query_params.get(name)
     if text is None:
         return None

@@ -1,7 +1,7 @@
-"""The readable reference of the API at /v1/docs: the OpenAPI document and the errors as one page.
+"""Readable reference of the API at /v1/docs: the OpenAPI document and the errors as one page.
 
-The page is made by `python -m docs.generators.reference_page` and committed beside this file, so nothing
-is put together here.
+`python -m docs.generators.reference_page` generates the page, which is committed beside this file, so nothing
+is generated here.
 """
 
 import base64
@@ -22,13 +22,13 @@ _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 @cache
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return PAGE_FILE.read_text(encoding="utf-8")
 
 
 @cache
 def page_headers() -> dict[str, str]:
-    """The page has one style sheet, inside of it, and nothing else that a browser would load or run: no other may."""
+    """Return headers that allow only the page's inline style sheet; a browser may load or run nothing else."""
     digests = [base64.b64encode(hashlib.sha256(css.encode()).digest()) for css in _STYLE.findall(page())]
     styles = " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
     return {
@@ -43,7 +43,7 @@ def page_headers() -> dict[str, str]:
 
 
 async def serve_reference(_request: Request) -> Response:
-    """No key is needed: it tells nothing that is not public."""
+    """Serve the page without a key: its content is public."""
     return Response(page(), media_type="text/html", headers=page_headers())
 
 

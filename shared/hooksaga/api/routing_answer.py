@@ -1,4 +1,4 @@
-"""A routing as the API shows it, and the cursor of its pages."""
+"""Response form of a routing, and the cursor of its pages."""
 
 import re
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from hooksaga.operations.explain import Decision, Place, Rank, Routing, SagaStan
 
 
 def read_place(cursor: str | None) -> Place | None:
-    """Where the page before ended. Raises InvalidInput for what no answer's `next` was."""
+    """Return the end of the previous page from its cursor. Raises InvalidInput for any other text."""
     if cursor is None:
         return None
     if not re.fullmatch(ROUTING_CURSOR, cursor):
@@ -25,7 +25,7 @@ def _cursor(place: Place) -> str:
 
 
 def event_routing(routing: Routing) -> answers.EventRouting:
-    """The routing with its event, where it stands alone."""
+    """Return the routing with its event, for a response of its own."""
     return answers.EventRouting.of(
         routing,
         id=event_id_text(routing.webhook_id),
@@ -35,7 +35,7 @@ def event_routing(routing: Routing) -> answers.EventRouting:
 
 
 def routing_answer(routing: Routing) -> answers.Routing:
-    """The routing without its event."""
+    """Return the routing without its event."""
     return answers.Routing.of(
         routing,
         decisions=[_decision(decision) for decision in routing.decisions],
@@ -44,7 +44,7 @@ def routing_answer(routing: Routing) -> answers.Routing:
 
 
 def _decision(decision: Decision) -> answers.RoutingDecision:
-    """`now` is null while nothing has changed; of the address only the host is shown."""
+    """Return one decision. `now` is null while nothing has changed; only the host of the address is shown."""
     changed = decision.now != decision.then
     return answers.RoutingDecision.of(
         decision,
@@ -56,6 +56,6 @@ def _decision(decision: Decision) -> answers.RoutingDecision:
 
 
 def _saga(saga: SagaStanding) -> answers.SagaStanding:
-    """next_attempt_at is set while the saga waits, and for no other."""
+    """Return one saga. next_attempt_at is set only while the saga waits."""
     waits = saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
     return answers.SagaStanding.of(saga, next_attempt_at=rfc3339(saga.next_attempt_at) if waits else None)

@@ -1,7 +1,7 @@
 """Sessions of the console and the portal as sealed text: in a cookie, or in a link into the portal.
 
-The seal is the secret box's, with keys of its own for each purpose: neither kind of session, nor a portal's link, is
-taken for another.
+The secret box seals them with separate keys per purpose, so that neither kind of session, nor a portal's link, can be
+used as another.
 """
 
 import base64
@@ -22,7 +22,7 @@ MAX_COOKIE = 3500
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """How a portal looks, and which origin may show it in a frame. Empty: as it comes, and none."""
+    """Look of a portal, and the origin that may show it in a frame. Empty: the default look, and no origin."""
 
     name: str = ""
     logo_url: str = ""
@@ -32,7 +32,7 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a cookie, or a portal's link, holds. tenant_id: of a portal; a console's is that of its key.
+    """Content of a cookie, or of a portal's link. tenant_id: of a portal; a console has the tenant of its key.
 
     link_id: the id of the portal's link that the session began with; it ends with the session.
     """
@@ -72,13 +72,13 @@ class Session:
 
 
 def box_for(services: Services, purpose: str) -> SecretBox:
-    """The box for this purpose."""
+    """Return the box for this purpose."""
     assert services.box is not None, "who has these routes has the keys"
     return services.box.for_purpose(purpose)
 
 
 def opened(services: Services, purpose: str, sealed: str) -> Session | None:
-    """The session behind a sealed text that has not ended yet, or None for any other text."""
+    """Return the session of a sealed text if it has not ended; None for any other text."""
     if not sealed or len(sealed) > MAX_COOKIE:
         return None
     try:
@@ -89,5 +89,5 @@ def opened(services: Services, purpose: str, sealed: str) -> Session | None:
 
 
 def sealed_session(services: Services, purpose: str, session: Session) -> str:
-    """What `opened` reads again."""
+    """Seal a session as text that `opened` can read."""
     return box_for(services, purpose).seal(session.text())

@@ -1,4 +1,4 @@
-"""What the routes work with: sessions per role, the sender, the keys, and the wakes after a commit."""
+"""Services of the routes: sessions per role, the sender, the keys, and the wakes after a commit."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hooksaga.runtime.settings import Settings
 from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
 from hooksaga.stages.telemetry import note_accepted
 
-if TYPE_CHECKING:  # a function whose routes call no receiver need not load what calls one
+if TYPE_CHECKING:  # a function whose routes call no receiver need not load the sender
     from hooksaga.adapters.http_sender import HttpSender
     from hooksaga.adapters.secret_box import SecretBox
 
@@ -26,15 +26,15 @@ class Wakes(Protocol):
     async def sagas_started(self, sagas: Sequence[Traced]) -> None: ...
 
     async def cancel_saga(self, saga: Traced) -> None:
-        """Have the orchestrator end a waiting saga. Raises when it could not even be asked."""
+        """Ask the orchestrator to end a waiting saga. Raises if the request could not be sent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Belongs to one event loop. Connections are opened on first use.
+    """Services of one event loop. Connections are opened on first use.
 
-    sender and box are None where no route calls receivers: those of subscriptions do.
+    sender and box are None if no route calls receivers; the routes of subscriptions do.
     """
 
     settings: Settings
@@ -54,7 +54,7 @@ class Services:
         return (self.keys, self.events, self.subscriptions, self.admin)
 
     def check_before_next_use(self) -> None:
-        """Ask every connection for a sign of life before it is used again."""
+        """Check every connection before its next use."""
         for sessions in self._all_sessions:
             sessions.check_before_next_use()
 
@@ -74,9 +74,9 @@ def build_services(
     sessions: int = 2,
     keys_role: Role = Role.INGEST,
 ) -> Services:
-    """Services whose callers share statements: events that come together are committed together.
+    """Build services whose callers share statements: concurrent events are committed together.
 
-    keys_role is who looks up API keys: the function's own role, where there is one function only.
+    keys_role: the role that looks up API keys; the function's own role if there is only one function.
     """
     events = Sessions(address, Role.INGEST, sessions)
     keys = Sessions(address, keys_role, 1, reads_only=True)

@@ -1,7 +1,7 @@
-"""Log lines for answers of 503: at most one line a second for each cause, with the number of answers it stands for.
+"""Log lines for 503 responses: at most one line a second per cause, with the number of responses that it covers.
 
-While the database is away every call fails for the same reason. A line for each would fill the disk and say nothing
-new. An answer with another reason is news, and has a line of its own.
+While the database is unavailable, every call fails for the same reason. A line for each would fill the disk without new
+information. A response with another reason has its own line.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ Write = Callable[[Exception, Keys], None]
 
 
 class UnavailableLine:
-    """The line of one cause. The first answer is logged at once, those of the second after it together."""
+    """Log line of one cause. The first response is logged at once, those of the second after it together."""
 
     def __init__(self, write: Write, *, seconds: float = SECONDS) -> None:
         self._write = write
@@ -26,10 +26,10 @@ class UnavailableLine:
         self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
     def note(self, error: Exception, keys: Keys) -> None:
-        """Count one answer. Its keys are logged if it is the last one before the line is written.
+        """Count one response. Its keys are logged if it is the last one before the line is written.
 
-        Needs a running event loop, which writes the last line of a storm. A loop that stands still, as a frozen
-        function's does, writes it when it runs again.
+        Needs a running event loop, which writes the last line of a storm. The loop of a frozen function writes it when
+        it runs again.
         """
         self._count += 1
         self._last = (error, keys)
@@ -64,7 +64,7 @@ class UnavailableLines:
         self._of: dict[tuple[str, str], UnavailableLine] = {}
 
     def note(self, cause: tuple[str, str], error: Exception, keys: Keys) -> None:
-        """Count one answer with the cause. Needs a running event loop."""
+        """Count one response with the cause. Needs a running event loop."""
         if cause not in self._of:
             self._of[cause] = UnavailableLine(self.write, seconds=self._seconds)
         self._of[cause].note(error, keys)

@@ -33,7 +33,7 @@ class PrunePlace(StrictModel):
 
 
 class Prune(StrictModel):
-    """Delete sagas and jobs that ended longer ago than older_than, such as 30d. `next` in the response: more is left."""
+    """Delete sagas and jobs that ended longer ago than older_than, such as 30d. `next` in the response: more left."""
 
     action: Literal["prune"]
     older_than: Annotated[str, AfterValidator(_is_age)]

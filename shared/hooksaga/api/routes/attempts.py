@@ -1,4 +1,4 @@
-"""The attempt log: listed, shown, followed, and summed up for one subscription."""
+"""Routes of the attempt log: list, show, follow, and statistics of one subscription."""
 
 from enum import StrEnum
 
@@ -44,7 +44,7 @@ WINDOW_HOURS = {Window.HOUR: 1, Window.DAY: 24}
 
 
 async def list_attempts(request: Request) -> Response:
-    """Finished attempts, newest first, by any of the filters. `next` may follow a short page."""
+    """List finished attempts, newest first, by any of the filters. `next` may follow a short page."""
     caller = await _operator(request)
     check_parameters(request, "limit", "cursor", *_FILTERS, *_TIMES)
     wanted = _filter(request, caller)
@@ -59,7 +59,7 @@ async def list_attempts(request: Request) -> Response:
 
 
 async def follow(request: Request) -> Response:
-    """`{items, next, more}`: what has finished since the cursor, oldest first, and some of before again."""
+    """Return `{items, next, more}`: attempts finished since the cursor, oldest first, and some earlier ones again."""
     caller = await _operator(request)
     check_parameters(request, "limit", "cursor", *_FILTERS)
     wanted = _filter(request, caller)
@@ -74,7 +74,7 @@ async def follow(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """One attempt in any state, with the answer's body and the request's headers, secrets masked."""
+    """Show one attempt in any state, with the response body and the request's headers, secrets masked."""
     caller = await _operator(request)
     attempt_id = path_id(request, NotFound("attempt_not_found", "there is no such attempt"))
     row = await services_of(request).admin.run(
@@ -84,7 +84,7 @@ async def show(request: Request) -> Response:
 
 
 async def show_subscription_stats(request: Request) -> Response:
-    """How a subscription is doing, over the last hour or day."""
+    """Show the statistics of a subscription over the last hour or day."""
     caller = await authorize(request, "subscriptions:write", "admin")
     check_parameters(request, "window")
     subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
@@ -115,7 +115,7 @@ def _filter(request: Request, caller: Caller) -> AttemptFilter:
 
 
 def read_position(cursor: str | None) -> Position | None:
-    """The position behind position_text. Raises InvalidInput `invalid_cursor`."""
+    """Return the position of a cursor by position_text. Raises InvalidInput `invalid_cursor`."""
     if cursor is None:
         return None
     finished_at, attempt_id = read_cursor(cursor, ATTEMPTS_CURSOR)
@@ -123,7 +123,7 @@ def read_position(cursor: str | None) -> Position | None:
 
 
 def position_text(position: Position | None) -> str | None:
-    """The cursor of a page of the log."""
+    """Return the cursor of a page of the log."""
     return None if position is None else write_cursor(position.finished_at, position.id)
 
 
@@ -142,12 +142,12 @@ def _follow_text(cursor: FollowCursor) -> str:
 
 
 def _logged(row: LoggedAttempt) -> answers.LoggedAttempt:
-    """One attempt as lists show it."""
+    """Return one attempt in the form of lists."""
     return answers.LoggedAttempt.of(row, event_id=event_id_text(row.webhook_id), trigger=_trigger(row))
 
 
 def _whole(row: WholeAttempt) -> answers.WholeAttempt:
-    """One attempt as it is shown alone."""
+    """Return one attempt in its complete form."""
     event_id = event_id_text(row.webhook_id)
     headers = row.sent and masked_headers(
         row.sent,
@@ -166,7 +166,7 @@ def _trigger(row: LoggedAttempt) -> str:
 
 
 def _stats(stats: SubscriptionStats) -> answers.SubscriptionStats:
-    """The stats of a subscription."""
+    """Return the statistics of a subscription."""
     return answers.SubscriptionStats.of(
         stats,
         last_error=None if stats.last_error is None else answers.LastError.of(stats.last_error),

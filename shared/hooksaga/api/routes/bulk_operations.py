@@ -1,4 +1,4 @@
-"""/v1/bulk-operations: many dead letters requeued, or many old events sent to one subscription, at a steady rate."""
+"""/v1/bulk-operations: requeue many dead letters, or send many old events to one subscription, at a steady rate."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +19,7 @@ KEY_WITHOUT_A_NAME = "api key"
 
 
 async def start(request: Request) -> Response:
-    """201 with the operation; 200 with the same one where it has not ended; 200 with counts for a dry run."""
+    """Start an operation: 201 with it; 200 with an equal one that has not ended; 200 with counts for a dry run."""
     caller = await _operator(request)
     admin = services_of(request).admin
     wanted = await read_model(request, NewBulkOperation)
@@ -37,7 +37,7 @@ async def start(request: Request) -> Response:
 
 
 async def list_all(request: Request) -> Response:
-    """Newest first; `status` filters."""
+    """List operations, newest first; `status` filters."""
     caller = await _operator(request)
     page = page_of(request, "status")
     status = query_choice(request, "status", BulkStatus)
@@ -55,7 +55,7 @@ async def list_all(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """One operation, with how far it is for each subscription."""
+    """Show one operation, with its progress for each subscription."""
     caller = await _operator(request)
     operation_id = _id(request)
     operation = await services_of(request).admin.run(
@@ -67,7 +67,7 @@ async def show(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Another rate, for what is not started yet."""
+    """Change the rate for sagas that are not started yet."""
     caller = await _operator(request)
     operation_id = _id(request)
     wanted = await read_model(request, BulkChange)
@@ -80,17 +80,17 @@ async def change(request: Request) -> Response:
 
 
 async def pause(request: Request) -> Response:
-    """200, and nothing more is started; again: the same."""
+    """Pause an operation: 200, and no more sagas are started. A repeat gives the same response."""
     return await _move(request, BulkStatus.PAUSED)
 
 
 async def resume(request: Request) -> Response:
-    """200, and it goes on where it was."""
+    """Resume an operation: 200, and it continues where it was."""
     return await _move(request, BulkStatus.RUNNING)
 
 
 async def stop(request: Request) -> Response:
-    """200, and it has ended: what was not started never is by it."""
+    """Stop an operation: 200, and it has ended. It starts no more sagas."""
     return await _move(request, BulkStatus.STOPPED)
 
 
@@ -114,12 +114,12 @@ def _id(request: Request) -> int:
 
 
 def _shown(operation: BulkOperation) -> answers.BulkOperationWithLanes:
-    """One operation as it is shown alone."""
+    """Return one operation in its complete form."""
     return answers.BulkOperationWithLanes.of(operation, lanes=_lanes(operation))
 
 
 def _started(operation: BulkOperation, *, created: bool) -> answers.BulkOperationStarted:
-    """The operation that was asked for."""
+    """Return the requested operation."""
     return answers.BulkOperationStarted.of(operation, lanes=_lanes(operation), created=created)
 
 
@@ -128,7 +128,7 @@ def _lanes(operation: BulkOperation) -> list[answers.BulkLane]:
 
 
 def _counted(wanted: NewBulkOperation, count: BulkCount) -> answers.BulkCount:
-    """The answer to a dry run. seconds: how long it takes at least to start them all."""
+    """Return the result of a dry run. seconds: the minimum time to start them all."""
     return answers.BulkCount.of(
         count,
         kind=wanted.kind,

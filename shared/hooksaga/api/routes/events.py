@@ -1,4 +1,4 @@
-"""Events in, one by one, in batches or as CloudEvents; and what became of one."""
+"""Routes of events: accept single events, batches and CloudEvents, and show the processing of one."""
 
 import re
 from typing import TypedDict
@@ -45,7 +45,7 @@ _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})")
 
 
 async def post_event(request: Request) -> Response:
-    """202 with the new event, or 200 with the first one when the key was used before for the same content."""
+    """Accept an event: 202 with the new one, or 200 with the first one if the key was used for the same content."""
     caller = await authorize(request, "events:write")
     answer = await services_of(request).accept.submit(await _read_draft(request, caller))
     if isinstance(answer, HooksagaError):
@@ -54,7 +54,7 @@ async def post_event(request: Request) -> Response:
 
 
 class _Given(TypedDict):
-    """What every form of an event is read with."""
+    """Context in which every form of an event is read."""
 
     max_bytes: int
     tenant_id: str | None
@@ -81,7 +81,7 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
 
 
 async def post_batch(request: Request) -> Response:
-    """200 with one answer per item, in order: `{id, duplicate}` or `{error: problem}`. One transaction for all."""
+    """Accept a batch in one transaction: 200, per item in order `{id, duplicate}` or `{error: problem}`."""
     services = services_of(request)
     caller = await authorize(request, "events:write")
     items = read_batch(
@@ -106,7 +106,7 @@ def _item_answer(
 
 
 def _accepted(event: AcceptedEvent) -> answers.AcceptedEvent:
-    """Each posted event has one: its fields are named here, which is quicker than to look for them."""
+    """Return the response of one posted event; its fields are named here because that is faster than finding them."""
     return answers.AcceptedEvent(
         id=event_id_text(event.webhook_id),
         event_type=event.event_type,
@@ -116,7 +116,7 @@ def _accepted(event: AcceptedEvent) -> answers.AcceptedEvent:
 
 
 async def get_event(request: Request) -> Response:
-    """The event, its sagas, each saga's attempts, and its routing. The payload is shown to the byte."""
+    """Show an event, its sagas, each saga's attempts, and its routing. The payload is equal to the byte."""
     caller = await authorize(request, "admin", "events:write")
     webhook_id = webhook_id_of(str(request.path_params["id"]))
     attempt_limit = services_of(request).settings.max_retry_limit
@@ -132,7 +132,7 @@ async def get_event(request: Request) -> Response:
 
 
 async def get_routing(request: Request) -> Response:
-    """A page of the event's tenant's subscriptions: matched, or why not."""
+    """Show a page of the tenant's subscriptions: matched by the event, or why not."""
     caller = await authorize(request, "admin", "events:write")
     webhook_id = webhook_id_of(str(request.path_params["id"]))
     limit, after = limit_of(request), read_place(request.query_params.get("cursor"))
@@ -151,7 +151,7 @@ async def get_routing(request: Request) -> Response:
 
 
 def webhook_id_of(text: str) -> UUID:
-    """The id behind `evt_…`. Raises NotFound for what is no event's id."""
+    """Return the id in `evt_…`. Raises NotFound for text that is not an event id."""
     found = _EVENT_ID.fullmatch(text)
     if not found:
         raise NotFound("event_not_found", "an event's id is evt_ and 32 hex digits")
@@ -159,7 +159,7 @@ def webhook_id_of(text: str) -> UUID:
 
 
 def _event(view: EventView, routing: Routing) -> answers.Event:
-    """One event. Its payload is text already: to write it anew could change it."""
+    """Return one event. Its payload stays text, because serializing it again could change it."""
     return answers.Event.of(
         view,
         id=event_id_text(view.webhook_id),

@@ -1,4 +1,4 @@
-"""Dead letters, the backlog, and liveness."""
+"""Routes of dead letters, the backlog, and liveness."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,7 +32,7 @@ _FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "fail
 
 
 async def list_dead_letters(request: Request) -> Response:
-    """Newest first, by any of the filters."""
+    """List dead letters, newest first, by any of the filters."""
     caller = await _operator(request)
     page = page_of(request, *_FILTERS)
     wanted = DeadLetterFilter(
@@ -53,14 +53,14 @@ async def list_dead_letters(request: Request) -> Response:
 
 
 async def show_dead_letter(request: Request) -> Response:
-    """One dead letter with its payload, to the byte."""
+    """Show one dead letter with its payload, equal to the byte."""
     caller = await _operator(request)
     row = await _read(request, caller)
     return answer_response(_with_payload(row), shown_to=caller)
 
 
 async def requeue_dead_letter(request: Request) -> Response:
-    """201 with the new saga; repeated: 200 with the same one."""
+    """Requeue a dead letter: 201 with the new saga; a repeat: 200 with the same one."""
     caller = await _operator(request)
     row = await _read(request, caller)
     answer = await requeue_for(services_of(request), row.id)
@@ -68,7 +68,7 @@ async def requeue_dead_letter(request: Request) -> Response:
 
 
 async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
-    """Its new saga, or the one that it has. Raises as the stage does; whose it is must be known by now."""
+    """Return its new saga, or the one that it has. Raises as the stage does. The caller has checked the tenant."""
     answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
     if answer.created and answer.saga_id is not None:
         note_requeued([answer])
@@ -96,7 +96,7 @@ async def requeue_matching(request: Request) -> Response:
 
 
 async def cancel_saga(request: Request) -> Response:
-    """202: the orchestrator was asked to end it; 200 when it is canceled already; 409 when it does not wait."""
+    """Cancel a saga: 202 if the orchestrator was asked to end it, 200 if already canceled, 409 if it does not wait."""
     caller = await _operator(request)
     services = services_of(request)
     saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
@@ -113,7 +113,7 @@ async def cancel_saga(request: Request) -> Response:
 
 
 async def show_stats(request: Request) -> Response:
-    """The backlog of all tenants, so only for keys that are bound to none."""
+    """Show the backlog of all tenants, only for keys that are bound to none."""
     caller = await _operator(request)
     if caller.tenant_id is not None:
         raise InvalidInput("tenant_not_allowed", "stats are for keys that are bound to no tenant", status=403)
@@ -122,7 +122,7 @@ async def show_stats(request: Request) -> Response:
 
 
 async def check_health(request: Request) -> Response:
-    """200 when the database answers, 503 otherwise. No key is needed, and nothing is told but that."""
+    """Check liveness without a key: 200 when the database answers, 503 otherwise, and no other information."""
     await services_of(request).keys.run(inspect.check_alive)
     return answer_response(Health("ok"))
 
@@ -139,12 +139,12 @@ async def _read(request: Request, caller: Caller) -> DeadLetterView:
 
 
 def _dead_letter(row: DeadLetterView) -> answers.DeadLetter:
-    """One dead letter as lists show it."""
+    """Return one dead letter in the form of lists."""
     return answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id))
 
 
 def _with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
-    """One dead letter as it is shown alone."""
+    """Return one dead letter in its complete form."""
     return answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
 
 

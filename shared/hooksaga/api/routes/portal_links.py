@@ -17,7 +17,7 @@ from hooksaga.operations.api_keys import hash_api_key
 
 
 async def create(request: Request) -> Response:
-    """201 with the link. Its pages can do what the key can, for this tenant, as long as the key is valid."""
+    """Create a link: 201. Its pages have the rights of the key, for this tenant, as long as the key is valid."""
     caller = await authorize(request, "subscriptions:write")
     wanted = await read_model(request, NewPortalLink, empty=b"{}")
     tenant_id = check_tenant(wanted.tenant_id, caller.tenant_id)

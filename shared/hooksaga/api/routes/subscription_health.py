@@ -1,4 +1,4 @@
-"""/v1/subscriptions/{id}/health, and what a subscription missed that is switched on again."""
+"""/v1/subscriptions/{id}/health, and the deliveries missed by a subscription that is enabled again."""
 
 from msgspec import UNSET, UnsetType
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from hooksaga.operations import subscription_health
 
 
 async def show_health(request: Request) -> Response:
-    """How the subscription's endpoint does, as far as attempts are counted."""
+    """Show the health of the subscription's endpoint, as far as attempts are counted."""
     caller = await authorize(request, "subscriptions:write")
     services = services_of(request)
     subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
@@ -30,8 +30,8 @@ async def show_health(request: Request) -> Response:
 
 
 async def missed_by(request: Request, caller: Caller, subscription_id: int) -> Missed | UnsetType:
-    """What a subscription missed that the monitor switched off, UNSET for any other. To be asked before it is
-    switched on again, which forgets since when it was off."""
+    """Count what a subscription disabled by the monitor has missed; UNSET for any other. Call it before the
+    subscription is enabled again, which clears the time since when it was disabled."""
     missed = await services_of(request).subscriptions.run(
         lambda connection: subscription_health.read_missed(
             connection, subscription_id, tenant_id=caller.tenant_id

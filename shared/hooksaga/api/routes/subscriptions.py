@@ -29,7 +29,7 @@ SECRET_BYTES = 32
 
 
 async def create(request: Request) -> Response:
-    """201 with the subscription, not verified yet, and its secret: the only time that it is shown."""
+    """Create a subscription: 201 with it, unverified, and its secret, which is shown only this once."""
     caller = await _caller(request)
     new = await read_model(request, NewSubscription)
     created, secret = await create_for(services_of(request), caller, new)
@@ -37,7 +37,7 @@ async def create(request: Request) -> Response:
 
 
 async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
-    """The new subscription and its secret. Raises InvalidInput for a tenant or an address that is not allowed."""
+    """Return the new subscription and its secret. Raises InvalidInput for a tenant or address that is not allowed."""
     tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
     callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
     secret, box = encode_secret(os.urandom(SECRET_BYTES)), box_of(services)
@@ -55,7 +55,7 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
 
 
 async def list_all(request: Request) -> Response:
-    """Newest first."""
+    """List subscriptions, newest first."""
     caller = await _caller(request)
     page = page_of(request, "event_type")
     event_type = query_text(request, "event_type")
@@ -73,13 +73,13 @@ async def list_all(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """One subscription."""
+    """Show one subscription."""
     caller = await _caller(request)
     return answer_response(_shown(await _read(request, caller)))
 
 
 async def change(request: Request) -> Response:
-    """The subscription after the change, with what it `missed` where this switches on what was disabled."""
+    """Change a subscription and return it, with `missed` if this enables a disabled one."""
     caller = await _caller(request)
     services = services_of(request)
     subscription_id = _id(request)
@@ -100,7 +100,7 @@ async def change(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    """204; the subscription takes nothing from now on."""
+    """Delete a subscription: 204. It receives nothing from now on."""
     caller = await _caller(request)
     subscription_id = _id(request)
     await services_of(request).subscriptions.run(
@@ -112,7 +112,7 @@ async def delete(request: Request) -> Response:
 
 
 async def rotate_secret(request: Request) -> Response:
-    """200 with the subscription and its new secret; both secrets sign until the old one expires."""
+    """Rotate the secret: 200 with the subscription and its new secret; both sign until the old one expires."""
     caller = await _caller(request)
     subscription_id = _id(request)
     asked = await read_model(request, SecretRotation, empty=b"{}")
@@ -123,7 +123,7 @@ async def rotate_secret(request: Request) -> Response:
 async def rotate_for(
     services: Services, caller: Caller, subscription_id: int, asked: SecretRotation
 ) -> tuple[Subscription, str]:
-    """The subscription and its new secret. Raises NotFound `subscription_not_found`."""
+    """Return the subscription and its new secret. Raises NotFound `subscription_not_found`."""
     secret = encode_secret(os.urandom(SECRET_BYTES))
     rotated = await services.subscriptions.run(
         lambda connection: subscriptions.rotate_secret(
@@ -138,15 +138,15 @@ async def rotate_for(
 
 
 async def verify(request: Request) -> Response:
-    """200 with the verified subscription, or 422 with the reason. No connection is held during the challenge."""
+    """Verify: 200 with the subscription, or 422 with the reason. No connection is held during the challenge."""
     caller = await _caller(request)
     return answer_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
 
 
 async def verify_for(services: Services, subscription: Subscription) -> Subscription:
-    """The subscription once its address has answered the challenge.
+    """Return the subscription once its address has answered the challenge.
 
-    Raises InvalidInput `verification_failed`, which says what a subscriber may know; the log says the rest.
+    Raises InvalidInput `verification_failed` with the details that a subscriber may know; the log has the rest.
     """
     if subscription.verified and subscription.pending_callback_url is None:
         return subscription
