@@ -108,7 +108,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, dict[str, str]], ...] = (
     (QueueUnavailable, 503, "queue_unavailable", {"retry-after": RETRY_AFTER_SECONDS}),
     (ClientDisconnect, 400, "body_incomplete", {}),
 )
-"""From errors to status, code and headers. An empty code is the error's own."""
+"""Status, code and headers by error class. An empty code means the error's own code."""
 
 _ROUTING_CODES = {404: "route_not_found", 405: "method_not_allowed"}
 

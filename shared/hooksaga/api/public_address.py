@@ -11,7 +11,7 @@ from hooksaga.core.errors import Conflict
 from hooksaga.core.public_url import is_loopback, origin_of
 
 SCOPE_KEY = "hooksaga.public_url"
-"""Of the ASGI scope: the address that the gateway says."""
+"""Key of the ASGI scope with the address from the gateway."""
 
 
 def public_url_of(request: Request) -> str:

@@ -16,10 +16,10 @@ from hooksaga.core.moments import read_moment
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 250
 NOT_UTF8 = "\ufffd"
-"""What bytes that are no UTF-8 have become where a query string was decoded."""
+"""Replacement of bytes that are not UTF-8 in a decoded query string."""
 
 QUERY_TEXT = r"[^\u0000-\u001f\u007f\ufffd]{1,100}"
-"""Of a text in a query string: no control characters, and no NOT_UTF8."""
+"""Pattern of a text in a query string: no control characters, and no NOT_UTF8."""
 
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:[.]0{1,19})?")
 """In a query string; 14.0 is the number that it is in a body."""

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description of the HTTP API, committed as docs/openapi.json.
 
-Answers come from the classes that are written, request bodies from the models that check them. A test holds the
-committed file against this, and another lets a generator of requests compare every answer of the running API with it.
+Responses come from the classes that are serialized, request bodies from the models that validate them. A test compares
+the committed file with this, and another compares every response of the running API to generated requests with it.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ _ANSWERED_WITHIN = (RefusedEvent, BulkCount, Problem)
 
 
 def made_document() -> Json:
-    """The whole document."""
+    """Build the whole document."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
@@ -40,7 +40,7 @@ def made_document() -> Json:
             "summary": "Reliable webhook delivery",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        # Relative to this document's own URL, so that it leads there behind any prefix.
+        # Relative to this document's own URL, so that it is correct behind any prefix.
         "externalDocs": {
             "url": "docs",
             "description": "The same to be read, with every error's cause and cure",

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of one route."""
+"""Description of one route in the OpenAPI document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _OF_SERVICE = frozenset({"stats", "openapi.json", "docs", "healthz"})
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer: its class, or the name of a schema that no class has, or None for no body; and what it means, where an
+    """A response: its class, or the name of a schema without a class, or None for no body; and its meaning, if an
     operation has several."""
 
     what: type[Answer] | str | None
@@ -28,9 +28,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route. answers: by status. problems: statuses beyond those of every route.
+    """One route. answers: responses by status. problems: statuses beyond those of every route.
 
-    body: its model, or the name of a schema that no model has.
+    body: its model, or the name of a schema without a model.
     """
 
     method: str

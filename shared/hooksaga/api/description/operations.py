@@ -1,4 +1,4 @@
-"""Every operation of the API, and the groups that they stand in."""
+"""All operations of the API, and their groups."""
 
 from hooksaga.api.description import (
     events_operations,

@@ -1,4 +1,4 @@
-"""Schemas that are no class: words of errors, a choice between two answers, and documents."""
+"""Schemas without a class: error codes, a choice between two responses, and documents."""
 
 from typing import Any
 

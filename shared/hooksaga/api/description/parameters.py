@@ -1,4 +1,4 @@
-"""Parameters of the OpenAPI document. Whatever these schemas allow is taken, and nothing else."""
+"""Parameters of the OpenAPI document. The API accepts exactly the values that these schemas allow."""
 
 from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
@@ -13,7 +13,7 @@ _TIME: Json = {"type": "string", "format": "date-time"}
 
 
 def _query(name: str, schema: Json, description: str) -> Json:
-    """An optional parameter in the query."""
+    """Describe an optional query parameter."""
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
 

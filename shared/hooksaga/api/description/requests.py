@@ -1,4 +1,4 @@
-"""Schemas of the bodies of requests: of events, read from raw bytes by code, and of the models that check others."""
+"""Schemas of request bodies: of events, which code reads from raw bytes, and of the models that validate others."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -31,7 +31,7 @@ def _said(words: str, schema: Json) -> Json:
 
 
 def _maybe(schema: Json) -> Json:
-    """The schema, or null."""
+    """Return the schema, or null as an alternative."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -133,7 +133,7 @@ OF_EVENTS: Json = {"NewEvent": _NEW_EVENT, "NewEvents": _NEW_EVENTS, "CloudEvent
 
 
 def schemas_of_models(models: Iterable[type[BaseModel]]) -> Json:
-    """By name, each with an example of the fields that have one."""
+    """Return the schemas by name, each with an example of the fields that have one."""
     found: Json = {}
     for model in models:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")

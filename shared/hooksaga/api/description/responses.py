@@ -1,4 +1,4 @@
-"""Answers of the OpenAPI document that several operations share, and which operation takes the id that one answers."""
+"""Shared responses of the OpenAPI document, and links to operations that take an id from a response."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +23,7 @@ _OF_STATUS = {"401": "Unauthorized", "503": "Unavailable"}
 
 
 def problem_responses(statuses: Iterable[str]) -> Json:
-    """References to the answers with these statuses."""
+    """Return references to the responses with these statuses."""
     return {
         status: {"$ref": f"#/components/responses/{_OF_STATUS.get(status, 'Problem')}"} for status in statuses
     }
@@ -56,7 +56,7 @@ links: they may be empty."""
 
 
 def links_of(operation_id: str, status: str) -> Json:
-    """`{"links": …}` for an answer that leads on; else {}."""
+    """Return `{"links": …}` for a response with links, otherwise {}."""
     followers, place = _LINKS.get((operation_id, status), ((), ""))
     links = {
         name: {"operationId": name, "parameters": {"id": f"$response.body#{place}"}} for name in followers

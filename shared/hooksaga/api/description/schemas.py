@@ -1,4 +1,4 @@
-"""JSON schemas of the OpenAPI document, each with an example, from the classes of the answers."""
+"""JSON schemas of the OpenAPI document, each with an example, from the response classes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
@@ -11,9 +11,9 @@ Json = dict[str, Any]
 
 
 def schemas_of(classes: Iterable[type[Answer]]) -> Json:
-    """The schemas of these classes, and of those that their fields name, by name.
+    """Return the schemas of these classes, and of classes that their fields reference, by name.
 
-    Raises ValueError for a field without words or an example.
+    Raises ValueError for a field without a description or an example.
     """
     _, found = msgspec.json.schema_components(list(classes), ref_template=reference_to("{name}"))
     examples = _Examples(found)
@@ -27,27 +27,27 @@ def _described(name: str, schema: Json, examples: "_Examples") -> Json:
 
 
 def _field(name: str, schema: Json) -> Json:
-    """Without its example, which the object's example has."""
+    """Return a field's schema without its example, which is part of the object's example."""
     if "description" not in schema:
         raise ValueError(f"{name} has no words")
     return {key: value for key, value in schema.items() if key != "examples"}
 
 
 class _Examples:
-    """Puts the examples of fields together."""
+    """Builds examples of objects from those of their fields."""
 
     def __init__(self, schemas: Json) -> None:
         self._schemas = schemas
 
     def of_object(self, name: str) -> Any:
-        """The example of an object: that of each field."""
+        """Return the example of an object: that of each field."""
         schema = self._schemas[name]
         if "examples" in schema:
             return schema["examples"][0]
         return {field: self._of(f"{name}.{field}", part) for field, part in schema["properties"].items()}
 
     def _of(self, name: str, schema: Json) -> Any:
-        """Of a field that was given another example than its type has, the field's own."""
+        """Return the example of a field: its own if it has one, otherwise that of its type."""
         for example in self._own(name, schema):
             return example
         raise ValueError(f"{name} has no example")

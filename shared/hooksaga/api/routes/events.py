@@ -39,7 +39,7 @@ from hooksaga.operations.inspect import EventView, SagaView
 from hooksaga.stages.accept_events import AcceptedEvent
 
 BATCH_MAX_BYTES = 4 * 1024 * 1024
-"""What the gateway and the function behind it take, with room for their own encoding."""
+"""Limit that the gateway and its function accept, with room for their own encoding."""
 
 _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})")
 
