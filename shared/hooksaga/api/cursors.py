@@ -20,7 +20,7 @@ ID_CURSOR = f"(?!0{{16}}){_NUMBER}"
 ATTEMPTS_CURSOR = f"{_TIME}{_NUMBER}"
 FOLLOW_CURSOR = f"{_TIME}{_NUMBER}{_TIME}{_TIME}{_NUMBER}{_FLAG}"
 ROUTING_CURSOR = f"[0-2]{_NUMBER}"
-"""What the `next` of each list is like: the description says it, and anything else is refused."""
+"""Pattern of `next` for each list. The API's description contains it, and any other text is refused."""
 
 
 def write_cursor(*parts: int | datetime) -> str:

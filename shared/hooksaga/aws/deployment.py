@@ -227,7 +227,7 @@ class Environment:
 
 
 SETTINGS = tuple(one.name for one in fields(Environment) if one.name in Settings.model_fields)
-"""What functions read as HOOKSAGA_<NAME>, by the same rules: shared/hooksaga/runtime/settings.py."""
+"""Fields that functions read as HOOKSAGA_<NAME>, by the same rules: shared/hooksaga/runtime/settings.py."""
 
 _DEFAULTS: dict[str, Any] = {name: Settings.model_fields[name].default for name in SETTINGS}
 
