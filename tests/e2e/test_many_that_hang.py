@@ -2,7 +2,7 @@
 
 import pytest
 
-from hooksaga.worker import delivery_lane
+from hooksaga.worker import lane_turns
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import each
 from tests.e2e.world import World
@@ -23,7 +23,7 @@ def settings() -> dict[str, object]:
 def test_one_behind_many_that_hang_is_delivered_time_and_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_lane, "MOST_SUBSCRIPTIONS", SEEN_AT_ONCE)
+    monkeypatch.setattr(lane_turns, "MOST_SUBSCRIPTIONS", SEEN_AT_ONCE)
     before, after = world.subscribe(), [world.subscribe("hang") for _ in range(HANGING)]
     last = world.subscribe()
     each(lambda n: world.post(after[n % HANGING]), 5 * HANGING)

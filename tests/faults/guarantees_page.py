@@ -1,6 +1,8 @@
 """Writes docs/guarantees.md from a run of the fault suite: `make faults`.
 
-As a plugin of pytest: `-p tests.faults.guarantees_page --guarantees-page FILE`. Nothing is written unless all passed.
+As a plugin of pytest: `-p tests.faults.guarantees_page --guarantees-page FILE`. The page is written once every test has
+passed. After a failure the rows of the others are kept: `make faults ARGS="--guarantees-resume --last-failed"` runs the
+failed tests again and adds their rows.
 With `--collect-only --guarantees-named FILE` nothing is run, and the rows that the tests name are written as JSON.
 """
 
@@ -8,6 +10,7 @@ import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,18 +18,23 @@ from tests.faults.machine import made_of
 from tests.faults.page import Run, page
 from tests.faults.promises import USUAL_OUTCOME, Tried
 
+KEPT = Path(__file__).resolve().parents[2] / "build" / "guarantees.json"
+"""Rows of a run in which a test failed."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--guarantees-page", type=Path, help="write what was tried, and what came out, to this file"
     )
+    parser.addoption("--guarantees-resume", action="store_true", help="add to the rows of the last run")
     parser.addoption("--guarantees-named", type=Path, help="write the rows that the tests name to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--guarantees-page")
     if path is not None and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Writer(path), "guarantees-page-writer")
+        kept = KEPT if config.getoption("--guarantees-resume") else None
+        config.pluginmanager.register(_Writer(path, kept), "guarantees-page-writer")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,12 +59,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 class _Writer:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: Path | None = None) -> None:
         self._path = path
-        self._rows: list[Tried] = []
+        found: dict[str, Any] = {"rows": {}, "skipped": [], "minutes": 0.0}
+        before = json.loads(kept.read_text(encoding="utf-8")) if kept else found
+        self._rows: dict[str, list[Any]] = before["rows"]
+        self._skipped: list[str] = before["skipped"]
+        self._minutes: float = before["minutes"]
         self._failed: list[str] = []
-        self._skipped: list[str] = []
-        self._passed = 0
         self._started = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -65,17 +75,20 @@ class _Writer:
         elif report.failed:
             self._failed.append(report.nodeid)
         elif report.when == "call":
-            self._passed += 1
-            self._rows += [Tried.read(row) for name, row in report.user_properties if name == "tried"]
+            self._rows[report.nodeid] = [row for name, row in report.user_properties if name == "tried"]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        minutes = self._minutes + (time.monotonic() - self._started) / 60
         if self._failed or not self._rows:
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            KEPT.parent.mkdir(exist_ok=True)
+            kept = {"rows": self._rows, "skipped": self._skipped, "minutes": minutes}
+            KEPT.write_text(json.dumps(kept), encoding="utf-8")
             return
-        minutes = (time.monotonic() - self._started) / 60
         today = datetime.now(UTC).date().isoformat()
-        run = Run(made_of(), today, minutes, self._passed, sorted(set(self._skipped)))
-        self._path.write_text(page(self._rows, run), encoding="utf-8")
+        run = Run(made_of(), today, minutes, len(self._rows), sorted(set(self._skipped)))
+        rows = [Tried.read(row) for some in self._rows.values() for row in some]
+        self._path.write_text(page(rows, run), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         what = f"unchanged: {len(self._failed)} tests did not pass" if self._failed else "written"

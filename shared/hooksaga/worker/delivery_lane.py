@@ -20,9 +20,10 @@ from hooksaga.stages import deliver
 from hooksaga.stages.deliver import Lane, ids_of_each
 from hooksaga.stages.job_rows import ClaimedJob
 from hooksaga.stages.telemetry import note_claimed
+from hooksaga.worker import lane_turns
 from hooksaga.worker.held_jobs import Claim, HeldJobs
 from hooksaga.worker.lane_parts import Ended, HandBack, LaneParts, PassedBy, without_large_payload
-from hooksaga.worker.lane_turns import MOST_SUBSCRIPTIONS, Turns, has_backlog, left_some, room_of
+from hooksaga.worker.lane_turns import Turns, has_backlog, left_some, room_of
 from hooksaga.worker.payload_memory import PayloadMemory
 from hooksaga.worker.places import Places, Pool, may_begin, places_to_overtake
 from hooksaga.worker.result_writer import (
@@ -209,7 +210,7 @@ class DeliveryLane:
                 default_room=default_room,
                 busy=room,
                 after_subscription=self._turns.look_after,
-                max_subscriptions=MOST_SUBSCRIPTIONS,
+                max_subscriptions=lane_turns.MOST_SUBSCRIPTIONS,
                 most_ids=most_ids,
                 passed_by=passed_by,
             )
