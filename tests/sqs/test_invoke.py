@@ -51,8 +51,8 @@ def test_a_function_that_fails_ends_with_1_and_its_error(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("function", "content", "reason"),
     [
-        ("nobody", "{}", "there is no function nobody"),
-        ("router", "{", "the file is not JSON"),
+        ("nobody", "{}", "unknown function nobody"),
+        ("router", "{", "the file is not valid JSON"),
         ("router", None, "cannot read"),
     ],
 )
