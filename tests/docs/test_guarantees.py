@@ -35,7 +35,7 @@ def rows() -> frozenset[tuple[str, str]]:
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             promise = line.removeprefix("## ")
-        elif line.startswith(("| tried |", "| step |")):
+        elif line.startswith(("| fault |", "| step |")):
             heads = cells(line)
         elif line.startswith("| ") and promise:
             found |= {(promise, fault) for fault in faults(heads, cells(line))}
@@ -47,7 +47,7 @@ def cells(line: str) -> list[str]:
 
 
 def faults(heads: list[str], row: list[str]) -> list[str]:
-    if heads[0] == "tried":
+    if heads[0] == "fault":
         return [row[0]]
     step = row[0]
     tried = [head for head, outcome in zip(heads[1:], row[1:], strict=True) if outcome != "-"]
