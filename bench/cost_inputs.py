@@ -1,4 +1,4 @@
-"""Measures what `hooksaga cost` reckons with, and writes it to shared/hooksaga/cost/inputs.json.
+"""Measure the inputs of `hooksaga cost`, and write them to shared/hooksaga/cost/inputs.json.
 
     .venv/bin/python -m bench.cost_inputs [--events 500]
 
