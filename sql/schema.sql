@@ -404,7 +404,7 @@ BEGIN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(leaving), 0);
     ELSIF ended IS NOT NULL THEN
-        -- Waits for whoever has asked for the horizon and not ended yet; then other prunes wait for this one.
+        -- Waits for transactions that read the horizon; then other prunes wait for this one.
         UPDATE retention_state r SET horizon = greatest(r.horizon, now() - older_than), moved_at = now();
         WITH held AS MATERIALIZED (
             SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (ended)
@@ -415,7 +415,7 @@ BEGIN
             SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_too) ORDER BY j.id FOR UPDATE SKIP LOCKED
         )
         SELECT array_agg(d.id) INTO held_jobs FROM doomed d;
-        -- A saga goes with all its jobs, or not now.
+        -- A saga is deleted with all its jobs, or not in this batch.
         held_too := ARRAY(
             SELECT h.saga FROM unnest(held_too) AS h (saga)
              WHERE NOT EXISTS (SELECT FROM webhook_delivery_jobs j
@@ -942,17 +942,17 @@ CREATE VIEW public.deliveries_per_minute WITH (security_barrier='true') AS
   WHERE (finished_at > (now() - '01:00:00'::interval))
   GROUP BY (date_trunc('minute'::text, finished_at));
 
-COMMENT ON VIEW public.deliveries_per_minute IS 'Attempts that ended within the last hour, by minute. Reads as many rows as attempts ended, so ask once a minute.';
+COMMENT ON VIEW public.deliveries_per_minute IS 'Attempts that ended within the last hour, by minute. Reads a row per attempt, so query it at most once a minute.';
 
-COMMENT ON COLUMN public.deliveries_per_minute.minute IS 'The minute in which they ended; the first and the last are not whole.';
+COMMENT ON COLUMN public.deliveries_per_minute.minute IS 'The minute of their end; the first and the last are incomplete.';
 
-COMMENT ON COLUMN public.deliveries_per_minute.succeeded IS 'Attempts that the receiver answered with 2xx.';
+COMMENT ON COLUMN public.deliveries_per_minute.succeeded IS 'Attempts answered with 2xx.';
 
-COMMENT ON COLUMN public.deliveries_per_minute.failed IS 'Attempts with any other end, but for leases that ran out: those have no end of their own.';
+COMMENT ON COLUMN public.deliveries_per_minute.failed IS 'Failed attempts. A lost lease alone does not fail an attempt.';
 
-COMMENT ON COLUMN public.deliveries_per_minute.mean_duration_ms IS 'Mean time of their POSTs, in milliseconds.';
+COMMENT ON COLUMN public.deliveries_per_minute.mean_duration_ms IS 'Mean duration of their POSTs in milliseconds.';
 
-COMMENT ON COLUMN public.deliveries_per_minute.max_duration_ms IS 'Longest time of their POSTs, in milliseconds.';
+COMMENT ON COLUMN public.deliveries_per_minute.max_duration_ms IS 'Longest duration of their POSTs in milliseconds.';
 
 CREATE TABLE public.ended_sessions (
     session_sha256 bytea NOT NULL,
@@ -1001,15 +1001,15 @@ CREATE VIEW public.in_flight_by_subscription WITH (security_barrier='true') AS
   WHERE (status = 'Leased'::public.job_status)
   GROUP BY subscription_id;
 
-COMMENT ON VIEW public.in_flight_by_subscription IS 'Attempts that a worker holds now. One row for each subscription with any.';
+COMMENT ON VIEW public.in_flight_by_subscription IS 'Attempts that a worker holds now. One row per subscription that has any.';
 
-COMMENT ON COLUMN public.in_flight_by_subscription.subscription_id IS 'To whose receiver they go.';
+COMMENT ON COLUMN public.in_flight_by_subscription.subscription_id IS 'The subscription.';
 
-COMMENT ON COLUMN public.in_flight_by_subscription.leased_jobs IS 'How many jobs are Leased.';
+COMMENT ON COLUMN public.in_flight_by_subscription.leased_jobs IS 'Number of Leased jobs.';
 
-COMMENT ON COLUMN public.in_flight_by_subscription.expired_leases IS 'How many of these leases are over: their workers died or are late, and the lease cleaner has not come yet.';
+COMMENT ON COLUMN public.in_flight_by_subscription.expired_leases IS 'Number of expired leases that are not reset yet.';
 
-COMMENT ON COLUMN public.in_flight_by_subscription.oldest_leased_at IS 'When the oldest of them was claimed.';
+COMMENT ON COLUMN public.in_flight_by_subscription.oldest_leased_at IS 'Time of the oldest claim.';
 
 CREATE TABLE public.webhook_delivery_sagas (
     id bigint NOT NULL,
@@ -1077,7 +1077,7 @@ CREATE VIEW public.oldest_due_saga WITH (security_barrier='true') AS
          LIMIT 1) due ON (true))
      LEFT JOIN public.events e ON ((e.id = due.event_id)));
 
-COMMENT ON VIEW public.oldest_due_saga IS 'The saga whose next attempt is overdue the longest. Always one row. Some age is normal only under load.';
+COMMENT ON VIEW public.oldest_due_saga IS 'The saga whose next attempt has been due longest. Always one row. An age of seconds is normal only under load.';
 
 COMMENT ON COLUMN public.oldest_due_saga.saga_id IS 'The saga, or null when none is due.';
 
@@ -1087,9 +1087,9 @@ COMMENT ON COLUMN public.oldest_due_saga.subscription_id IS 'Its subscription.';
 
 COMMENT ON COLUMN public.oldest_due_saga.status IS 'Pending before its first attempt, PendingRetry before a later one.';
 
-COMMENT ON COLUMN public.oldest_due_saga.attempt_count IS 'How many of its attempts have failed.';
+COMMENT ON COLUMN public.oldest_due_saga.attempt_count IS 'Number of failed attempts.';
 
-COMMENT ON COLUMN public.oldest_due_saga.due_at IS 'When its next attempt was due.';
+COMMENT ON COLUMN public.oldest_due_saga.due_at IS 'Time when its next attempt was due.';
 
 COMMENT ON COLUMN public.oldest_due_saga.age_seconds IS 'Seconds since then; 0 when none is due.';
 
@@ -1118,7 +1118,7 @@ CREATE VIEW public.outbox_age WITH (security_barrier='true') AS
          LIMIT 1) oldest ON (true))
      LEFT JOIN public.events e ON ((e.id = oldest.event_id)));
 
-COMMENT ON VIEW public.outbox_age IS 'How long the first event in the outbox has waited for the router. Always one row.';
+COMMENT ON VIEW public.outbox_age IS 'How long the oldest event in the outbox has waited for the router. Always one row.';
 
 COMMENT ON COLUMN public.outbox_age.event_id IS 'The event, or null when all are routed.';
 
@@ -1142,15 +1142,15 @@ CREATE VIEW public.retry_debt_by_subscription WITH (security_barrier='true') AS
   WHERE ((status = 'PendingRetry'::public.saga_status) IS TRUE)
   GROUP BY subscription_id;
 
-COMMENT ON VIEW public.retry_debt_by_subscription IS 'Deliveries that have failed at least once and wait for another attempt. One row for each subscription with any.';
+COMMENT ON VIEW public.retry_debt_by_subscription IS 'Deliveries that wait for a retry. One row per subscription that has any.';
 
-COMMENT ON COLUMN public.retry_debt_by_subscription.subscription_id IS 'Whose receiver owes us a success.';
+COMMENT ON COLUMN public.retry_debt_by_subscription.subscription_id IS 'The subscription.';
 
-COMMENT ON COLUMN public.retry_debt_by_subscription.waiting_sagas IS 'How many sagas are in PendingRetry.';
+COMMENT ON COLUMN public.retry_debt_by_subscription.waiting_sagas IS 'Number of sagas in PendingRetry.';
 
-COMMENT ON COLUMN public.retry_debt_by_subscription.due_sagas IS 'How many of these may be tried now.';
+COMMENT ON COLUMN public.retry_debt_by_subscription.due_sagas IS 'Number of these that are due.';
 
-COMMENT ON COLUMN public.retry_debt_by_subscription.next_attempt_at IS 'When the first of them is or was due.';
+COMMENT ON COLUMN public.retry_debt_by_subscription.next_attempt_at IS 'Earliest due time among them.';
 
 CREATE TABLE public.routing_decisions (
     event_id bigint NOT NULL,

@@ -1,6 +1,6 @@
--- What a filter means now, by subscription: the dry run, and the lanes of a new operation. With newest_id null it
--- counts all. Every plan is made for the filter at hand. What an operator canceled is meant only where the filter names
--- that error code: a requeue of everything else must not undo it.
+-- Counts the matches of a filter by subscription, for the dry run and for the lanes of a new operation. newest_id
+-- null: no upper limit. The plan is made for each filter. Dead letters with the error code canceled match only if the
+-- filter names that code: a requeue of everything else must not undo a cancel.
 CREATE OR REPLACE FUNCTION count_bulk_lanes(wanted_kind bulk_kind, tenant varchar, wanted jsonb, newest_id bigint)
 RETURNS TABLE (subscription_id bigint, matched bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public SET plan_cache_mode = force_custom_plan AS $$

@@ -1,4 +1,4 @@
--- Creating a key that is there already changes nothing: a key given by configuration is put in at each start.
+-- Returns the id of an existing key unchanged: a key from the configuration is created again at each start.
 CREATE OR REPLACE FUNCTION create_api_key(
     key_name varchar, hash bytea, last_characters varchar, tenant varchar, key_scopes text[]
 )

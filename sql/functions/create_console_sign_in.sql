@@ -1,4 +1,4 @@
--- Makes the link of a key valid, and forgets those that nobody used in time. False: there is no such key (any more).
+-- Creates a sign-in link for a key, and deletes expired ones. False: the key does not exist or is revoked.
 CREATE OR REPLACE FUNCTION create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$

@@ -1,6 +1,6 @@
--- Ends the sessions for good. A row outlives its session by a day: expiry is checked by the clock of whoever serves the
--- page, and that may be behind. It goes only when that clock and the database's agree that it is over: after a moment
--- in which one of them was far ahead, a session that was signed out would be valid again.
+-- Ends sessions. A row stays for a day after its session expires, by both the caller's clock and the database's: the
+-- server that checks the expiry may have a clock that is behind, and after a jump of one clock an ended session would
+-- be valid again.
 CREATE OR REPLACE FUNCTION end_sessions(session_hashes bytea[], valid_until timestamptz, callers_now timestamptz)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$

@@ -1,4 +1,5 @@
--- The next things of one lane, in its order. This and count_bulk_lanes mean the same by a filter.
+-- Returns the next dead letters or events of one lane, in order. The filter has the same meaning as in
+-- count_bulk_lanes.
 CREATE OR REPLACE FUNCTION find_bulk_candidates(
     op bulk_operations, lane_subscription bigint, after_at timestamptz, after_id bigint, most integer
 )

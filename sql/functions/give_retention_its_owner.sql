@@ -1,6 +1,7 @@
--- The guards let nobody delete but retention_operator, so that role has to own the function. A dump that is restored
--- as another owner loses that; `hooksaga migrate` calls this each time. A restore is also where nothing is at work yet,
--- whatever was at the time of the dump. Who is no superuser needs the role and the schema for a moment.
+-- Makes retention_operator the owner of prune_finished, because the guards let only that role delete. A restore by
+-- another owner loses the ownership, so `hooksaga migrate` calls this each time. It also resets work_state, which
+-- describes the system that was dumped. An owner without superuser rights temporarily needs the role and CREATE on
+-- the schema.
 CREATE OR REPLACE FUNCTION give_retention_its_owner() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
 DECLARE

@@ -1,9 +1,9 @@
--- A subscription gets the events that are accepted after it last became active and verified. eligible_after_event and
--- eligible_snapshot are that moment for accepted_after(); eligible_since is the same moment for people. The snapshot
--- is taken before the change commits, so an event that is accepted after the commit can never be in it.
--- SECURITY DEFINER: roles that change subscriptions need no right to read events.
+-- A subscription receives the events that are accepted after it last became active and verified. eligible_after_event
+-- and eligible_snapshot are that moment for accepted_after(); eligible_since is for display. The snapshot is taken
+-- before the change commits, so it never contains an event that is accepted after the commit. SECURITY DEFINER: roles
+-- that change subscriptions need no right to read events.
 --
--- verified always speaks of callback_url: a new address either waits in pending_callback_url until it is verified, or
+-- verified always refers to callback_url: a new address waits in pending_callback_url until it is verified, or
 -- replaces an address that was never verified.
 CREATE OR REPLACE FUNCTION keep_subscription_facts() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$

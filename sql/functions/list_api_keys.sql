@@ -1,4 +1,4 @@
--- All keys, the newest first, without their hashes.
+-- Lists all keys, newest first, without their hashes.
 CREATE OR REPLACE FUNCTION list_api_keys()
 RETURNS TABLE (id bigint, name varchar, last_four varchar, tenant_id varchar, scopes text[],
                created_at timestamptz, revoked_at timestamptz)

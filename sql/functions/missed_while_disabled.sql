@@ -1,10 +1,10 @@
--- What a disabled subscription has missed, at most the given number of rows looked at for each count. SECURITY
--- DEFINER: roles that configure subscriptions learn two numbers, and read neither events nor dead letters.
+-- Counts what a disabled subscription has missed, reading at most `most` rows for each count. SECURITY DEFINER: roles
+-- that configure subscriptions get two numbers, and read neither events nor dead letters.
 --
--- An event was missed when its routing saw that the subscription was switched off, or is still to come, and it has no
--- saga. Times only say where to look, so that a clock that was set back hides nothing: from disabled_at on, and among
--- as many events from before. `since` is the time from which a backfill finds all that are counted. Dead letters are
--- looked at by id, newest first: from the oldest that died since the failures began, all that have a greater id count.
+-- An event was missed if it has no saga and its routing saw the subscription disabled, or is still to come. Times
+-- only select where to look, so that a clock set back hides nothing: all events from disabled_at on, and as many from
+-- before. `since` is the time from which a backfill finds all that are counted. Dead letters are read by id, newest
+-- first: all from the oldest one since the failures began.
 CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most integer)
 RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$

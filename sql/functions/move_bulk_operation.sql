@@ -1,4 +1,4 @@
--- Pauses, resumes or stops, where that is legal; otherwise nothing changes. It waits for a step that is under way.
+-- Pauses, resumes or stops an operation, if the transition is legal. Waits for a step in progress.
 CREATE OR REPLACE FUNCTION move_bulk_operation(wanted_id bigint, tenant varchar, wanted bulk_status) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
     UPDATE bulk_operations

@@ -1,13 +1,13 @@
--- Deletes one batch of what ended longer ago than older_than: Completed sagas with their jobs, and the jobs of
--- DeadLettered and requeued sagas, which stay themselves. The walk goes through finished jobs by their time, on
--- idx_job_finished, and handles a saga at its last job, so it needs no index of its own, and what was deleted is not
--- met again. It begins after the place that the caller gives, and says how far it came; last_job_id is null at the end.
+-- Deletes one batch of work that ended longer ago than older_than: Completed sagas with their jobs, and the jobs of
+-- DeadLettered and requeued sagas, which stay. It reads finished jobs in the order of idx_job_finished and handles a
+-- saga at its last job, so it needs no index of its own. It starts after the given position and returns the position
+-- it reached; last_job_id is null at the end.
 --
--- A batch looks at max_rows jobs, and deletes about as many rows as that, at most 50 more. Killed anywhere it leaves
--- all or nothing. Rows that another holds are passed by, and met the next time.
+-- A batch reads max_rows jobs and deletes about as many rows, at most 50 more, in one transaction. Locked rows are
+-- skipped until the next run.
 --
--- An event that bears a later time than its delivery (a producer may write its own) keeps its saga until it is old
--- itself: retention_horizon() speaks of events.
+-- An event may have a later created_at than its delivery, because a producer can set it. Its saga stays until the
+-- event is old enough too: retention_horizon() refers to events.
 CREATE OR REPLACE FUNCTION prune_finished(
     older_than interval, max_rows integer, after_finished_at timestamptz, after_job_id bigint, dry_run boolean
 )
@@ -65,7 +65,7 @@ BEGIN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(leaving), 0);
     ELSIF ended IS NOT NULL THEN
-        -- Waits for whoever has asked for the horizon and not ended yet; then other prunes wait for this one.
+        -- Waits for transactions that read the horizon; then other prunes wait for this one.
         UPDATE retention_state r SET horizon = greatest(r.horizon, now() - older_than), moved_at = now();
         WITH held AS MATERIALIZED (
             SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (ended)
@@ -76,7 +76,7 @@ BEGIN
             SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_too) ORDER BY j.id FOR UPDATE SKIP LOCKED
         )
         SELECT array_agg(d.id) INTO held_jobs FROM doomed d;
-        -- A saga goes with all its jobs, or not now.
+        -- A saga is deleted with all its jobs, or not in this batch.
         held_too := ARRAY(
             SELECT h.saga FROM unnest(held_too) AS h (saga)
              WHERE NOT EXISTS (SELECT FROM webhook_delivery_jobs j

@@ -1,5 +1,5 @@
--- Of a dead operational event nobody is told, or one failing subscriber would keep the system busy with itself; and
--- where nobody subscribes, nothing is written.
+-- Dead letters of operational events are excluded, or one failing subscriber would cause an endless loop. Without a
+-- subscriber nothing is written.
 CREATE OR REPLACE FUNCTION put_dead_letters_in_operational_outbox() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN

@@ -1,5 +1,5 @@
--- A trigger writes the outbox, so that a producer that inserts into events in its own SQL transaction
--- is routed too, and the ingest role needs no right on the outbox.
+-- A trigger writes the outbox, so that events inserted in a producer's own transaction are routed too, and the ingest
+-- role needs no right on the outbox.
 CREATE OR REPLACE FUNCTION put_new_events_in_outbox() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN

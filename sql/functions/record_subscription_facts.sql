@@ -1,4 +1,4 @@
--- Writes the history of a subscription, whoever changes it, with the events that wait at that moment (at most 500).
+-- Writes the history of a subscription, with the ids of the events that wait for routing (at most 500).
 CREATE OR REPLACE FUNCTION record_subscription_facts() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- An operational event of anybody but the monitor, or another event of the monitor.
+-- Rejects operational events of any role but the health monitor, and other events of the monitor.
 CREATE OR REPLACE FUNCTION refuse_borrowed_event_type() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

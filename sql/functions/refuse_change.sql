@@ -1,4 +1,4 @@
--- Refuses what a trigger stands for, and says why: its argument.
+-- Rejects a statement. The trigger's argument is the reason.
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

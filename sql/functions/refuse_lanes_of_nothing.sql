@@ -1,5 +1,5 @@
--- What a lane names is there. As refuse_sagas_of_nothing: a subscription that somebody has locked stops no operation
--- from beginning.
+-- Checks that the subscription of a lane exists, without a lock, as refuse_sagas_of_nothing does: a locked
+-- subscription must not block the start of an operation.
 CREATE OR REPLACE FUNCTION refuse_lanes_of_nothing() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
 DECLARE

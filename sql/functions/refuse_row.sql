@@ -1,4 +1,4 @@
--- Refuses a move of a row, and says why. Arguments: what the row is, and the rule.
+-- Rejects a change of a row. The trigger's arguments are the kind of row and the rule.
 CREATE OR REPLACE FUNCTION refuse_row() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

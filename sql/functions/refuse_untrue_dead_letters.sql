@@ -1,4 +1,4 @@
--- A dead letter tells of a saga that is dead, truthfully.
+-- Checks that a dead letter matches its saga and event, and that the saga is DeadLettered.
 CREATE OR REPLACE FUNCTION refuse_untrue_dead_letters() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 DECLARE

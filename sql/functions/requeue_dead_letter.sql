@@ -1,7 +1,6 @@
--- A requeued saga carries the event and the subscription of the dead letter that it names and starts from
--- nothing. SECURITY DEFINER: this is the only way in for an operator. One row for each id that
--- exists; where saga_id is null, reason says why. The insert and the answer are two statements, so that the
--- answer also sees a saga that another call has made meanwhile.
+-- Starts a new saga for each dead letter, with its event and subscription. SECURITY DEFINER: operators have no other
+-- way to insert sagas. Returns one row per existing id; if saga_id is null, reason says why. The insert and the
+-- result are two statements, so that the result includes a saga that a concurrent call created.
 CREATE OR REPLACE FUNCTION requeue_dead_letter(dead_letter_ids bigint[])
 RETURNS TABLE (dead_letter_id bigint, saga_id bigint, created boolean, reason text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$

@@ -1,6 +1,6 @@
--- Sagas of events accepted before this moment may be gone, so nobody can say any more who got them; a backfill leaves
--- them alone. Null while nothing was deleted. Who asks keeps the answer true until his transaction ends: no horizon
--- moves meanwhile, and as it moves in the transaction that deletes, nothing is deleted that the asker could miss.
+-- Sagas of events accepted before this time may have been deleted, so it is unknown who received them, and a backfill
+-- skips them. Null while nothing was deleted. The caller's lock keeps the answer true until its transaction ends: a
+-- prune moves the horizon in the transaction that deletes.
 CREATE OR REPLACE FUNCTION retention_horizon() RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 DECLARE

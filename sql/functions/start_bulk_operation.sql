@@ -1,4 +1,5 @@
--- Starts an operation, or finds the same one that has not ended. Two calls at once wait for each other at the index.
+-- Starts an operation, or returns the identical one that is still open. Concurrent calls wait for each other at the
+-- unique index.
 CREATE OR REPLACE FUNCTION start_bulk_operation(
     wanted_kind bulk_kind, tenant varchar, wanted jsonb, rate double precision, why varchar, key_id bigint, caller varchar
 )

@@ -1,5 +1,4 @@
--- A new subscription, one that becomes active and verified (again), and one whose address is replaced start afresh,
--- whoever it is that changes them.
+-- Resets the health of a subscription that is new, becomes active and verified (again), or has a new address.
 CREATE OR REPLACE FUNCTION start_health_afresh() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN

@@ -1,11 +1,11 @@
--- One step of one Running operation, the one that was stepped longest ago, apart from those in passed_by: starts
--- sagas whose next_attempt_at lie 1 / rate_per_second apart, until the horizon is full. No row when there is nothing
--- to step. Who comes at the same time passes the locked operation by, so the rate holds for any number of steppers;
--- who dies leaves nothing, or all of it. A lane that somebody has locked is passed by too, and served later.
+-- Executes one step of one Running operation, the one stepped longest ago, except those in passed_by: starts sagas
+-- whose next_attempt_at lie 1 / rate_per_second apart, until the horizon is filled. Returns no row if there is
+-- nothing to do. Concurrent callers skip the locked operation, so the rate holds for any number of them. A locked
+-- lane is skipped too, and served later.
 --
--- A lane whose subscription takes nothing any more is finished, and what is left of it counts as skipped.
--- One with max_open sagas of bulk operations under way, or waiting for a retry, has to wait; the others share the
--- slots evenly. The sagas are inserted in the order of what they come from, as every other stage does.
+-- A lane whose subscription is no longer eligible is finished, and its remaining matches count as skipped. A lane
+-- with max_open sagas of bulk operations in progress or waiting for a retry waits; the others share the slots evenly.
+-- Sagas are inserted in the order of their sources, as in every other stage.
 CREATE OR REPLACE FUNCTION step_bulk_operation(
     passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer
 )

@@ -1,5 +1,5 @@
--- The hash of the link's key, once: of two who come at the same time one waits for the other's DELETE and finds
--- nothing. Null when it is used, too old, or of a key that was revoked meanwhile.
+-- Returns the hash of the link's key, once: of two concurrent calls one waits for the other's DELETE and finds
+-- nothing. Null if the link is used or expired, or its key revoked.
 CREATE OR REPLACE FUNCTION use_console_sign_in(token_hash bytea) RETURNS bytea
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
     DELETE FROM console_sign_ins s USING api_keys k

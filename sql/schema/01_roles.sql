@@ -1,15 +1,14 @@
--- Each function logs in as its own role. Roles belong to the whole cluster, so they may be there already, from another
--- database or from a migration that runs beside this one. Timeouts are set on the roles, not on sessions: behind a
--- connection proxy sessions are shared.
+-- Each function logs in as its own role. Roles belong to the whole cluster, so another database or a concurrent
+-- migration may have created them. Timeouts are set on the roles, not on sessions: a connection proxy shares
+-- sessions.
 --
--- The pipeline's statements reach every large table through an index and join row by row from there. Their plans are
--- made while tables are still empty and kept by the connections, so what looks cheap then (reading all of a small
--- table) is ruled out, and statistics that are missing or old change nothing (decision 14).
+-- The pipeline's statements reach each large table through an index. Connections keep plans that were made while
+-- tables were empty, so plans that are cheap only then (a sequential scan, a hash or merge join) are disabled;
+-- missing or old statistics change nothing (decision 14).
 --
--- observer draws dashboards: it reads the views and nothing else, and cannot take the database's time or connections.
--- Nobody logs in as the last two. retention_operator owns the retention function and is the only one who may delete
--- sagas and jobs. event_producer is what an application's own role is made a member of to add events in its own
--- transactions (docs/sending.md).
+-- observer reads the views for dashboards, with limits on time and connections. Nobody logs in as the last two:
+-- retention_operator owns the retention function and alone may delete sagas and jobs; an application's own role
+-- becomes a member of event_producer to insert events in its own transactions (docs/sending.md).
 DO $$
 DECLARE
     a_function CONSTANT text[] := ARRAY['statement_timeout=30s', 'lock_timeout=10s',
@@ -44,7 +43,7 @@ BEGIN
                 RAISE NOTICE 'role % was created beside this migration', wanted.name;
             END;
         END IF;
-        -- On RDS a role may log in with a token of IAM once it is a member of rds_iam, which exists nowhere else.
+        -- On RDS, members of rds_iam log in with an IAM token. The role exists nowhere else.
         IF wanted.options LIKE 'LOGIN%' AND EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_iam') THEN
             EXECUTE format('GRANT rds_iam TO %I', wanted.name);
         END IF;
@@ -52,6 +51,6 @@ BEGIN
 END
 $$;
 
--- Nothing is open to everybody; each right is given by name, in the file of grants.
+-- No right is granted to PUBLIC; 14_grants.sql grants each one by name.
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

@@ -1,11 +1,10 @@
--- The event store: append-only. payload is json, not jsonb: json keeps the text as it came, and that text is what is
--- signed and sent. created_at is for people and for ranges of time; accepted_by, the transaction that stored the event,
--- is for comparisons of order, because a clock can be set back (decision 57). traceparent is the W3C trace that the
--- producer sent; null: the trace id is the event's own webhook_id, so nothing is stored for producers that do not
--- trace.
+-- The event store: append-only. payload is json, not jsonb: json keeps the text unchanged, and that text is signed
+-- and sent. created_at is for display and for time ranges; accepted_by, the transaction that stored the event, orders
+-- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,
+-- the trace id is the webhook_id.
 --
--- A producer that writes events in its own transaction may say when they were: not in a year that programs cannot hold,
--- as milliseconds taken for seconds would be. One such event would stop every stage that reads it.
+-- A producer that inserts events in its own transaction may set created_at, but only to a time that programs can
+-- represent: seconds mistaken for milliseconds would stop every stage that reads the event.
 CREATE TABLE events (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     webhook_id uuid NOT NULL DEFAULT uuidv7(),
@@ -29,16 +28,16 @@ CREATE UNIQUE INDEX uniq_event_webhook_id ON events (webhook_id);
 CREATE INDEX idx_event_created ON events (created_at);
 CREATE INDEX idx_event_type ON events (event_type, created_at);
 
--- An Idempotency-Key, or a CloudEvents id with its source, makes one event only.
+-- One event per Idempotency-Key, or per CloudEvents id and source.
 CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, external_id)
     WHERE external_id IS NOT NULL;
 
 -- load: functions/accepted_after.sql
 
--- Events that are not routed yet. The router deletes a row in the transaction that inserts its sagas. An event that
--- very many subscriptions take is routed in parts, each a transaction: one statement for all of them could take longer
--- than a statement may, and then the event, and whatever stood beside it in the batch, would never be routed.
--- Subscriptions up to started_through have their saga; the row stays until the last part is done.
+-- Events that are not routed yet. The router deletes a row in the transaction that inserts the event's sagas. An
+-- event with very many matching subscriptions is routed in parts, one transaction each: a single statement could
+-- exceed the statement timeout, and then neither this event nor the rest of its batch would ever be routed.
+-- Subscriptions with ids up to started_through have their saga; the row stays until the last part is done.
 CREATE TABLE routing_outbox (
     event_id bigint PRIMARY KEY REFERENCES events (id),
     created_at timestamptz NOT NULL,

@@ -1,5 +1,5 @@
--- Who gets which events, and where. Configuration only. headers: {"x-token": {"sealed": "<ciphertext>"}}, by name. Text
--- in place of the inner object is a value in clear, which `hooksaga secrets reseal` seals.
+-- Which endpoint receives which events. Configuration only. headers: {"x-token": {"sealed": "<ciphertext>"}}, by
+-- name. A plain string in place of the inner object is an unsealed value, which `hooksaga secrets reseal` seals.
 CREATE TABLE subscriptions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id varchar(100) NOT NULL DEFAULT 'default',
@@ -32,14 +32,14 @@ CREATE TABLE subscriptions (
 CREATE INDEX idx_sub_event_type ON subscriptions (event_type);
 CREATE INDEX idx_sub_active ON subscriptions (active);
 
--- Every subscription of a tenant, a page at a time.
+-- Lists of a tenant's subscriptions, page by page.
 CREATE INDEX idx_sub_tenant ON subscriptions (tenant_id, id);
 
--- What routing asks: the subscriptions of one tenant that take one event type now.
+-- Routing: the eligible subscriptions of one tenant and event type.
 CREATE INDEX idx_sub_routing ON subscriptions (tenant_id, event_type, id) INCLUDE (eligible_after_event)
     WHERE active AND verified AND deleted_at IS NULL;
 
--- The walk that seals headers, by id, past the many that have none.
+-- Resealing headers: skips subscriptions without any.
 CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 
 -- load: functions/eligible_snapshot_of.sql
@@ -48,8 +48,8 @@ CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON subscriptions
     FOR EACH ROW EXECUTE FUNCTION keep_subscription_facts();
 
--- Signing secrets stand apart, so that only two roles can read them. Ciphertext; the newest row without
--- expires_at is the current one, older ones sign beside it until they expire.
+-- Signing secrets, in a table of their own, so that only two roles can read them. Ciphertext. The newest row without
+-- expires_at is the current secret; older ones also sign until they expire.
 CREATE TABLE subscription_secrets (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscription_id bigint NOT NULL REFERENCES subscriptions (id),

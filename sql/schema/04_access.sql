@@ -1,4 +1,4 @@
--- Who may call. Only hashes are kept, and no role reads these tables: their functions are the only way in.
+-- API keys and console sessions. Only hashes are stored, and no role reads these tables; access is through functions.
 
 -- Keys of the HTTP API.
 CREATE TABLE api_keys (
@@ -19,7 +19,7 @@ CREATE TABLE api_keys (
 -- load: functions/list_api_keys.sql
 -- load: functions/revoke_api_key.sql
 
--- Links that sign one browser in to the console, once. A link lets nobody in whose key is gone or revoked.
+-- Single-use sign-in links of the console. A link of a deleted or revoked key is refused.
 CREATE TABLE console_sign_ins (
     token_sha256 bytea PRIMARY KEY,
     key_id bigint NOT NULL,
@@ -30,8 +30,8 @@ CREATE TABLE console_sign_ins (
 -- load: functions/create_console_sign_in.sql
 -- load: functions/use_console_sign_in.sql
 
--- Sessions of the console and the portal that were signed out before their time. A session is a sealed cookie, which
--- no server can take back from who has kept it; so what has ended is written down until it would have ended anyway.
+-- Sessions of the console and the portal that were signed out early. A session is a sealed cookie, which a server
+-- cannot revoke, so an ended session is recorded here until it would have expired.
 CREATE TABLE ended_sessions (
     session_sha256 bytea PRIMARY KEY,
     expires_at timestamptz NOT NULL,

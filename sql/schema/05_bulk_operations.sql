@@ -1,11 +1,11 @@
--- Bulk operations: many dead letters requeued, or many old events sent to one subscription, at a steady rate. The
--- rows are the memory of it: who wanted what and why, how far it is. Whoever steps it next goes on from there.
+-- Bulk operations requeue many dead letters, or backfill old events to one subscription, at a steady rate. Their rows
+-- hold the request, its author and its progress; any process can execute the next step.
 CREATE TYPE bulk_kind AS ENUM ('requeue', 'backfill');
 CREATE TYPE bulk_status AS ENUM ('Running', 'Paused', 'Stopped', 'Completed');
 
--- until_id: dead letters (or events) with a greater id are not part of it, so what dies again is not requeued for
--- ever. last_slot_at: the next_attempt_at of the newest saga that it has started; the next one comes
--- 1 / rate_per_second later, whoever starts it. tenant_id null: of all tenants.
+-- until_id: dead letters (or events) with a greater id are excluded, so a delivery that fails again is not requeued
+-- in a loop. last_slot_at: the next_attempt_at of the newest saga that the operation started; the next one follows 1
+-- / rate_per_second later. tenant_id null: all tenants.
 CREATE TABLE bulk_operations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind bulk_kind NOT NULL,
@@ -33,14 +33,14 @@ CREATE TABLE bulk_operations (
         (status IN ('Stopped', 'Completed')) = (finished_at IS NOT NULL))
 );
 
--- A repeated call finds the operation that the first one started.
+-- A repeated call returns the operation that the first one started.
 CREATE UNIQUE INDEX uniq_bulk_open ON bulk_operations (kind, coalesce(tenant_id, ''), filter)
     WHERE status IN ('Running', 'Paused');
 CREATE INDEX idx_bulk_running ON bulk_operations (last_step_at NULLS FIRST, id) WHERE status = 'Running';
 
--- One lane for each subscription of an operation. Lanes are taken in turn, and each has its own place, so one that is
--- inactive, or slow, or flooded, never stands in the way of another. after_at counts for events only, whose order is
--- (created_at, id); dead letters go by id.
+-- One lane per subscription of an operation. Lanes are served in turn, each with its own position, so an inactive,
+-- slow or overloaded subscription does not block the others. after_at is used for events only, which are ordered by
+-- (created_at, id); dead letters are ordered by id.
 CREATE TABLE bulk_operation_lanes (
     operation_id bigint NOT NULL REFERENCES bulk_operations (id),
     subscription_id bigint NOT NULL,

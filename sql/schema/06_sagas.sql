@@ -1,5 +1,5 @@
--- One saga: the delivery of one event to one subscription, with all its attempts. That these exist is checked without a
--- lock, by a guard (decision 59). bulk_operation_id: which operation started it; null for all others.
+-- One saga is the delivery of one event to one subscription, with all its attempts. A trigger checks that both exist,
+-- without a lock (decision 59). bulk_operation_id: the operation that started it, if any.
 CREATE TYPE saga_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 
 CREATE TABLE webhook_delivery_sagas (
@@ -18,31 +18,29 @@ CREATE TABLE webhook_delivery_sagas (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05);
 
--- A delivery writes its saga three times, and each time again into every index that the row is in: what one index
--- answers is kept in no second one, and finished sagas, most of the table, stay out of what looks for work (decision
--- 38).
+-- A delivery updates its saga three times, and each update writes to every index that contains the row. So no two
+-- indexes serve the same query, and finished sagas, most of the table, are excluded from the indexes that find work
+-- (decision 38).
 
--- Routing is idempotent by this index: a pair once for routing, and once for each requeue. It also serves what asks for
--- the sagas of an event.
+-- Makes routing idempotent: a pair exists once from routing, and once per requeue. Also serves lookups by event.
 CREATE UNIQUE INDEX uniq_saga_event_subscription ON webhook_delivery_sagas
     (event_id, subscription_id, coalesce(requeued_from, 0));
 
--- Requeueing one dead letter twice gives the same saga.
+-- Requeueing a dead letter twice returns the same saga.
 CREATE UNIQUE INDEX uniq_saga_requeued_from ON webhook_delivery_sagas (requeued_from)
     WHERE requeued_from IS NOT NULL;
 
--- Those with an attempt under way; those that wait are in the next one.
+-- Sagas with an active attempt; waiting sagas are in the next index.
 CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status) WHERE status = 'InProgress';
 CREATE INDEX idx_saga_status_retry ON webhook_delivery_sagas (status, next_attempt_at)
     WHERE status IN ('Pending', 'PendingRetry');
 
--- When one subscription is tried again, and how much waits for that. After statistics of a quiet moment any index of
--- what waits will do for a look, as the planner sees it, and at times it read this one, which has it in another order.
--- IS TRUE changes nothing for the rows, and hides the index from all that does not ask for it so (decision 50).
+-- The backlog of one subscription and its next attempt. With statistics from an idle time the planner considers all
+-- indexes of waiting sagas equal, and sometimes used this one, whose order differs. IS TRUE does not change which
+-- rows match, and hides the index from queries that do not repeat it (decision 50).
 CREATE INDEX idx_saga_retry_subscription ON webhook_delivery_sagas (subscription_id, next_attempt_at)
     WHERE (status = 'PendingRetry') IS TRUE;
 
--- What a step of a bulk operation asks of each lane: how much of what was started for its subscription is under way or
--- waits for a retry.
+-- A step of a bulk operation counts per lane the sagas that it started and that are active or wait for a retry.
 CREATE INDEX idx_saga_bulk_open ON webhook_delivery_sagas (subscription_id)
     WHERE bulk_operation_id IS NOT NULL AND status IN ('InProgress', 'PendingRetry');

@@ -1,6 +1,6 @@
--- What could not be delivered, with the payload as it was. tenant_id and event_type are copied from the event, so that
--- lists and filters stay on an index. final_error_code is the last attempt's; reason says why no other was made, where
--- that is not because of the last one's failure. Event and subscription are those of the saga: a guard sees to it.
+-- Undelivered events, with their payload. tenant_id and event_type are copied from the event, so that lists and
+-- filters need one index only. final_error_code is that of the last attempt; reason says why there was no further
+-- attempt, unless the last failure is the reason. A trigger checks that event and subscription are those of the saga.
 CREATE TABLE dead_letters (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),
@@ -18,7 +18,7 @@ CREATE TABLE dead_letters (
 CREATE INDEX idx_dead_saga ON dead_letters (saga_id);
 CREATE INDEX idx_dead_event ON dead_letters (event_id);
 
--- Lists run newest first, by any one of the filters.
+-- Lists, newest first, by any one filter.
 CREATE INDEX idx_dead_tenant ON dead_letters (tenant_id, id);
 CREATE INDEX idx_dead_subscription ON dead_letters (subscription_id, id);
 CREATE INDEX idx_dead_event_type ON dead_letters (event_type, id);
@@ -27,7 +27,7 @@ CREATE INDEX idx_dead_failed_at ON dead_letters (failed_at);
 
 -- load: functions/requeue_dead_letter.sql
 
--- Dead letters that a subscriber of hooksaga.delivery.dead_lettered has not been told of.
+-- Dead letters for which no hooksaga.delivery.dead_lettered event exists yet.
 CREATE TABLE operational_outbox (
     dead_letter_id bigint PRIMARY KEY REFERENCES dead_letters (id),
     created_at timestamptz NOT NULL DEFAULT now()

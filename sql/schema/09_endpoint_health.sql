@@ -1,6 +1,6 @@
--- One row per subscription: the run of failures since its last success. Beside subscriptions, not in it, so that
--- counting never waits for configuration, nor configuration for counting. Attempts that were claimed before
--- watched_since say nothing: they belong to an address, or to a time, that is over.
+-- One row per subscription: the run of failures since its last success. A table of its own, so that counting and
+-- configuration never lock each other out. Attempts claimed before watched_since are ignored: they belong to an
+-- earlier address or period.
 CREATE TABLE subscription_health (
     subscription_id bigint PRIMARY KEY REFERENCES subscriptions (id),
     watched_since timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -19,13 +19,12 @@ CREATE TABLE subscription_health (
         (disabled_at IS NULL) = (disabled_reason IS NULL) AND (disabled_at IS NULL) = (disabled_failing_since IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- What the monitor asks: runs that are old and still go on. Subscriptions that were switched off by hand stay in it;
--- the second column passes them by without reading their rows.
+-- The health monitor: old runs of failures that continue. Subscriptions that were deactivated by hand stay in the
+-- index; the second column skips them without reading their rows.
 CREATE INDEX idx_health_failing ON subscription_health (first_failure_at, last_failure_at)
     WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL;
 
--- The console shows which endpoints were switched off, the latest first. They are few, so this costs nothing where
--- all is well.
+-- The console lists disabled endpoints, newest first. Small while endpoints are healthy.
 CREATE INDEX idx_health_disabled ON subscription_health (disabled_at) WHERE disabled_at IS NOT NULL;
 
 -- load: functions/start_health_afresh.sql
@@ -38,7 +37,7 @@ CREATE TRIGGER a_fresh_start_forgets_failures AFTER UPDATE ON subscriptions
     )
     EXECUTE FUNCTION start_health_afresh();
 
--- How far attempts are counted: each one once, by whoever holds this row.
+-- Attempts are counted up to here. Counting locks this row, so each attempt is counted once.
 CREATE TABLE subscription_health_mark (
     only_row boolean PRIMARY KEY DEFAULT true,
     counted_until timestamptz NOT NULL,
@@ -47,9 +46,9 @@ CREATE TABLE subscription_health_mark (
 
 INSERT INTO subscription_health_mark (counted_until) VALUES (clock_timestamp());
 
--- Endpoints whose row of health somebody had locked when their attempts were to be counted: theirs are counted from
--- counted_until on, as soon as the lock is gone, and all others go on meanwhile (decision 59). No foreign key, which
--- would wait for a lock itself; the ids come from the jobs.
+-- Endpoints whose health row was locked when their attempts were to be counted. Their attempts are counted from
+-- counted_until on once the lock is released; the others are not delayed (decision 59). No foreign key, because it
+-- would wait for a lock; the ids come from the jobs.
 CREATE TABLE subscription_health_behind (
     subscription_id bigint PRIMARY KEY,
     counted_until timestamptz NOT NULL

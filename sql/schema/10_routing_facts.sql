@@ -1,11 +1,11 @@
--- Why did a subscription not get an event? The answer is what the router saw when it routed the event, not what
--- is true now. So the facts that routing asks for are kept as they change, and the router writes down, beside the
--- sagas that it starts, which of them it could see.
+-- Why a subscription did not receive an event depends on what the router saw when it routed the event, not on the
+-- current state. So each change that affects routing is recorded, and the router records with the sagas that it
+-- starts which changes it saw.
 
--- One row per change of a subscription in anything that routing asks for, and what its transaction was and saw:
--- changed_by and changed_in are for change_was_seen(); changed_at is for people. waiting_events are the events that
--- waited in the outbox when an eligible subscription changed: the only ones that its routing may leave out later. Null
--- where there were more than 500. The audit asks for it, because it shares no assumption with accepted_after().
+-- One row per change of a subscription that affects routing, with the transaction that made it and its snapshot:
+-- changed_by and changed_in are for change_was_seen(), changed_at is for display. waiting_events: the events in the
+-- outbox when an eligible subscription changed, the only ones that its routing may omit later; null if there were
+-- more than 500. The audit reads it, because it does not depend on accepted_after().
 CREATE TABLE subscription_history (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscription_id bigint NOT NULL REFERENCES subscriptions (id),
@@ -23,10 +23,10 @@ CREATE TABLE subscription_history (
     waiting_events bigint[]
 );
 
--- The newest row of one subscription that an event's routing saw.
+-- The newest change of a subscription that an event's routing saw.
 CREATE INDEX idx_history_subscription ON subscription_history (subscription_id, id);
 
--- Every subscription of a tenant that ever took an event type: who matched, and who nearly did.
+-- Subscriptions of a tenant that ever had an event type: those that matched, and those that nearly did.
 CREATE INDEX idx_history_type ON subscription_history (tenant_id, event_type, subscription_id);
 
 -- load: functions/record_subscription_facts.sql
@@ -42,11 +42,11 @@ CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
     )
     EXECUTE FUNCTION record_subscription_facts();
 
--- One row per routed event, or per part of one, written by the statement that starts its sagas. A part goes from
--- after_subscription, left out, through through_subscription; the last part, of most events the only one, has no upper
--- end. routed_at is the start of that transaction, so the sagas that it started have the same moment in created_at;
--- snapshot is what the statement could see, and newest_change the newest row of subscription_history in it. No foreign
--- key: an event leaves the outbox, which has one, in the same statement, and events never go.
+-- One row per routed event, or per part of one, written by the statement that starts its sagas. A part covers the
+-- subscriptions after after_subscription (excluded) through through_subscription; the last part, usually the only
+-- one, has no upper end. routed_at is the start of the transaction, equal to created_at of its sagas; snapshot is the
+-- statement's snapshot, and newest_change the newest row of subscription_history in it. No foreign key:
+-- routing_outbox has one, the row leaves it in the same statement, and events are never deleted.
 CREATE TABLE routing_decisions (
     event_id bigint NOT NULL,
     after_subscription bigint NOT NULL DEFAULT 0,

@@ -1,8 +1,8 @@
--- Retention (decision 37): finished work that is old enough may be deleted. Never events, dead letters, or what a dead
--- letter still needs: its saga, and the saga that a requeue of it started, so that a second requeue finds it.
+-- Retention (decision 37) deletes finished work of a given age. It never deletes events, dead letters, the saga of a
+-- dead letter, or the saga that a requeue started, so that a second requeue finds it.
 
--- The one fact that is left of what was deleted. Before this moment Completed sagas, and jobs of sagas that had ended,
--- may be missing; from it on everything is there. Null: nothing was ever deleted.
+-- The record of what was deleted. Completed sagas, and jobs of ended sagas, from before the horizon may be missing;
+-- from the horizon on everything is present. Null: nothing was ever deleted.
 CREATE TABLE retention_state (
     only_row boolean PRIMARY KEY DEFAULT true,
     horizon timestamptz,
@@ -15,8 +15,8 @@ INSERT INTO retention_state DEFAULT VALUES;
 -- load: functions/retention_horizon.sql
 -- load: functions/prune_finished.sql
 
--- Since when the pipeline is at work on this database; null while it is at rest. The audit judges how long sagas and
--- leases wait by it: in a database that was restored from a dump, or was stopped, they wait because nobody works.
+-- Since when the pipeline has been working on this database; null while it is stopped. The audit judges waiting times
+-- by it: in a restored or stopped database sagas and leases wait because nothing processes them.
 CREATE TABLE work_state (
     only_row boolean PRIMARY KEY DEFAULT true,
     at_work_since timestamptz,

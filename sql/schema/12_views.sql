@@ -1,5 +1,5 @@
--- What dashboards read. The views run with their owner's rights, so that whoever reads them needs none on the tables;
--- as security barriers they show a reader's functions no row that they leave out.
+-- Views for dashboards. They run with their owner's rights, so readers need no rights on the tables; security
+-- barriers keep rows outside a view from a reader's functions.
 CREATE VIEW outbox_age WITH (security_barrier) AS
 SELECT 'evt_' || replace(e.webhook_id::text, '-', '') AS event_id, oldest.created_at AS accepted_at,
        coalesce(greatest(extract(epoch FROM now() - oldest.created_at), 0), 0)::float8 AS age_seconds
@@ -8,7 +8,7 @@ SELECT 'evt_' || replace(e.webhook_id::text, '-', '') AS event_id, oldest.create
   LEFT JOIN events e ON e.id = oldest.event_id;
 
 COMMENT ON VIEW outbox_age IS
-    'How long the first event in the outbox has waited for the router. Always one row.';
+    'How long the oldest event in the outbox has waited for the router. Always one row.';
 COMMENT ON COLUMN outbox_age.event_id IS 'The event, or null when all are routed.';
 COMMENT ON COLUMN outbox_age.accepted_at IS 'When it was accepted, or null when all are routed.';
 COMMENT ON COLUMN outbox_age.age_seconds IS 'Seconds since then; 0 when all are routed.';
@@ -29,16 +29,16 @@ SELECT due.id AS saga_id, 'evt_' || replace(e.webhook_id::text, '-', '') AS even
   LEFT JOIN events e ON e.id = due.event_id;
 
 COMMENT ON VIEW oldest_due_saga IS
-    'The saga whose next attempt is overdue the longest. Always one row. Some age is normal only under load.';
+    'The saga whose next attempt has been due longest. Always one row. An age of seconds is normal only under load.';
 COMMENT ON COLUMN oldest_due_saga.saga_id IS 'The saga, or null when none is due.';
 COMMENT ON COLUMN oldest_due_saga.event_id IS 'Its event.';
 COMMENT ON COLUMN oldest_due_saga.subscription_id IS 'Its subscription.';
 COMMENT ON COLUMN oldest_due_saga.status IS 'Pending before its first attempt, PendingRetry before a later one.';
-COMMENT ON COLUMN oldest_due_saga.attempt_count IS 'How many of its attempts have failed.';
-COMMENT ON COLUMN oldest_due_saga.due_at IS 'When its next attempt was due.';
+COMMENT ON COLUMN oldest_due_saga.attempt_count IS 'Number of failed attempts.';
+COMMENT ON COLUMN oldest_due_saga.due_at IS 'Time when its next attempt was due.';
 COMMENT ON COLUMN oldest_due_saga.age_seconds IS 'Seconds since then; 0 when none is due.';
 
--- Counted on idx_saga_retry_subscription alone, whose condition it repeats.
+-- Repeats the condition of idx_saga_retry_subscription, which alone serves it.
 CREATE VIEW retry_debt_by_subscription WITH (security_barrier) AS
 SELECT subscription_id, count(*) AS waiting_sagas, count(*) FILTER (WHERE next_attempt_at <= now()) AS due_sagas,
        min(next_attempt_at) AS next_attempt_at
@@ -47,11 +47,11 @@ SELECT subscription_id, count(*) AS waiting_sagas, count(*) FILTER (WHERE next_a
  GROUP BY subscription_id;
 
 COMMENT ON VIEW retry_debt_by_subscription IS
-    'Deliveries that have failed at least once and wait for another attempt. One row for each subscription with any.';
-COMMENT ON COLUMN retry_debt_by_subscription.subscription_id IS 'Whose receiver owes us a success.';
-COMMENT ON COLUMN retry_debt_by_subscription.waiting_sagas IS 'How many sagas are in PendingRetry.';
-COMMENT ON COLUMN retry_debt_by_subscription.due_sagas IS 'How many of these may be tried now.';
-COMMENT ON COLUMN retry_debt_by_subscription.next_attempt_at IS 'When the first of them is or was due.';
+    'Deliveries that wait for a retry. One row per subscription that has any.';
+COMMENT ON COLUMN retry_debt_by_subscription.subscription_id IS 'The subscription.';
+COMMENT ON COLUMN retry_debt_by_subscription.waiting_sagas IS 'Number of sagas in PendingRetry.';
+COMMENT ON COLUMN retry_debt_by_subscription.due_sagas IS 'Number of these that are due.';
+COMMENT ON COLUMN retry_debt_by_subscription.next_attempt_at IS 'Earliest due time among them.';
 
 CREATE VIEW in_flight_by_subscription WITH (security_barrier) AS
 SELECT subscription_id, count(*) AS leased_jobs, count(*) FILTER (WHERE lease_until < now()) AS expired_leases,
@@ -61,12 +61,11 @@ SELECT subscription_id, count(*) AS leased_jobs, count(*) FILTER (WHERE lease_un
  GROUP BY subscription_id;
 
 COMMENT ON VIEW in_flight_by_subscription IS
-    'Attempts that a worker holds now. One row for each subscription with any.';
-COMMENT ON COLUMN in_flight_by_subscription.subscription_id IS 'To whose receiver they go.';
-COMMENT ON COLUMN in_flight_by_subscription.leased_jobs IS 'How many jobs are Leased.';
-COMMENT ON COLUMN in_flight_by_subscription.expired_leases IS
-    'How many of these leases are over: their workers died or are late, and the lease cleaner has not come yet.';
-COMMENT ON COLUMN in_flight_by_subscription.oldest_leased_at IS 'When the oldest of them was claimed.';
+    'Attempts that a worker holds now. One row per subscription that has any.';
+COMMENT ON COLUMN in_flight_by_subscription.subscription_id IS 'The subscription.';
+COMMENT ON COLUMN in_flight_by_subscription.leased_jobs IS 'Number of Leased jobs.';
+COMMENT ON COLUMN in_flight_by_subscription.expired_leases IS 'Number of expired leases that are not reset yet.';
+COMMENT ON COLUMN in_flight_by_subscription.oldest_leased_at IS 'Time of the oldest claim.';
 
 CREATE VIEW deliveries_per_minute WITH (security_barrier) AS
 SELECT date_trunc('minute', finished_at) AS minute,
@@ -77,10 +76,9 @@ SELECT date_trunc('minute', finished_at) AS minute,
  GROUP BY date_trunc('minute', finished_at);
 
 COMMENT ON VIEW deliveries_per_minute IS
-    'Attempts that ended within the last hour, by minute. Reads as many rows as attempts ended, so ask once a minute.';
-COMMENT ON COLUMN deliveries_per_minute.minute IS 'The minute in which they ended; the first and the last are not whole.';
-COMMENT ON COLUMN deliveries_per_minute.succeeded IS 'Attempts that the receiver answered with 2xx.';
-COMMENT ON COLUMN deliveries_per_minute.failed IS
-    'Attempts with any other end, but for leases that ran out: those have no end of their own.';
-COMMENT ON COLUMN deliveries_per_minute.mean_duration_ms IS 'Mean time of their POSTs, in milliseconds.';
-COMMENT ON COLUMN deliveries_per_minute.max_duration_ms IS 'Longest time of their POSTs, in milliseconds.';
+    'Attempts that ended within the last hour, by minute. Reads a row per attempt, so query it at most once a minute.';
+COMMENT ON COLUMN deliveries_per_minute.minute IS 'The minute of their end; the first and the last are incomplete.';
+COMMENT ON COLUMN deliveries_per_minute.succeeded IS 'Attempts answered with 2xx.';
+COMMENT ON COLUMN deliveries_per_minute.failed IS 'Failed attempts. A lost lease alone does not fail an attempt.';
+COMMENT ON COLUMN deliveries_per_minute.mean_duration_ms IS 'Mean duration of their POSTs in milliseconds.';
+COMMENT ON COLUMN deliveries_per_minute.max_duration_ms IS 'Longest duration of their POSTs in milliseconds.';

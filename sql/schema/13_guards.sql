@@ -1,11 +1,11 @@
--- What the database refuses, whoever asks. The legal moves are those of shared/hooksaga/core/saga.py and bulk.py; a
--- test tries every pair against both. Row triggers carry their rule in WHEN, so a legal move never enters PL/pgSQL.
--- HS001 is the SQLSTATE of every refusal, but for a name of what is not there.
+-- Guards: what the database rejects, whatever role asks. The legal transitions are those of
+-- shared/hooksaga/core/saga.py and bulk.py; a test compares every pair. Row triggers have their rule in WHEN, so a
+-- legal change never enters PL/pgSQL. Every rejection has the SQLSTATE HS001, except a missing reference.
 
 -- load: functions/refuse_change.sql
 -- load: functions/refuse_row.sql
 
--- What is never changed, and what is kept.
+-- Tables that are append-only, or never lose rows.
 CREATE TRIGGER events_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('events are immutable');
 CREATE TRIGGER dead_letters_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON dead_letters
@@ -25,7 +25,7 @@ CREATE TRIGGER sagas_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_sag
 CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_jobs
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('jobs are deleted by retention only');
 
--- Sagas and jobs are deleted by retention only, and even the role that may delete deletes nothing but what is over.
+-- Only retention deletes sagas and jobs, and even retention_operator can delete only finished ones.
 CREATE TRIGGER sagas_are_never_deleted BEFORE DELETE ON webhook_delivery_sagas
     FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
     EXECUTE FUNCTION refuse_change('sagas are deleted by retention only');
@@ -39,7 +39,7 @@ CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON webhook_delivery_j
     FOR EACH ROW WHEN (OLD.status IN ('Pending', 'Leased') OR OLD.applied_at IS NULL)
     EXECUTE FUNCTION refuse_change('only a job whose result was taken is pruned');
 
--- What was deleted stays deleted: its moment is never taken back.
+-- The retention horizon never moves back.
 CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON retention_state
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was deleted stays deleted');
 CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON retention_state
@@ -48,8 +48,8 @@ CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON retention_state
     )
     EXECUTE FUNCTION refuse_change('it only moves on, and stays a day behind');
 
--- Event types that begin with hooksaga., and the source hooksaga, are the monitor's, and it writes no others: a
--- receiver may trust such an event, and the monitor cannot speak for a producer.
+-- Only the health monitor writes events of type hooksaga.* and source hooksaga, and it writes no others. So a
+-- receiver can trust such an event, and the monitor cannot impersonate a producer.
 -- load: functions/refuse_borrowed_event_type.sql
 
 CREATE TRIGGER operational_events_are_the_monitors BEFORE INSERT ON events
@@ -59,12 +59,12 @@ CREATE TRIGGER operational_events_are_the_monitors BEFORE INSERT ON events
     )
     EXECUTE FUNCTION refuse_borrowed_event_type();
 
--- Routing asks for the tenant too, and sagas, dead letters and the history are shown by it.
+-- Routing, and the visibility of sagas, dead letters and history, depend on the tenant.
 CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON subscriptions
     FOR EACH ROW WHEN (NEW.tenant_id <> OLD.tenant_id)
     EXECUTE FUNCTION refuse_change('a subscription keeps its tenant');
 
--- Sagas. Terminal states never change in any column.
+-- Sagas. A saga in a terminal state never changes in any column.
 CREATE TRIGGER saga_starts_pending BEFORE INSERT ON webhook_delivery_sagas
     FOR EACH ROW WHEN (NEW.status <> 'Pending' OR NEW.attempt_count <> 0 OR NEW.final_error_code IS NOT NULL)
     EXECUTE FUNCTION refuse_row('saga');
@@ -81,7 +81,7 @@ CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON webhook_delivery_sagas
     )
     EXECUTE FUNCTION refuse_row('saga', 'not a legal move');
 
--- attempt_count grows by one when a job's result is taken, and never otherwise.
+-- attempt_count grows by one when a job's result is applied, and never otherwise.
 CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
     FOR EACH ROW WHEN (
         NEW.attempt_count <> OLD.attempt_count
@@ -98,8 +98,8 @@ CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON webhook_delivery_sagas
     REFERENCING NEW TABLE AS new_sagas
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_sagas_of_nothing();
 
--- Jobs. A finished job never changes, but for applied_at, once. A claim takes a Pending job only, counts
--- itself, and names its worker and the end of its lease.
+-- Jobs. A finished job never changes, except applied_at, once. A claim takes a Pending job only, increments
+-- claim_count, and sets worker_id and lease_until.
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
         NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.lost_leases <> 0 OR NEW.worker_id IS NOT NULL

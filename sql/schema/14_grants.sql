@@ -1,9 +1,9 @@
--- Objects x roles. What is not named here is denied; the matrix is in sql/README.md. Functions are named without their
--- arguments, because each name stands for one function.
+-- Rights by role. Anything not granted here is denied; sql/README.md has the matrix. Function names are unique, so
+-- grants omit their arguments.
 GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_worker, saga_orchestrator, job_worker,
     lease_cleaner, endpoint_health_monitor, subscription_admin, dead_letter_operator, retention_operator, observer;
 
--- event_ingest_writer: adds events, reads events and subscriptions (never their headers).
+-- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
@@ -11,12 +11,12 @@ GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_since, delet
     ON subscriptions TO event_ingest_writer;
 GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 
--- event_producer: adds events, for any tenant, and reads nothing: not even the events that it has added. An event has
--- the time of its own transaction.
+-- event_producer: inserts events of any tenant, and reads nothing, not even these. created_at is always the time of
+-- its transaction.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent)
     ON events TO event_producer;
 
--- router_worker: sees everything of an event but its payload, and may only start sagas.
+-- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent) ON events TO router_worker;
 GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_after_event, eligible_snapshot, deleted_at)
     ON subscriptions TO router_worker;
@@ -28,8 +28,8 @@ GRANT INSERT (event_id, after_subscription, through_subscription, newest_change,
 GRANT INSERT (event_id, subscription_id) ON webhook_delivery_sagas TO router_worker;
 GRANT SELECT (id, event_id, subscription_id, requeued_from) ON webhook_delivery_sagas TO router_worker;
 
--- saga_orchestrator: the only one that moves sagas; makes jobs and dead letters. A dead letter says why its
--- subscription was switched off.
+-- saga_orchestrator: the only role that changes sagas; inserts jobs and dead letters. A dead letter records why its
+-- subscription was disabled.
 GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters TO saga_orchestrator;
 GRANT SELECT (id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified,
               eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
@@ -46,8 +46,7 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
               payload_snapshot)
     ON dead_letters TO saga_orchestrator;
 
--- job_worker: claims jobs and writes their results, nothing else. It opens what is sealed: secrets, and values of
--- headers.
+-- job_worker: claims jobs and writes their results. It decrypts secrets and header values.
 GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscriptions, subscription_secrets
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
@@ -55,14 +54,14 @@ GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_a
               own_header_names)
     ON webhook_delivery_jobs TO job_worker;
 
--- lease_cleaner: gives back what dead workers held, and notes that the pipeline is at work.
+-- lease_cleaner: resets expired leases, and records that the pipeline is working.
 GRANT SELECT ON webhook_delivery_jobs TO lease_cleaner;
 GRANT UPDATE (status, lease_until, error_code, dispatched_at, lost_leases) ON webhook_delivery_jobs TO lease_cleaner;
 GRANT SELECT, UPDATE (at_work_since) ON work_state TO lease_cleaner;
 
--- endpoint_health_monitor keeps the health of endpoints and switches off those that are gone. A login of its own,
--- because neither the worker nor the orchestrator may touch a subscription. It reads how attempts ended, never what was
--- sent or answered; may switch a subscription off or on and change nothing else of it; adds operational events.
+-- endpoint_health_monitor: maintains endpoint health and disables failing endpoints. A role of its own, because
+-- neither the worker nor the orchestrator may change a subscription. It reads how attempts ended, never requests or
+-- answers; of a subscription it changes active only; and it inserts operational events.
 GRANT SELECT (id, subscription_id, status, error_code, leased_at, finished_at)
     ON webhook_delivery_jobs TO endpoint_health_monitor;
 GRANT SELECT (id, tenant_id, event_type, callback_url, active, verified, deleted_at)
@@ -81,15 +80,15 @@ GRANT SELECT (id, attempt_count) ON webhook_delivery_sagas TO endpoint_health_mo
 GRANT SELECT (id, webhook_id, tenant_id, source, external_id) ON events TO endpoint_health_monitor;
 GRANT INSERT (tenant_id, event_type, source, external_id, payload) ON events TO endpoint_health_monitor;
 
--- subscription_admin: configuration and its secrets, headers among them; health, and what was missed.
+-- subscription_admin: configuration with secrets and headers, health, and what was missed.
 GRANT SELECT, INSERT, UPDATE ON subscriptions TO subscription_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_secrets TO subscription_admin;
 GRANT SELECT ON subscription_health, subscription_health_mark TO subscription_admin;
 GRANT EXECUTE ON FUNCTION missed_while_disabled, check_api_key TO subscription_admin;
 
--- dead_letter_operator: reads all but secrets and headers (of subscriptions: see above), and changes things through
--- functions only. Of secrets it reads the ids, which the audit compares with their sequence; of the migrations the
--- names, which `hooksaga doctor` compares with its own.
+-- dead_letter_operator: reads everything except secrets and headers (for subscriptions see above), and changes data
+-- through functions only. Of secrets it reads the ids, which the audit compares with their sequence; of migrations
+-- the names, for `hooksaga doctor`.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
     subscription_history, routing_decisions, bulk_operations, bulk_operation_lanes, retention_state, work_state
     TO dead_letter_operator;
@@ -101,11 +100,11 @@ GRANT EXECUTE ON FUNCTION accepted_after, change_was_seen, requeue_dead_letter, 
     create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 
--- The audit says how many ids are left. To take one is the right to insert, which is granted with the tables.
+-- The audit reports how many ids are left. SELECT on a sequence does not allow nextval.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 
--- retention_operator: owner of the retention function only. UPDATE on id is the right to lock rows: nobody can update
--- an id that the database makes.
+-- retention_operator: owns the retention function only. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
+-- cannot be updated.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
 GRANT SELECT (id, created_at) ON events TO retention_operator;
 GRANT SELECT, UPDATE (horizon, moved_at) ON retention_state TO retention_operator;
@@ -114,8 +113,8 @@ GRANT SELECT, UPDATE (horizon, moved_at) ON retention_state TO retention_operato
 GRANT SELECT ON outbox_age, oldest_due_saga, retry_debt_by_subscription, in_flight_by_subscription,
     deliveries_per_minute TO observer;
 
--- The retention function is given away last, because afterwards only its new owner may grant rights on it.
+-- Last, because afterwards only the new owner may grant rights on the function.
 DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;
 
--- Nothing was ever stopped in a new database.
+-- A new database has never been stopped.
 INSERT INTO work_state (at_work_since) VALUES ('-infinity');
