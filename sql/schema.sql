@@ -80,21 +80,36 @@ END
 $$;
 
 CREATE FUNCTION public.create_api_key(key_name character varying, hash bytea, last_characters character varying, tenant character varying, key_scopes text[]) RETURNS bigint
-    LANGUAGE sql SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     AS $$
-    INSERT INTO api_keys (name, key_sha256, last_four, tenant_id, scopes)
-    VALUES (key_name, hash, last_characters, tenant, key_scopes)
-    ON CONFLICT (key_sha256) DO UPDATE SET name = api_keys.name
-    RETURNING id
+DECLARE
+    key_id bigint;
+BEGIN
+    LOOP
+        SELECT k.id INTO key_id FROM api_keys k WHERE k.key_sha256 = hash;
+        IF FOUND THEN
+            RETURN key_id;
+        END IF;
+        INSERT INTO api_keys (name, key_sha256, last_four, tenant_id, scopes)
+        VALUES (key_name, hash, last_characters, tenant, key_scopes)
+        ON CONFLICT (key_sha256) DO NOTHING
+        RETURNING id INTO key_id;
+        IF FOUND THEN
+            RETURN key_id;
+        END IF;
+    END LOOP;
+END
 $$;
 
 CREATE FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     AS $$
-    WITH forgotten AS (
-        DELETE FROM console_sign_ins WHERE expires_at <= now()
+    WITH late AS MATERIALIZED (
+        SELECT token_sha256 FROM console_sign_ins WHERE expires_at <= now() FOR UPDATE SKIP LOCKED
+    ), forgotten AS (
+        DELETE FROM console_sign_ins s USING late WHERE s.token_sha256 = late.token_sha256
     ), made AS (
         INSERT INTO console_sign_ins (token_sha256, key_id, expires_at)
         SELECT token_hash, k.id, now() + make_interval(secs => valid_seconds)
@@ -145,8 +160,11 @@ CREATE FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestam
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     AS $$
-    WITH forgotten AS (
-        DELETE FROM ended_sessions WHERE expires_at <= least(now(), callers_now) - interval '1 day'
+    WITH late AS MATERIALIZED (
+        SELECT session_sha256 FROM ended_sessions
+         WHERE expires_at <= least(now(), callers_now) - interval '1 day' FOR UPDATE SKIP LOCKED
+    ), forgotten AS (
+        DELETE FROM ended_sessions e USING late WHERE e.session_sha256 = late.session_sha256
     )
     INSERT INTO ended_sessions (session_sha256, expires_at)
     SELECT DISTINCT one, valid_until FROM unnest(session_hashes) AS one

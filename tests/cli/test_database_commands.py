@@ -8,9 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from typer.testing import Result
 
 from hooksaga.adapters import migrations
-from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.database import Connection, DatabaseAddress
 from hooksaga.adapters.secret_box import generate_key
 from hooksaga.cli import database
 from hooksaga.core.saga import SagaStatus
@@ -125,6 +126,48 @@ async def test_headers_that_are_sealed_anew_and_those_that_no_key_opens_are_said
     assert "headers of 1 of 2 subscriptions with headers re-encrypted" in result.stdout
     assert f"subscriptions update {lost} --header" in result.stderr
     assert f"subscription {good}" not in result.stderr
+
+
+async def test_rows_that_another_session_has_locked_are_not_done_and_said(
+    run_on: Run, seed: Seed, owner: Connection
+) -> None:
+    held = await seed.subscription(headers={"x-a": "1"})
+    await seed.subscription(headers={"x-a": "2"})
+    keys = {"HOOKSAGA_SECRETS_KEY": f"{generate_key()},{seed.secrets_key}"}
+
+    async def reseal(*options: str) -> Result:
+        return await asyncio.to_thread(run_on, "secrets", "reseal", *options, **keys)
+
+    async with owner.transaction():
+        await owner.execute("SELECT FROM subscriptions WHERE id = %s FOR UPDATE", [held])
+        await owner.execute("SELECT FROM subscription_secrets WHERE subscription_id = %s FOR UPDATE", [held])
+        result = await reseal()
+        assert result.exit_code == 1
+        assert "1 of 2 secrets re-encrypted" in result.stdout
+        assert "headers of 1 of 2 subscriptions with headers re-encrypted" in result.stdout
+        for values in ("secrets", "headers"):
+            assert f"the {values} of 1 subscriptions are not re-encrypted, because another" in result.stderr
+        assert f"locked their rows: {held};" in result.stderr
+        result = await reseal("--json")
+        found = {"checked": 4, "changed": 0, "unreadable": [], "locked": [held]}
+        assert (result.exit_code, json.loads(result.stdout)) == (1, found)
+    result = await reseal("--json")
+    found = {"checked": 4, "changed": 2, "unreadable": [], "locked": []}
+    assert (result.exit_code, json.loads(result.stdout)) == (0, found)
+
+
+async def test_migrate_says_of_how_many_headers_it_could_not_seal(
+    run_on: Run, seed: Seed, owner: Connection
+) -> None:
+    held, _ = await seed.subscription(), await seed.subscription()
+    await seed.connection.execute('UPDATE subscriptions SET headers = \'{"x-a": "hush"}\'')
+    async with owner.transaction():
+        await owner.execute("SELECT FROM subscriptions WHERE id = %s FOR UPDATE", [held])
+        result = await asyncio.to_thread(run_on, "migrate", HOOKSAGA_SECRETS_KEY=seed.secrets_key)
+    assert result.exit_code == 0
+    assert result.stdout == "encrypted the header values of 1 subscriptions\n"
+    assert "locked 1 subscriptions with plain-text header values" in result.stderr
+    assert "hooksaga secrets reseal" in result.stderr
 
 
 async def test_migrate_seals_headers_where_the_key_is(run_on: Run, seed: Seed, tmp_path: Path) -> None:

@@ -145,6 +145,22 @@ async def test_a_change_in_between_has_the_last_word(connect: Connect, admin: Co
     assert open_headers(BOTH, (await stored(old))[subscription_id]) == {"x-shop": "paris"}
 
 
+@pytest.mark.parametrize("only_clear", [True, False])
+async def test_a_locked_subscription_is_skipped_and_named(
+    owner: Connection, admin: Connection, old: Seed, only_clear: bool
+) -> None:
+    first, held, last = [await in_clear(old) for _ in range(3)]
+    await admin.execute("SET lock_timeout = '500ms'")
+    async with owner.transaction():
+        await owner.execute("SELECT FROM subscriptions WHERE id = %s FOR UPDATE", [held])
+        done = await reseal_headers_batch(admin, BOTH, only_clear=only_clear)
+        assert done == Resealed(3, 2, (), None, in_clear=(first, held, last), locked=(held,))
+    kept = await stored(old)
+    assert [one for one in kept if kept[one] == json.loads(CLEAR)] == [held]
+    done = await reseal_headers_batch(admin, BOTH, only_clear=True)
+    assert done == Resealed(1, 1, (), None, in_clear=(held,))
+
+
 async def test_sealing_touches_nothing_but_the_headers(admin: Connection, old: Seed) -> None:
     """No history of the subscription, no fresh start of its health, no other column but updated_at."""
     subscription_id = await in_clear(old)

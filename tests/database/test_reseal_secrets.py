@@ -112,6 +112,34 @@ async def test_a_rotation_in_between_has_the_last_word(
     assert box.open((await stored(sealed_with_old))[subscription_id]) == "whsec_new"
 
 
+@pytest.mark.parametrize("change", ["SELECT FROM", "UPDATE"])
+async def test_a_locked_secret_is_skipped_and_named(
+    owner: Connection, admin: Connection, sealed_with_old: Seed, change: str
+) -> None:
+    """Whether another session only holds the row, or has changed it and not yet committed."""
+    seed, box = sealed_with_old, SecretBox([NEW, OLD])
+    first, held, last = [await seed.subscription() for _ in range(3)]
+    before = await stored(seed)
+    await admin.execute("SET lock_timeout = '500ms'")
+    query = {
+        "SELECT FROM": "SELECT FROM subscription_secrets WHERE subscription_id = %s FOR UPDATE",
+        "UPDATE": "UPDATE subscription_secrets SET expires_at = now() WHERE subscription_id = %s",
+    }[change]
+    async with owner.transaction(force_rollback=True):
+        await owner.execute(query, [held])
+        assert await reseal_batch(admin, box) == Resealed(3, 2, (), None, locked=(held,))
+    kept = await stored(seed)
+    assert {one for one in kept if kept[one] != before[one]} == {first, last}
+    assert await reseal_batch(admin, box) == Resealed(3, 1, (), None)
+    assert SecretBox([NEW]).open((await stored(seed))[held]) == seed.secrets[held]
+
+
+def test_results_of_batches_add_up() -> None:
+    first = Resealed(3, 1, (1,), 3, in_clear=(2,), locked=(3,))
+    second = Resealed(2, 0, (4,), None, in_clear=(5,), locked=(5,))
+    assert together(first, second) == Resealed(5, 1, (1, 4), None, in_clear=(2, 5), locked=(3, 5))
+
+
 def test_without_the_old_key_what_it_sealed_stays_shut() -> None:
     with pytest.raises(UnreadableSecret):
         SecretBox([NEW]).reseal(SecretBox([OLD]).seal("whsec_"))

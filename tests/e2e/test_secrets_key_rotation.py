@@ -2,7 +2,7 @@
 receiver's secret stays the same all the way, and each delivery is signed with it and has its headers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,6 +42,10 @@ def assert_delivers(world: World, subscriber: Subscriber) -> None:
     assert arrived.header("authorization") == "Bearer theirs"
 
 
+def resealed(changed: int = 0, unreadable: Sequence[int] = ()) -> dict[str, object]:
+    return {"checked": 2, "changed": changed, "unreadable": list(unreadable), "locked": []}
+
+
 def test_the_old_key_is_replaced_and_then_not_missed(
     own_database: str, folder: Path, recorder: Recorder, certificates: Certificates
 ) -> None:
@@ -60,11 +64,11 @@ def test_the_old_key_is_replaced_and_then_not_missed(
         assert_delivers(world, subscriber)
     with started_with(f"{NEW},{OLD}", *place) as world:
         assert_delivers(world, subscriber)
-        assert reseal(f"{NEW},{OLD}", "--dry-run") == {"checked": 2, "changed": 2, "unreadable": []}
-        assert reseal(NEW) == {"checked": 2, "changed": 0, "unreadable": [subscriber.id]}
-        assert reseal(f"{NEW},{OLD}") == {"checked": 2, "changed": 2, "unreadable": []}
+        assert reseal(f"{NEW},{OLD}", "--dry-run") == resealed(changed=2)
+        assert reseal(NEW) == resealed(unreadable=[subscriber.id])
+        assert reseal(f"{NEW},{OLD}") == resealed(changed=2)
         assert_delivers(world, subscriber)
     with started_with(NEW, *place) as world:
         assert_delivers(world, subscriber)
-        assert reseal(NEW) == {"checked": 2, "changed": 0, "unreadable": []}
+        assert reseal(NEW) == resealed()
         world.assert_audit_finds_nothing()

@@ -343,11 +343,11 @@ CASES: dict[str, Case] = {
         nothing, http(422, code="invalid_callback_url"), {ACTIVE: 0}
     ),
     "subscriptions/direct.reseal_secrets": Case(
-        a_subscription, {"checked": 1, "changed": 0, "unreadable": [], "next": None}
+        a_subscription, {"checked": 1, "changed": 0, "unreadable": [], "locked": [], "next": None}
     ),
     "subscriptions/direct.reseal_headers": Case(
         a_subscription_with_clear_headers,
-        {"checked": 1, "changed": 1, "unreadable": [], "in_clear": [1], "next": None},
+        {"checked": 1, "changed": 1, "unreadable": [], "locked": [], "in_clear": [1], "next": None},
     ),
     "subscriptions/direct_refused.unknown_action": Case(nothing, refused("invalid_field")),
     "subscriptions/api_gateway_refused.missing": Case(nothing, http(404, code="subscription_not_found")),

@@ -29,8 +29,9 @@ def reseal_by(ask: Ask, action: str, dry_run: bool) -> Resealed:
 
 
 def _resealed(answer: dict[str, Any]) -> Resealed:
-    unreadable, in_clear = tuple(answer["unreadable"]), tuple(answer.get("in_clear", ()))
-    return Resealed(answer["checked"], answer["changed"], unreadable, answer["next"], in_clear)
+    in_clear, locked = tuple(answer.get("in_clear", ())), tuple(answer["locked"])
+    unreadable = tuple(answer["unreadable"])
+    return Resealed(answer["checked"], answer["changed"], unreadable, answer["next"], in_clear, locked)
 
 
 class StackFault(RuntimeError):

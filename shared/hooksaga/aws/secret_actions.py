@@ -72,6 +72,7 @@ def _content(action: Action, done: Resealed) -> dict[str, Any]:
         "checked": done.checked,
         "changed": done.changed,
         "unreadable": list(done.unreadable),
+        "locked": list(done.locked),
         "next": done.last_id,
     }
     return content if isinstance(action, ResealSecrets) else {**content, "in_clear": list(done.in_clear)}

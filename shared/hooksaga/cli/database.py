@@ -49,8 +49,9 @@ def migrate(
 
 async def _migrate(patience: float) -> tuple[list[str], int]:
     from hooksaga.adapters.migrations import migrate as run_migrations
+    from hooksaga.local.clear_headers import seal_clear_headers
     from hooksaga.local.given_database import open_database
-    from hooksaga.local.system import has_secrets_key, seal_clear_headers, secret_box
+    from hooksaga.local.system import has_secrets_key, secret_box
     from hooksaga.runtime.settings import read_settings
 
     def tell(wait: str) -> None:
@@ -59,8 +60,15 @@ async def _migrate(patience: float) -> tuple[list[str], int]:
     settings = read_settings()
     async with open_database(create=True) as address:
         applied = await asyncio.to_thread(run_migrations, address, patience_seconds=patience, tell=tell)
-        has_key = has_secrets_key(settings)
-        return applied, await seal_clear_headers(address, secret_box(settings)) if has_key else 0
+        if not has_secrets_key(settings):
+            return applied, 0
+        sealed = await seal_clear_headers(address, secret_box(settings))
+    if sealed.locked:
+        complain(
+            f"another session has locked {len(sealed.locked)} subscriptions with plain-text header values, which are "
+            "not encrypted; run `hooksaga secrets reseal` when the lock is released"
+        )
+    return applied, sealed.changed
 
 
 def audit(stack: Stack = None, as_json: AsJson = False) -> None:

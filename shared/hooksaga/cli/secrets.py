@@ -37,19 +37,21 @@ def reseal(
     """Re-encrypt every stored signing secret and header value with the first configured key.
 
     Plain-text header values are encrypted too. Each running process must already have that key. Safe to repeat;
-    afterwards no older key is needed. Exit code 1 if no configured key decrypts a value.
+    afterwards no older key is needed. Exit code 1 if no configured key decrypts a value, or if another session has
+    locked a row: the row is skipped.
     """
     secrets, headers = _reseal_stack(stack, dry_run) if stack else asyncio.run(_reseal(dry_run))
     unreadable = sorted({*secrets.unreadable, *headers.unreadable})
+    locked = sorted({*secrets.locked, *headers.locked})
     if as_json:
         counts = {
             "checked": secrets.checked + headers.checked,
             "changed": secrets.changed + headers.changed,
         }
-        show_json({**counts, "unreadable": unreadable})
+        show_json({**counts, "unreadable": unreadable, "locked": locked})
     else:
         _show(secrets, headers, "would be re-encrypted" if dry_run else "re-encrypted")
-    raise typer.Exit(FAILED if unreadable else 0)
+    raise typer.Exit(FAILED if unreadable or locked else 0)
 
 
 def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
@@ -66,6 +68,13 @@ def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
             f"subscription {subscription_id}: no configured key decrypts its headers; add the right key, or "
             f"`hooksaga subscriptions update {subscription_id} --header NAME=VALUE`, for each of them"
         )
+    for values, done in (("secrets", secrets), ("headers", headers)):
+        if done.locked:
+            complain(
+                f"the {values} of {len(done.locked)} subscriptions are not re-encrypted, because another session has "
+                f"locked their rows: {', '.join(map(str, done.locked))}; keep the older key, and run this command "
+                "again when the lock is released"
+            )
 
 
 async def _reseal(dry_run: bool) -> "tuple[Resealed, Resealed]":

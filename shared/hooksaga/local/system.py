@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,13 @@ from hooksaga.console.routes import ROUTES as CONSOLE_ROUTES
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.secrets_keys import split_keys
 from hooksaga.core.trace import Traced
+from hooksaga.local.clear_headers import seal_at_start
 from hooksaga.local.database_watch import DatabaseWatch
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.private_folder import make_private
 from hooksaga.operations.api_keys import create_api_key, generate_api_key, hash_api_key
 from hooksaga.operations.console_sign_ins import create_sign_in
-from hooksaga.operations.reseal_headers import reseal_headers_batch
-from hooksaga.operations.reseal_secrets import reseal_all, reseal_batch
+from hooksaga.operations.reseal_secrets import reseal_batch
 from hooksaga.runtime.settings import InvalidSettings, Settings
 from hooksaga.runtime.telemetry import logger, measure_with, note_migration_waits
 from hooksaga.worker.connection_table import ConnectionTable
@@ -85,16 +84,6 @@ def has_secrets_key(settings: Settings) -> bool:
     return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
 
 
-async def seal_clear_headers(address: DatabaseAddress, box: SecretBox) -> int:
-    """Seal the header values that are stored in clear; of how many subscriptions these were."""
-    session = Session(address, Role.SUBSCRIPTIONS)
-    try:
-        done = await reseal_all(session, partial(reseal_headers_batch, box=box, only_clear=True))
-    finally:
-        await session.close()
-    return done.changed
-
-
 def kept_text(path: Path, make: Callable[[], str]) -> str:
     """The text of a file that only its owner can read; made on first use, by one of many processes."""
     make_private(path.parent)
@@ -148,7 +137,7 @@ class LocalSystem:
         await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
         box = secret_box(self._settings)
         await self._refuse_key_of_its_own(box)
-        await seal_clear_headers(self.address, box)
+        await seal_at_start(self.address, box)
         await self._ensure_api_key()
         ca_file = self._settings.ca_file
         self.sender = HttpSender(

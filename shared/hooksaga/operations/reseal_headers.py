@@ -1,7 +1,7 @@
 """Reseal the values of subscriptions' custom headers under the first key, and seal values in clear.
 
-As in reseal_secrets, nothing is locked while values are opened and sealed, and headers changed meanwhile stay as they
-are.
+As in reseal_secrets, nothing is locked while values are opened and sealed, headers changed meanwhile stay as they
+are, and rows that another session has locked are skipped and named.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
-from hooksaga.operations.reseal_secrets import BATCH, Resealed
+from hooksaga.operations.reseal_secrets import BATCH, ReplacedRow, Resealed, count_replaced
 from hooksaga.stages.own_headers import has_clear_values, reseal_headers
 
 
@@ -19,11 +19,6 @@ from hooksaga.stages.own_headers import has_clear_values, reseal_headers
 class _HeadersRow:
     id: int
     headers: str
-
-
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +43,12 @@ async def reseal_headers_batch(
     params = {"after_id": after_id, "limit": BATCH, "only_clear": only_clear}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_headers"], params, _HeadersRow)
     found = _sealed_anew(box, rows, only_clear)
+    changed, locked = len(found.changed), tuple[int, ...]()
     if found.changed and not dry_run:
-        await _replace(connection, found.changed)
+        changed, locked = count_replaced(await _replace(connection, found.changed))
     last_id = rows[-1].id if len(rows) == BATCH else None
     return Resealed(
-        len(rows), len(found.changed), tuple(found.unreadable), last_id, in_clear=tuple(found.in_clear)
+        len(rows), changed, tuple(found.unreadable), last_id, in_clear=tuple(found.in_clear), locked=locked
     )
 
 
@@ -72,10 +68,12 @@ def _sealed_anew(box: SecretBox, rows: Sequence[_HeadersRow], only_clear: bool) 
     return found
 
 
-async def _replace(connection: Connection, changed: list[tuple[_HeadersRow, str]]) -> None:
+async def _replace(connection: Connection, changed: list[tuple[_HeadersRow, str]]) -> list[ReplacedRow]:
     params = {
         "ids": [row.id for row, _ in changed],
         "old": [row.headers for row, _ in changed],
         "new": [new for _, new in changed],
     }
-    await fetch_rows(connection, load_queries("reseal_secrets")["replace_headers"], params, _IdRow)
+    return await fetch_rows(
+        connection, load_queries("reseal_secrets")["replace_headers"], params, ReplacedRow
+    )

@@ -1,7 +1,8 @@
 """Rotation of the key that seals secrets: every stored signing secret is resealed under the first key.
 
 Every process must have the new key before, and may drop the old one after. Nothing is locked while secrets are
-opened and sealed; a secret that changed meanwhile stays, because it is already sealed under the new key.
+opened and sealed; a secret that changed meanwhile stays, because it is already sealed under the new key. A row that
+another session has locked is skipped, and named in the result.
 """
 
 from dataclasses import dataclass, replace
@@ -19,13 +20,15 @@ BATCH = 500
 class Resealed:
     """Result of a batch. checked: number of secrets, or subscriptions with headers, that were read; changed: number
     that were, or would be, resealed. unreadable: the subscriptions whose values no key opens; in_clear: those with
-    header values that were not sealed. last_id: None at the end."""
+    header values that were not sealed; locked: those that stay as they are because another session has locked the
+    row. last_id: None at the end."""
 
     checked: int
     changed: int
     unreadable: tuple[int, ...]
     last_id: int | None
     in_clear: tuple[int, ...] = ()
+    locked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,11 @@ class _SecretRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
+class ReplacedRow:
+    """A row whose value is as it was read. written False: another session has locked it."""
+
+    subscription_id: int
+    written: bool
 
 
 async def reseal_batch(
@@ -47,9 +53,11 @@ async def reseal_batch(
     params = {"after_id": after_id, "limit": BATCH}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_secrets"], params, _SecretRow)
     found, unreadable = _sealed_anew(box, rows)
+    changed, locked = len(found), tuple[int, ...]()
     if found and not dry_run:
-        await _replace(connection, found)
-    return Resealed(len(rows), len(found), tuple(unreadable), rows[-1].id if len(rows) == BATCH else None)
+        changed, locked = count_replaced(await _replace(connection, found))
+    last_id = rows[-1].id if len(rows) == BATCH else None
+    return Resealed(len(rows), changed, tuple(unreadable), last_id, locked=locked)
 
 
 def _sealed_anew(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretRow, str]], list[int]]:
@@ -65,13 +73,21 @@ def _sealed_anew(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_Se
     return found, unreadable
 
 
-async def _replace(connection: Connection, found: list[tuple[_SecretRow, str]]) -> None:
+def count_replaced(rows: list[ReplacedRow]) -> tuple[int, tuple[int, ...]]:
+    """Return how many rows were written, and the subscriptions of those that were locked."""
+    locked = tuple(row.subscription_id for row in rows if not row.written)
+    return len(rows) - len(locked), locked
+
+
+async def _replace(connection: Connection, found: list[tuple[_SecretRow, str]]) -> list[ReplacedRow]:
     params = {
         "ids": [row.id for row, _ in found],
         "old": [row.secret for row, _ in found],
         "new": [new for _, new in found],
     }
-    await fetch_rows(connection, load_queries("reseal_secrets")["replace_secrets"], params, _IdRow)
+    return await fetch_rows(
+        connection, load_queries("reseal_secrets")["replace_secrets"], params, ReplacedRow
+    )
 
 
 def together(first: Resealed, second: Resealed) -> Resealed:
@@ -82,6 +98,7 @@ def together(first: Resealed, second: Resealed) -> Resealed:
         changed=first.changed + second.changed,
         unreadable=first.unreadable + second.unreadable,
         in_clear=first.in_clear + second.in_clear,
+        locked=first.locked + second.locked,
     )
 
 

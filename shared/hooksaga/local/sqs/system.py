@@ -12,6 +12,7 @@ from typing import Any
 from hooksaga.adapters.migrations import migrate
 from hooksaga.adapters.secret_box import generate_key
 from hooksaga.aws.deployment import local_environment
+from hooksaga.local.clear_headers import seal_at_start
 from hooksaga.local.private_folder import make_private
 from hooksaga.local.sqs.event_source import QueueMapping, QueueSource, Schedule
 from hooksaga.local.sqs.front import Front
@@ -20,7 +21,7 @@ from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import Ministack, given_endpoint
 from hooksaga.local.sqs.queue_set import QueueSet, create_queues
 from hooksaga.local.sqs.sqs_api import SqsApi
-from hooksaga.local.system import LocalSystem, kept_text, seal_clear_headers, secret_box
+from hooksaga.local.system import LocalSystem, kept_text, secret_box
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import note_migration_waits
 
@@ -66,7 +67,7 @@ class SqsSystem(LocalSystem):
         started.push_async_callback(self._stop_database)
         await self._start_database()
         await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
-        await seal_clear_headers(self.address, secret_box(self._settings))
+        await seal_at_start(self.address, secret_box(self._settings))
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
         self.queues = await self._create_queues()
