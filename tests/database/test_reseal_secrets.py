@@ -2,6 +2,7 @@
 
 import base64
 import secrets as randomness
+from typing import LiteralString
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.conftest import Connect
 from tests.database.seed import Seed
 
 OLD, NEW = generate_key(), generate_key()
+OF_ONE: LiteralString = "WHERE subscription_id = %s"
+HOLD: LiteralString = f"SELECT FROM subscription_secrets {OF_ONE} FOR UPDATE"
 
 
 @pytest.fixture
@@ -112,21 +115,17 @@ async def test_a_rotation_in_between_has_the_last_word(
     assert box.open((await stored(sealed_with_old))[subscription_id]) == "whsec_new"
 
 
-@pytest.mark.parametrize("change", ["SELECT FROM", "UPDATE"])
+@pytest.mark.parametrize("hold", [HOLD, "UPDATE subscription_secrets SET expires_at = now() " + OF_ONE])
 async def test_a_locked_secret_is_skipped_and_named(
-    owner: Connection, admin: Connection, sealed_with_old: Seed, change: str
+    owner: Connection, admin: Connection, sealed_with_old: Seed, hold: LiteralString
 ) -> None:
     """Whether another session only holds the row, or has changed it and not yet committed."""
     seed, box = sealed_with_old, SecretBox([NEW, OLD])
     first, held, last = [await seed.subscription() for _ in range(3)]
     before = await stored(seed)
     await admin.execute("SET lock_timeout = '500ms'")
-    query = {
-        "SELECT FROM": "SELECT FROM subscription_secrets WHERE subscription_id = %s FOR UPDATE",
-        "UPDATE": "UPDATE subscription_secrets SET expires_at = now() WHERE subscription_id = %s",
-    }[change]
     async with owner.transaction(force_rollback=True):
-        await owner.execute(query, [held])
+        await owner.execute(hold, [held])
         assert await reseal_batch(admin, box) == Resealed(3, 2, (), None, locked=(held,))
     kept = await stored(seed)
     assert {one for one in kept if kept[one] != before[one]} == {first, last}
