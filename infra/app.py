@@ -25,7 +25,7 @@ from infra.stacks.network import NetworkStack  # noqa: E402
 from infra.stacks.observability import ObservabilityStack  # noqa: E402
 from infra.stacks.pipeline import PipelineStack  # noqa: E402
 
-HANDED_ON = (
+FORWARDED_VARIABLES = (
     "HOOKSAGA_EGRESS_ALLOW",
     "HOOKSAGA_CA_FILE",
     "HOOKSAGA_BASE_DELAY_SECONDS",
@@ -65,7 +65,7 @@ def _build_local(app: App) -> Environment:
             "the local target needs HOOKSAGA_DATABASE_URL, which its functions connect to"
         )
     env = replace(LOCAL, local_python=app.node.try_get_context("python"))
-    extra = {name: os.environ[name] for name in HANDED_ON if os.environ.get(name)}
+    extra = {name: os.environ[name] for name in FORWARDED_VARIABLES if os.environ.get(name)}
     pipeline = PipelineStack(app, env, places=None, database=GivenDatabase(url), extra=extra)
     api = ApiStack(app, env, pipeline.functions).api
     ObservabilityStack(app, env, queues=pipeline.queues, functions=pipeline.functions, api=api, database=None)

@@ -29,7 +29,7 @@ RUNTIME = lambda_.Runtime.PYTHON_3_13
 BUILT_BY = (Path(__file__), ROOT / "infra" / "elf.py")
 
 OWN_PACKAGES = ("functions", "hooksaga")
-OF_THE_RUNTIME = frozenset({"boto3", "botocore"})
+RUNTIME_PACKAGES = frozenset({"boto3", "botocore"})
 """Lambda brings them along, and they are bigger than all the rest together."""
 
 REQUIREMENTS = {
@@ -48,7 +48,7 @@ DATA = {
 }
 """Files that a module reads at run time."""
 
-NEVER_RUNS = (
+UNUSED_FILES = (
     *("bin", "cffi", "pycparser", "aws_lambda_powertools/event_handler"),
     *("aws_lambda_powertools/utilities/[!_j]*", "pydantic/v1", "pydantic/mypy.py", "cryptography/x509"),
     *("psycopg/pq/*ctypes*", "anyio/_backends/_trio.py", "anyio/streams"),
@@ -94,7 +94,7 @@ def contents_of(function: str) -> Contents:
     """Return the transitive imports of `functions.<function>.handler`."""
     modules = _imported_from(f"functions.{function}.handler")
     own = {name: path for name, path in modules.items() if path is not None}
-    packages = {name for name, path in modules.items() if path is None} - OF_THE_RUNTIME
+    packages = {name for name, path in modules.items() if path is None} - RUNTIME_PACKAGES
     data = [path for name, files in DATA.items() if name in own for path in ROOT.glob(files)]
     files = {_place_of(path): path for path in sorted({*own.values(), *data})}
     return Contents(files, tuple(sorted(REQUIREMENTS.get(name, name) for name in packages)))
@@ -199,7 +199,7 @@ def build(function: str, machine: Machine, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     shutil.copyfile(CERTIFICATES, folder / CERTIFICATES.name)
-    _remove_what_never_runs(folder)
+    _remove_unused_files(folder)
     print(f"bundle {function}: {_size_of(folder) / 1e6:.1f} MB", file=sys.stderr)  # noqa: T201 - the CDK's own output
 
 
@@ -222,8 +222,8 @@ def _install(requirements: Iterable[str], machine: Machine, folder: Path) -> Non
     )
 
 
-def _remove_what_never_runs(folder: Path) -> None:
-    for pattern in NEVER_RUNS:
+def _remove_unused_files(folder: Path) -> None:
+    for pattern in UNUSED_FILES:
         for path in list(folder.glob(pattern)):
             if path.is_dir():
                 shutil.rmtree(path)

@@ -7,7 +7,7 @@ from hooksaga.core.outcomes import ErrorClass
 from hooksaga.runtime.metrics import Metric
 
 UNITS = {"Count", "Milliseconds", "Seconds"}
-MOST_VALUES = 100
+MAX_VALUES = 100
 
 
 def check_emf(line: dict[str, Any]) -> None:
@@ -25,6 +25,6 @@ def check_emf(line: dict[str, Any]) -> None:
     assert {one["Unit"] for one in directive["Metrics"]} <= UNITS
     for name in measured:
         values = line[name] if isinstance(line[name], list) else [line[name]]
-        assert 1 <= len(values) <= MOST_VALUES
+        assert 1 <= len(values) <= MAX_VALUES
         assert all(isinstance(value, int | float) and value >= 0 for value in values)
     assert set(line) == {"_aws", "service", *measured} | ({"error_class"} & set(line))

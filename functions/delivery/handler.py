@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from hooksaga.adapters.database import Role
-from hooksaga.aws.dispatch import tell_orchestrator_of_results
+from hooksaga.aws.dispatch import wake_orchestrator_for_results
 from hooksaga.aws.function import Event, Invocation, check_times
 from hooksaga.aws.sending_function import SendingFunction
 from hooksaga.aws.sqs_events import failures, note_idle, read_messages
@@ -176,5 +176,5 @@ async def _record(
     kept = [result for result in results if result.job.id in locked - written]
     note_attempts([result for result in results if result not in kept], written, WORKER_ID)
     told = sorted(result.traced_job for result in results if result.job.id in written)
-    await tell_orchestrator_of_results(function.queues, told)
+    await wake_orchestrator_for_results(function.queues, told)
     return set(), kept

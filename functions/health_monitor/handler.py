@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.aws.dispatch import tell_router
+from hooksaga.aws.dispatch import wake_router
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.triggers import Trigger, expect
 from hooksaga.operations.telemetry import note_watched
@@ -40,5 +40,5 @@ async def _take(function: Function, step: Step) -> Watched:
     done = await function.session.run(partial(step, policy=function.settings.health_policy))
     note_watched(done)
     note_refused(done.refused)
-    await tell_router(function.queues, done.events)
+    await wake_router(function.queues, done.events)
     return done

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Connection, Role
-from hooksaga.aws.dispatch import dispatch_jobs, tell_of_moves
+from hooksaga.aws.dispatch import dispatch_jobs, send_move_messages
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.sqs_events import Message, failures, note_idle, read_messages
 from hooksaga.aws.triggers import Trigger, expect
@@ -122,4 +122,4 @@ async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> l
 
 async def _tell(function: Function, moves: list[SagaMoved]) -> None:
     note_moves(moves)
-    await tell_of_moves(function.queues, function.session, moves)
+    await send_move_messages(function.queues, function.session, moves)

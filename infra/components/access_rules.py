@@ -22,21 +22,21 @@ class AccessRules(Construct):
         self.endpoints = self._group("Endpoints", vpc, "SQS and Secrets Manager")
         for functions in (self.inside, self.outbound):
             for target, port in ((self.database, POSTGRES), (self.proxy, POSTGRES), (self.endpoints, HTTPS)):
-                _let(functions, target, port)
-        _let(self.proxy, self.database, POSTGRES)
+                _allow(functions, target, port)
+        _allow(self.proxy, self.database, POSTGRES)
         for group in (self.inside, self.outbound, self.proxy):
             # Only a rule within the group surely replaces AWS's own first one, which lets everything out.
             group.add_egress_rule(NOWHERE, ec2.Port.tcp(1), "Nothing but what the other rules say")
-        self._let_out(receiver_ports)
+        self._allow_egress(receiver_ports)
 
     def _group(self, name: str, vpc: ec2.IVpc, description: str) -> ec2.SecurityGroup:
         return ec2.SecurityGroup(self, name, vpc=vpc, description=description, allow_all_outbound=False)
 
-    def _let_out(self, ports: Sequence[int]) -> None:
+    def _allow_egress(self, ports: Sequence[int]) -> None:
         for port in ports:
             self.outbound.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), "Receivers of webhooks")
 
 
-def _let(source: ec2.SecurityGroup, target: ec2.SecurityGroup, port: ec2.Port) -> None:
+def _allow(source: ec2.SecurityGroup, target: ec2.SecurityGroup, port: ec2.Port) -> None:
     source.add_egress_rule(target, port)
     target.add_ingress_rule(source, port)

@@ -34,8 +34,8 @@ class Alarms(Construct):
         self._env = env
         self.topic = sns.Topic(self, "Topic", topic_name=f"{env.prefix}-alarms")
         if not env.is_local:
-            self._let_alarms_publish()
-            self._refuse_plain_http()
+            self._allow_alarms_to_publish()
+            self._deny_plain_http()
         if env.alarm_mail:
             self.topic.add_subscription(subscriptions.EmailSubscription(env.alarm_mail))
 
@@ -54,7 +54,7 @@ class Alarms(Construct):
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
 
-    def _let_alarms_publish(self) -> None:
+    def _allow_alarms_to_publish(self) -> None:
         """A policy of our own takes the place of the one that a topic has by itself, which let CloudWatch in."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
@@ -65,7 +65,7 @@ class Alarms(Construct):
             )
         )
 
-    def _refuse_plain_http(self) -> None:
+    def _deny_plain_http(self) -> None:
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 effect=iam.Effect.DENY,

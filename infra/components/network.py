@@ -76,9 +76,9 @@ class Network(Construct):
         for port in env.receiver_ports:
             nat.security_group.add_ingress_rule(ec2.Peer.ipv4(env.address_range), ec2.Port.tcp(port))
         for instance in nat.gateway_instances:
-            self._give_address(instance)
+            self._assign_address(instance)
 
-    def _give_address(self, instance: ec2.Instance) -> None:
+    def _assign_address(self, instance: ec2.Instance) -> None:
         ec2.CfnEIPAssociation(
             self,
             "EgressAddressOfInstance",

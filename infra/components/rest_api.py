@@ -47,14 +47,14 @@ class RestApi(Construct):
         for kind in CODES:
             self._answer(kind)
 
-        self._say_public_url()
+        self._set_public_url()
 
     @property
     def url(self) -> str:
         domain = self._env.api.domain_name
         return f"https://{domain}/" if domain else self.api.url
 
-    def _say_public_url(self) -> None:
+    def _set_public_url(self) -> None:
         """In a variable of the stage: in the functions' environment it would be circular, as the API names them."""
         if (address := self._public_url()) is not None:
             stage = self.api.deployment_stage.node.default_child

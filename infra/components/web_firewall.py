@@ -22,12 +22,12 @@ class WebFirewall(Construct):
             scope="REGIONAL",
             default_action=waf.CfnWebACL.DefaultActionProperty(allow=waf.CfnWebACL.AllowActionProperty()),
             visibility_config=_seen_as(f"{env.prefix}-web-firewall"),
-            rules=[_bad_addresses(), _too_many(env.api.requests_per_address)],
+            rules=[_bad_reputation_rule(), _rate_rule(env.api.requests_per_address)],
         )
         waf.CfnWebACLAssociation(self, "BeforeStage", resource_arn=stage.stage_arn, web_acl_arn=acl.attr_arn)
 
 
-def _bad_addresses() -> waf.CfnWebACL.RuleProperty:
+def _bad_reputation_rule() -> waf.CfnWebACL.RuleProperty:
     return waf.CfnWebACL.RuleProperty(
         name="bad-addresses",
         priority=1,
@@ -41,7 +41,7 @@ def _bad_addresses() -> waf.CfnWebACL.RuleProperty:
     )
 
 
-def _too_many(limit: int) -> waf.CfnWebACL.RuleProperty:
+def _rate_rule(limit: int) -> waf.CfnWebACL.RuleProperty:
     return waf.CfnWebACL.RuleProperty(
         name="too-many-requests",
         priority=2,

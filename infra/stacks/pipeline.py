@@ -43,9 +43,9 @@ class PipelineStack(Stack):
             after=migration,
         ).functions
         Ticks(self, "Ticks", env, self.functions)
-        self._say(env)
+        self._add_outputs(env)
 
-    def _say(self, env: Environment) -> None:
+    def _add_outputs(self, env: Environment) -> None:
         for queue, resource in self.queues.work.items():
             CfnOutput(
                 self,

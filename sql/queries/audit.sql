@@ -1,4 +1,4 @@
--- Each block checks one promise of section "What must always hold"; each row breaks it. The only excuse is deletion by
+-- Each block checks one invariant; each row violates it. The only exception is deletion by
 -- retention: `retention_state` says up to which time rows may have been deleted.
 
 -- name: event_neither_waiting_nor_routed

@@ -43,7 +43,7 @@ async def test_the_audit_tells_a_breach_with_its_rows(run_on: Run, seed: Seed) -
     result = await asyncio.to_thread(run_on, "audit", "--json")
     found = json.loads(result.stdout)
     assert (result.exit_code, found["ok"]) == (1, False)
-    (broken,) = [promise for promise in found["promises"] if not promise["ok"]]
+    (broken,) = [invariant for invariant in found["invariants"] if not invariant["ok"]]
     assert broken["rows"] == [{"saga_id": saga_id, "attempt_count": 2, "applied_jobs": 0}]
     said = (await asyncio.to_thread(run_on, "audit")).stdout
     assert "attempt count is not the applied jobs: VIOLATION, 1 found" in said
@@ -204,7 +204,7 @@ def test_migrate_makes_the_embedded_database_and_leaves_it_stopped(make_folder: 
 def test_migrate_says_who_is_in_its_way_and_how_long_it_waits_is_chosen(
     run_on: Run, database_address: DatabaseAddress
 ) -> None:
-    assert database.PATIENCE_SECONDS == migrations.PATIENCE_SECONDS
+    assert database.TIMEOUT_SECONDS == migrations.TIMEOUT_SECONDS
     with psycopg.connect(database_address.url, application_name="report") as reader:
         reader.execute("LOCK TABLE hooksaga_migrations")
         pid = reader.info.backend_pid

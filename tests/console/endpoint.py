@@ -1,4 +1,4 @@
-"""A subscriber over TLS that is dead until it is mended, and whose words are meant to hurt whoever shows them."""
+"""A subscriber over TLS that is dead until it is fixed, and whose words are meant to hurt whoever shows them."""
 
 import http.server
 import json
@@ -11,10 +11,10 @@ HURTING = "</pre><script>document.title='hurt'</script><img src=x onerror=\"docu
 
 
 class Endpoint:
-    """Answers challenges always, and events with 503 and HURTING until `mended` is set."""
+    """Answers challenges always, and events with 503 and HURTING until `fixed` is set."""
 
     def __init__(self, certificates: Certificates) -> None:
-        self.mended = threading.Event()
+        self.fixed = threading.Event()
         self.bodies: list[bytes] = []
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.socket = certificates.server_context().wrap_socket(self._server.socket, server_side=True)
@@ -51,7 +51,7 @@ class Endpoint:
         if isinstance(content, dict) and content.get("type") == "subscription.verification":
             return 200, json.dumps({"challenge": content["challenge"]}).encode()
         self.bodies.append(body)
-        return (200, b"thank you") if self.mended.is_set() else (503, HURTING.encode())
+        return (200, b"thank you") if self.fixed.is_set() else (503, HURTING.encode())
 
 
 class Application:

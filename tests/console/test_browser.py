@@ -1,4 +1,4 @@
-"""The pages in a real browser: a bad night mended, the portal and its limits, hurting content, and the axe rules.
+"""The pages in a real browser: a bad night fixed, the portal and its limits, hurting content, and the axe rules.
 
 With HOOKSAGA_SCREENSHOTS=docs/console the pictures of the documentation are made anew (make screenshots).
 """
@@ -103,8 +103,8 @@ def test_signing_in_with_a_key_and_out(browser: "Browser", running: RunningSyste
 
 
 def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, endpoint: Endpoint) -> None:
-    """Subscribed, verified, dead, found, mended and requeued: all from the pages."""
-    endpoint.mended.clear()
+    """Subscribed, verified, dead, found, fixed and requeued: all from the pages."""
+    endpoint.fixed.clear()
     event_type = new_name("order.created") if not SCREENSHOTS else "order.created"
     page = visit.go("/console/subscriptions/new")
     page.get_by_label("Event type").fill(event_type)
@@ -126,7 +126,7 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
     page.get_by_role("link", name="Dead letters").last.click()
     page.locator("tbody tr").nth(11).wait_for()
     visit.picture("dead-letters")
-    endpoint.mended.set()
+    endpoint.fixed.set()
     page.get_by_role("link", name="Requeue all matching").click()
     page.get_by_role("button", name="Count").click()
     page.get_by_text("12 dead letters of 1 subscriptions match.").wait_for()
@@ -156,7 +156,7 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
 def test_hurting_content_is_only_text(visit: Visit, running: RunningSystem, endpoint: Endpoint) -> None:
     """The answer's body, the address, the description, the headers' names and the payload, on every page that shows
     them. Event types and tenants cannot hurt: the database takes letters only."""
-    endpoint.mended.clear()
+    endpoint.fixed.clear()
     event_type = new_name("plain")
     more = {"description": HURTING, "headers": {"x-shop": "<script>document.title='hurt'</script>"}}
     url = f"{endpoint.url}?q=<script>document.title='hurt'</script>"
@@ -276,7 +276,7 @@ def portal_link(running: RunningSystem, tenant: str, **more: str) -> str:
 
 def test_a_subscribers_own_pages(browser: "Browser", running: RunningSystem, endpoint: Endpoint) -> None:
     """From a link to a delivered event, without anybody else's help; and nothing of anybody else's."""
-    endpoint.mended.set()
+    endpoint.fixed.set()
     visit = Visit(browser, running, viewport={"width": 1200, "height": 860})
     page = visit.go(portal_link(running, "acme"))
     assert page.get_by_role("banner").inner_text().startswith("Acme webhooks")

@@ -84,8 +84,8 @@ def test_what_waits_is_marked_where_counting_ends(
 ) -> None:
     path = f"/console/subscriptions/{waiting.subscription}"
     assert figure(pages.page(path).body, "waiting for a retry") == "1"
-    monkeypatch.setattr(subscription_stats, "MOST_COUNTED", 1)
-    monkeypatch.setattr(subscriptions, "MOST_COUNTED", 1)
+    monkeypatch.setattr(subscription_stats, "MAX_COUNTED", 1)
+    monkeypatch.setattr(subscriptions, "MAX_COUNTED", 1)
     assert figure(pages.page(path).body, "waiting for a retry") == "1+"
     assert figure(pages.page(path).body, "ready or in flight") == "0"
 

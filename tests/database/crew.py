@@ -150,9 +150,9 @@ class Crew:
     async def findings(self, *, with_time: bool) -> list[str]:
         """What the audit has to say; what depends on time only when asked for."""
         return [
-            f"{one.promise}: {one.rows}"
+            f"{one.invariant}: {one.rows}"
             for one in await audit(self.owner)
-            if one.rows and (with_time or one.promise not in DEPENDS_ON_TIME)
+            if one.rows and (with_time or one.invariant not in DEPENDS_ON_TIME)
         ]
 
     async def check(self) -> None:

@@ -30,7 +30,7 @@ async def auditor(connect: Connect) -> Connection:
 
 
 async def broken(auditor: Connection) -> set[str]:
-    return {finding.promise for finding in await audit(auditor) if finding.rows}
+    return {finding.invariant for finding in await audit(auditor) if finding.rows}
 
 
 async def test_a_database_at_work_keeps_every_promise(auditor: Connection, seed: Seed) -> None:
@@ -81,7 +81,7 @@ async def test_a_saga_that_the_routers_own_comparison_would_excuse(auditor: Conn
     event_id = await seed.event("a")
     assert (await route_events(seed.connection)).saga_ids == []
     (finding,) = [finding for finding in await audit(auditor) if finding.rows]
-    assert finding.promise == "matching_subscription_without_saga"
+    assert finding.invariant == "matching_subscription_without_saga"
     assert finding.rows == [{"event_id": event_id, "subscription_id": subscription_id}]
 
 
@@ -97,7 +97,7 @@ async def test_a_saga_that_is_missing_whatever_became_of_the_subscription(
     await seed.rewrite("DELETE FROM webhook_delivery_sagas")
     await seed.connection.execute(f"UPDATE subscriptions SET {change}".encode())
     (finding,) = [finding for finding in await audit(auditor) if finding.rows]
-    assert finding.promise == "matching_subscription_without_saga"
+    assert finding.invariant == "matching_subscription_without_saga"
     assert [row["event_id"] for row in finding.rows] == [event_id]
 
 
@@ -146,7 +146,7 @@ async def test_sagas_and_lanes_that_name_what_is_not_there(auditor: Connection, 
         [operation.id],
     )
     (finding,) = [finding for finding in await audit(auditor) if finding.rows]
-    assert (finding.promise, [row["id"] for row in finding.rows]) == (
+    assert (finding.invariant, [row["id"] for row in finding.rows]) == (
         "row_that_names_what_is_not_there",
         [operation.id],
     )
@@ -354,7 +354,7 @@ async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> 
     for sequence in sequences:
         await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART".encode())
         (finding,) = [finding for finding in await audit(auditor) if finding.rows]
-        assert finding.promise == "identity_behind_its_rows"
+        assert finding.invariant == "identity_behind_its_rows"
         assert [row["table_name"] for row in finding.rows] == [sequence["of_table"]]
         await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART WITH 1000".encode())
     assert await broken(auditor) == set()

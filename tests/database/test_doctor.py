@@ -241,7 +241,7 @@ async def test_a_slot_that_nobody_reads(
     await seed.connection.execute("SELECT pg_create_physical_replication_slot('forgotten', true)")
     try:
         assert await failed_checks(admin) == {}
-        monkeypatch.setattr(judged, "MOST_IDLE_LOG_BYTES", -1)
+        monkeypatch.setattr(judged, "MAX_IDLE_LOG_BYTES", -1)
         (fault,) = (await failed_checks(admin))[judged.LIMITS]
     finally:
         await seed.connection.execute("SELECT pg_drop_replication_slot('forgotten')")

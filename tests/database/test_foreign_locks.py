@@ -17,7 +17,7 @@ from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue
 from hooksaga.operations.bulk_steps import step_bulk_operation
-from hooksaga.operations.operational_events import tell_of_dead_letters
+from hooksaga.operations.operational_events import store_dead_letter_events
 from hooksaga.operations.prune import Pruning, prune_batch
 from hooksaga.operations.watch_endpoints import count_attempts
 from hooksaga.stages import deliver, orchestrate
@@ -360,9 +360,9 @@ async def test_dead_letters_are_told_of_around_a_locked_one(
     first, _second = await seed.dead_letter(), await seed.dead_letter()
     monitor = await stage_of(Role.HEALTH_MONITOR)
     async with locked(somebody, "operational_outbox", first, "dead_letter_id"):
-        assert len(await tell_of_dead_letters(monitor)) == 1
-        assert await tell_of_dead_letters(monitor) == []
-    assert len(await tell_of_dead_letters(monitor)) == 1
+        assert len(await store_dead_letter_events(monitor)) == 1
+        assert await store_dead_letter_events(monitor) == []
+    assert len(await store_dead_letter_events(monitor)) == 1
 
 
 async def test_attempts_are_counted_around_a_locked_health(

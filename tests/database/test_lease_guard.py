@@ -171,7 +171,7 @@ async def test_a_function_begins_no_post_that_could_outlive_itself(
     async def tell_nobody(*_: Any) -> None:
         pass
 
-    monkeypatch.setattr(handler, "tell_orchestrator_of_results", tell_nobody)
+    monkeypatch.setattr(handler, "wake_orchestrator_for_results", tell_nobody)
     function = function_of(place, Settings(http_timeout_seconds=default_timeout))
     job_id = await place.job(own_timeout)
     jobs = await place.seed.claim(job_id, worker_id=handler.WORKER_ID)
@@ -207,7 +207,7 @@ async def tell_nobody(*_: Any) -> None:
 async def test_a_function_writes_a_result_when_the_lock_on_its_row_goes(
     place: Place, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler, "tell_orchestrator_of_results", tell_nobody)
+    monkeypatch.setattr(handler, "wake_orchestrator_for_results", tell_nobody)
     first, second = await place.job(None), await place.job(None)
     jobs = await place.seed.claim(first, second, worker_id=handler.WORKER_ID)
     somebody = await connect(Role.OWNER)
@@ -227,7 +227,7 @@ async def test_a_function_writes_a_result_when_the_lock_on_its_row_goes(
 async def test_a_function_whose_time_is_over_gives_the_message_of_a_locked_job_back(
     place: Place, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler, "tell_orchestrator_of_results", tell_nobody)
+    monkeypatch.setattr(handler, "wake_orchestrator_for_results", tell_nobody)
     first, second = await place.job(None), await place.job(None)
     jobs = await place.seed.claim(first, second, worker_id=handler.WORKER_ID)
     somebody = await connect(Role.OWNER)

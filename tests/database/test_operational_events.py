@@ -10,7 +10,7 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.endpoint_health import HealthPolicy
 from hooksaga.core.event_input import EventDraft
 from hooksaga.operations import requeue
-from hooksaga.operations.operational_events import tell_of_dead_letters
+from hooksaga.operations.operational_events import store_dead_letter_events
 from hooksaga.operations.subscription_health import Missed, read_missed, show_health
 from hooksaga.operations.watch_endpoints import disable_gone
 from hooksaga.stages import orchestrate
@@ -35,7 +35,7 @@ async def test_a_dead_letter_is_told_without_its_payload(monitor: Connection, se
     await seed.subscription(DEAD_LETTERED, tenant_id="acme")
     dying = await seed.subscription("order.paid", "https://shop.example/hook?token=secret", tenant_id="acme")
     letter = await seed.dead_letter(dying, '{"card": "secret"}')
-    assert len(await tell_of_dead_letters(monitor)) == 1
+    assert len(await store_dead_letter_events(monitor)) == 1
     (event,) = await seed.rows(TOLD)
     row = await seed.row(
         "SELECT d.*, e.webhook_id FROM dead_letters d JOIN events e ON e.id = d.event_id WHERE d.id = %s",
@@ -55,7 +55,7 @@ async def test_a_dead_letter_is_told_without_its_payload(monitor: Connection, se
     }
     assert event["tenant_id"] == "acme"
     assert "secret" not in str(event["payload"])
-    assert await tell_of_dead_letters(monitor) == []
+    assert await store_dead_letter_events(monitor) == []
     assert await seed.value(WAITING) == 0
 
 
@@ -64,13 +64,13 @@ async def test_where_nobody_subscribes_nothing_is_written(monitor: Connection, s
     await seed.subscription(DEAD_LETTERED, verified=False)
     await seed.dead_letter()
     assert await seed.value(WAITING) == 0
-    assert await tell_of_dead_letters(monitor) == []
+    assert await store_dead_letter_events(monitor) == []
 
 
 async def test_a_dead_operational_event_makes_no_other(monitor: Connection, seed: Seed) -> None:
     failing = await seed.subscription(DEAD_LETTERED, max_retry_limit=1)
     await seed.dead_letter()
-    (told,) = await tell_of_dead_letters(monitor)
+    (told,) = await store_dead_letter_events(monitor)
     routed = await route_events(seed.connection, event_ids=[told.id])
     (saga_id,) = routed.saga_ids
     await seed.finish(await seed.start(saga_id), "http_503")
@@ -78,7 +78,7 @@ async def test_a_dead_operational_event_makes_no_other(monitor: Connection, seed
     (dead,) = await seed.rows("SELECT id FROM dead_letters WHERE subscription_id = %s", [failing])
     assert dead
     assert await seed.value(WAITING) == 0
-    assert await tell_of_dead_letters(monitor) == []
+    assert await store_dead_letter_events(monitor) == []
 
 
 async def test_tellers_at_once_tell_each_once(connect: Connect, seed: Seed) -> None:
@@ -88,7 +88,7 @@ async def test_tellers_at_once_tell_each_once(connect: Connect, seed: Seed) -> N
     crowd = [await connect(Role.HEALTH_MONITOR) for _ in range(4)]
 
     async def drain(connection: Connection) -> int:
-        return sum([len(await tell_of_dead_letters(connection, limit=3)) for _ in range(10)])
+        return sum([len(await store_dead_letter_events(connection, limit=3)) for _ in range(10)])
 
     assert sum(await asyncio.gather(*map(drain, crowd))) == 20
     assert len(await seed.rows(TOLD)) == 20
@@ -99,9 +99,9 @@ async def test_what_was_told_before_the_end_of_the_waiting_is_not_told_again(
 ) -> None:
     await seed.subscription(DEAD_LETTERED)
     letter = await seed.dead_letter()
-    await tell_of_dead_letters(monitor)
+    await store_dead_letter_events(monitor)
     await seed.rewrite("INSERT INTO operational_outbox (dead_letter_id) VALUES (%s)", [letter])
-    assert await tell_of_dead_letters(monitor) == []
+    assert await store_dead_letter_events(monitor) == []
     assert (len(await seed.rows(TOLD)), await seed.value(WAITING)) == (1, 0)
 
 

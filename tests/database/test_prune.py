@@ -48,7 +48,7 @@ async def ids(seed: Seed, query: LiteralString) -> list[int]:
 
 
 async def broken(seed: Seed) -> set[str]:
-    return {finding.promise for finding in await audit(seed.connection) if finding.rows}
+    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
 
 
 async def test_old_completed_sagas_go_with_their_jobs(operator: Connection, seed: Seed) -> None:

@@ -139,7 +139,7 @@ async def test_a_change_in_between_has_the_last_word(connect: Connect, admin: Co
         policy=AddressPolicy(),
         box=BOTH,
     )
-    found = reseal_headers._sealed_anew(BOTH, rows, only_clear=False)
+    found = reseal_headers._reseal(BOTH, rows, only_clear=False)
     assert found.changed
     await reseal_headers._replace(admin, found.changed)
     assert open_headers(BOTH, (await stored(old))[subscription_id]) == {"x-shop": "paris"}

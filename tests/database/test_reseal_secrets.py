@@ -110,7 +110,7 @@ async def test_a_rotation_in_between_has_the_last_word(
     await rotate_secret(
         rotating, subscription_id, tenant_id=None, sealed_secret=box.seal("whsec_new"), overlap_seconds=0
     )
-    found, _ = reseal_secrets._sealed_anew(Rotated([NEW]), rows)
+    found, _ = reseal_secrets._reseal(Rotated([NEW]), rows)
     await reseal_secrets._replace(admin, found)
     assert box.open((await stored(sealed_with_old))[subscription_id]) == "whsec_new"
 

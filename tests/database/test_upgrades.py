@@ -96,7 +96,7 @@ async def upgrade(before: DatabaseAddress, new: DatabaseAddress, first: Path, wh
         assert applied == sorted(path.stem for path in (whole / "migrations").glob("*.sql"))
         assert await counts(seed) == written
         await go_on(seed)
-        assert [finding.promise for finding in await audit(auditor) if finding.rows] == []
+        assert [finding.invariant for finding in await audit(auditor) if finding.rows] == []
         open_sagas = await seed.rows(
             "SELECT DISTINCT status::text FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')"
         )

@@ -1,5 +1,5 @@
 """A bad night, as the person sees it who is woken: an endpoint dies, its backlog grows, the alarms' conditions become
-true; it is found with `explain`, mended, requeued at a rate, and the audit is clean."""
+true; it is found with `explain`, fixed, requeued at a rate, and the audit is clean."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def test_an_endpoint_dies_at_night_and_nothing_is_lost(world: World) -> None:
         wait_until(lambda: has_no_saga(world, event_id), "it was routed past the inactive subscription")  # noqa: B023
     assert "inactive" in hooksaga(world, "explain", unheard[0])
 
-    mend(world, shop)
+    fix(world, shop)
     requeue_and_backfill(world, shop)
     for event_id in [*lost, gone, *unheard]:
         assert world.ended(event_id, 60)["status"] == "Completed"
@@ -116,7 +116,7 @@ def has_no_saga(world: World, event_id: str) -> bool:
     return event["routing"]["state"] == "routed" and not event["sagas"]
 
 
-def mend(world: World, shop: Subscriber) -> None:
+def fix(world: World, shop: Subscriber) -> None:
     """Switching it on again tells what to type next."""
     world.recorder.script(shop.path, 200)
     told = hooksaga(world, "subscriptions", "update", str(shop.id), "--active")

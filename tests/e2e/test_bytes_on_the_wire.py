@@ -37,7 +37,7 @@ def journeys(world: World) -> dict[str, Journey]:
         made[name] = Journey(world.post(subscriber, payload), subscriber)
     for one in made.values():
         world.dead_letter(one.event_id)
-        world.recorder.receiver.mend(one.subscriber.path)
+        world.recorder.receiver.fix(one.subscriber.path)
         world.requeue(one.event_id)
     return made
 

@@ -160,7 +160,7 @@ def test_deactivated_while_waiting_is_a_dead_letter_that_can_be_requeued_later(w
     assert letter["reason"] == "no further attempt was made: the subscription was switched off by hand"
     assert_problem(world.api.post(f"/v1/dead-letters/{letter['id']}/requeue"), 409, "subscription_inactive")
     world.api.good("PATCH", subscriber.target, {"active": True})
-    world.recorder.receiver.mend(subscriber.path)
+    world.recorder.receiver.fix(subscriber.path)
     world.requeue(event_id)
     assert world.ended(event_id)["status"] == "Completed"
     assert len(world.recorder.events(subscriber.path)) == 2
@@ -195,7 +195,7 @@ def test_new_subscription_never_gets_older_events(world: World) -> None:
         old.event_type,
     )
     retry(world, old, event_id)
-    world.recorder.receiver.mend(old.path)
+    world.recorder.receiver.fix(old.path)
     world.requeue(event_id)
     world.ended(event_id)
     later = world.post(old)

@@ -81,7 +81,7 @@ def test_a_dead_letter_is_told_and_can_be_requeued_by_its_id(world: World) -> No
     assert_signed(told, watcher.secret)
     data = data_of(told)
     assert (data["event_id"], data["event_type"], data["attempts"]) == (event_id, dying.event_type, 3)
-    world.recorder.receiver.mend(dying.path)
+    world.recorder.receiver.fix(dying.path)
     world.api.good("POST", f"/v1/dead-letters/{data['dead_letter_id']}/requeue")
     assert world.saga_in(event_id, "Completed")["attempt_count"] == 1
 

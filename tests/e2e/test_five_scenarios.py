@@ -97,7 +97,7 @@ def test_requeue_is_a_new_saga_and_the_old_one_stays_as_it_was(world: World) -> 
     letter = world.dead_letter(event_id)
     tables = "SELECT s, j FROM webhook_delivery_sagas s JOIN webhook_delivery_jobs j ON j.saga_id = s.id "
     old = world.running.rows(tables + "WHERE s.id = %s ORDER BY j.id", letter["saga_id"])
-    world.recorder.receiver.mend(subscriber.path)
+    world.recorder.receiver.fix(subscriber.path)
     new_id = world.requeue(event_id)
     saga = world.ended(event_id)
     assert (saga["id"], saga["status"], saga["attempt_count"]) == (new_id, "Completed", 1)

@@ -3,7 +3,7 @@
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from hooksaga.operations.subscriptions import MOST_SECRETS
+from hooksaga.operations.subscriptions import MAX_SECRETS
 from tests.api.http_client import assert_problem
 from tests.e2e.world import World, assert_signed
 
@@ -44,7 +44,7 @@ def test_no_more_secrets_sign_than_a_receiver_takes_and_all_can_be_ended(world: 
     """Each makes the header of the signatures longer; a caller that repeats its call may make many."""
     subscriber = world.subscribe()
     target = f"{subscriber.target}/rotate-secret"
-    made = [world.api.good("POST", target)["secret"] for _ in range(MOST_SECRETS - 1)]
+    made = [world.api.good("POST", target)["secret"] for _ in range(MAX_SECRETS - 1)]
     assert_problem(world.api.post(target), 409, "too_many_secrets")
     world.ended(world.post(subscriber))
     (arrived,) = world.recorder.events(subscriber.path)

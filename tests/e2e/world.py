@@ -110,7 +110,7 @@ def findings(database_url: str) -> list[str]:
         address = DatabaseAddress(database_url, unit_timeout_seconds=AUDIT_SECONDS)
         session = Session(address, Role.OWNER)
         try:
-            return [f"{one.promise}: {one.rows}" for one in await session.run(audit) if one.rows]
+            return [f"{one.invariant}: {one.rows}" for one in await session.run(audit) if one.rows]
         finally:
             await session.close()
 

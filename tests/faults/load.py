@@ -17,7 +17,7 @@ DEAD_END = "/status/500"
 KINDS = ("/ok", "/slow/60", "/flaky/1", DEAD_END)
 """One subscription for each: deliveries that succeed, take a moment, need a second attempt, and die."""
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Producer(threading.Thread):
             self._stopping.wait(self._rest)
 
     def _until_accepted(self, key: str, payload: bytes) -> Answer | None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         body, header = event_body(self._event_type, payload), ("idempotency-key", key)
         while time.monotonic() < deadline:
             answer = self._ask(lambda: self._up.api.post_event(body, header))
@@ -121,7 +121,7 @@ def _answer(up: UpProcess, target: str, content: Any = None) -> Any:
         answer = up.api.post(target, content)
         return None if answer.status == 503 else answer
 
-    answer = wait_until(answered, f"POST {target} is answered", PATIENCE_SECONDS)
+    answer = wait_until(answered, f"POST {target} is answered", TIMEOUT_SECONDS)
     assert answer.status < 300, answer
     return answer.json()
 

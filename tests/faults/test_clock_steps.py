@@ -218,9 +218,9 @@ async def test_what_was_routed_waits_longer(seed: Seed, clock: MovedClock) -> No
 async def test_the_audit_goes_by_the_clock(seed: Seed, clock: MovedClock) -> None:
     await seed.saga()
     clock.set(STEP)
-    assert [one.promise for one in await audit(seed.connection) if one.rows] == ["saga_waits_too_long"]
+    assert [one.invariant for one in await audit(seed.connection) if one.rows] == ["saga_waits_too_long"]
     await orchestrate.start_first_attempts(seed.connection, POLICY)
-    assert [one.promise for one in await audit(seed.connection) if one.rows] == []
+    assert [one.invariant for one in await audit(seed.connection) if one.rows] == []
 
 
 @pytest.mark.guarantee(
@@ -238,7 +238,7 @@ async def test_a_beginning_that_lies_ahead_hides_nothing_from_the_audit(
     await seed.saga()
     await seed.claim(await seed.job(), lease_seconds=1)
     clock.set(0)
-    assert {one.promise for one in await audit(seed.connection) if one.rows} == {
+    assert {one.invariant for one in await audit(seed.connection) if one.rows} == {
         "saga_waits_too_long",
         "lease_over_too_long",
     }

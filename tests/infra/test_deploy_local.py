@@ -27,7 +27,7 @@ from hooksaga.doctor.stack import StackDoctor
 from hooksaga.local.api_client import ApiClient, ApiError
 from hooksaga.local.receiver import Receiver, serve
 from hooksaga.local.tls import Certificates, ensure_certificates
-from hooksaga.operations.audit import promises
+from hooksaga.operations.audit import invariants
 from tests.api.explained import assert_explained
 from tests.infra.conftest import ROOT
 from tests.infra.local_deployment.deployment import deliver_one, local_stack
@@ -197,7 +197,7 @@ def test_the_doctor_judges_the_database_of_a_deployment(deployed: DeployedStack)
 def test_a_deployment_is_audited_pruned_and_resealed_through_its_functions(deployed: DeployedStack) -> None:
     audited = run_on(deployed, "audit")
     assert (audited["ok"], audited["unchecked"]) == (True, [])
-    assert [one["promise"] for one in audited["promises"]] == promises()
+    assert [one["invariant"] for one in audited["invariants"]] == invariants()
     pruned = run_on(deployed, "prune", "--older-than", "1d", "--dry-run")
     assert (pruned["sagas"], pruned["dry_run"]) == (0, True)
     assert run_on(deployed, "prune", "--older-than", "4w")["jobs"] == 0

@@ -100,7 +100,7 @@ async def test_a_killed_server_is_started_again_at_the_same_address(
 async def test_a_server_that_dies_again_and_again_is_given_up(
     folder: Path, server: EmbeddedPostgres, restarts: Restarts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_watch, "MOST_RESTARTS", 1)
+    monkeypatch.setattr(database_watch, "MAX_RESTARTS", 1)
     async with watched(server) as watching:
         kill(folder)
         await restarts.until(1)
@@ -114,7 +114,7 @@ async def test_a_server_that_dies_again_and_again_is_given_up(
 async def test_deaths_of_long_ago_do_not_count(
     folder: Path, server: EmbeddedPostgres, restarts: Restarts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_watch, "MOST_RESTARTS", 1)
+    monkeypatch.setattr(database_watch, "MAX_RESTARTS", 1)
     monkeypatch.setattr(database_watch, "WITHIN_SECONDS", 0.0)
     async with watched(server):
         for number in (1, 2):

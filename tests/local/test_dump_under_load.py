@@ -98,9 +98,9 @@ def pass_a_day(url: str) -> None:
 
 
 def audited(url: str) -> tuple[bool, list[str]]:
-    """Whether nothing is at work, and which promises are broken."""
+    """Whether nothing is at work, and which invariants are broken."""
     found: dict[str, Any] = json.loads(run(url, "audit", "--json").stdout)
-    return found["at_rest"], [one["promise"] for one in found["promises"] if not one["ok"]]
+    return found["at_rest"], [one["invariant"] for one in found["invariants"] if not one["ok"]]
 
 
 def test_a_dump_made_under_load_has_a_clean_audit_and_goes_on(

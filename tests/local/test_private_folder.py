@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hooksaga.local.private_folder import make_private
-from hooksaga.local.system import kept_text
+from hooksaga.local.system import read_or_create
 from hooksaga.local.tls import ensure_certificates
 
 
@@ -28,7 +28,7 @@ def mode(folder: Path) -> int:
 MAKERS: dict[str, Callable[[Path], object]] = {
     "a folder inside": lambda data: make_private(data / "demo" / "deep"),
     "certificates": ensure_certificates,
-    "a key inside": lambda data: kept_text(data / "demo" / "secrets.key", lambda: "key"),
+    "a key inside": lambda data: read_or_create(data / "demo" / "secrets.key", lambda: "key"),
 }
 
 

@@ -108,10 +108,10 @@ async def test_flaky_counts_for_each_delivery(client: aiohttp.ClientSession) -> 
 
 async def test_down_until_mended(client: aiohttp.ClientSession, running: RunningReceiver) -> None:
     assert await post(client, "/down/one") == 503
-    async with client.post("/_mend", json={"path": "/down/one"}) as response:
+    async with client.post("/_fix", json={"path": "/down/one"}) as response:
         assert response.status == 204
     assert [await post(client, path) for path in ("/down/one", "/down/two")] == [200, 503]
-    running.receiver.mend()
+    running.receiver.fix()
     assert await post(client, "/down/two") == 200
 
 

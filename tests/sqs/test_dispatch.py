@@ -63,7 +63,7 @@ def moved(status: SagaStatus, **changes: Any) -> SagaMoved:
 
 
 async def tell(queues: RecordingQueues, *moves: SagaMoved, session: Session | None = None) -> None:
-    await dispatch.tell_of_moves(queues, session or BrokenSession(), moves)
+    await dispatch.send_move_messages(queues, session or BrokenSession(), moves)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_only_jobs_that_were_taken_count_as_told(seed: Seed, session_of: S
 
 async def test_a_paced_saga_is_told_of_when_it_is_due() -> None:
     queues = RecordingQueues()
-    await dispatch.tell_orchestrator_of_step(
+    await dispatch.wake_orchestrator_for_step(
         queues, BulkStep(1, "Running", [5, 6, 7], [-0.5, 0.05, 74.9]), {5: TRACE}
     )
     assert [(queue, message.body, message.delay_seconds) for queue, message in queues.sent] == [
@@ -158,7 +158,7 @@ async def test_a_paced_saga_is_told_of_when_it_is_due() -> None:
 
 async def test_a_paced_saga_whose_message_is_not_taken_is_left_to_the_sweep() -> None:
     queues = RecordingQueues(Queue.ORCHESTRATION)
-    await dispatch.tell_orchestrator_of_step(queues, BulkStep(1, "Running", [5], [0.0]), {})
+    await dispatch.wake_orchestrator_for_step(queues, BulkStep(1, "Running", [5], [0.0]), {})
     assert queues.sent == []
 
 
@@ -170,9 +170,9 @@ async def test_everything_that_follows_from_an_event_is_in_its_trace() -> None:
     ]
     with pytest.raises(DatabaseUnavailable):
         await tell(queues, *moves)
-    await dispatch.tell_router(queues, [Traced(1, TRACE)])
-    await dispatch.tell_orchestrator_of_sagas(queues, [Traced(1, TRACE)])
-    await dispatch.tell_orchestrator_of_results(queues, [Traced(1, TRACE)])
+    await dispatch.wake_router(queues, [Traced(1, TRACE)])
+    await dispatch.wake_orchestrator_for_sagas(queues, [Traced(1, TRACE)])
+    await dispatch.wake_orchestrator_for_results(queues, [Traced(1, TRACE)])
     await dispatch.ask_to_cancel(queues, Traced(1, TRACE))
     assert {message.correlation_id for _, message in queues.sent} == {TRACE}
     assert len(queues.sent) == 7

@@ -205,7 +205,7 @@ async def test_a_receiver_that_is_down_costs_no_message(pipeline: Pipeline) -> N
     pipeline.rewrite(
         "UPDATE webhook_delivery_sagas SET next_attempt_at = now() WHERE status = 'PendingRetry'"
     )
-    pipeline.receiver.mend(path)
+    pipeline.receiver.fix(path)
     assert await pipeline.until_ended("a.receiver", 1) == {"Completed": 1}
     await pipeline.purge()  # the wake of the 60 s is still on its way
 
@@ -275,7 +275,7 @@ async def test_a_requeued_dead_letter_and_a_cancel_travel_by_queue(pipeline: Pip
     _, path = await pipeline.subscribe("a.again", "/down")
     event_id = await pipeline.post("a.again")
     await pipeline.until_ended("a.again", 1)
-    pipeline.receiver.mend(path)
+    pipeline.receiver.fix(path)
     done = await pipeline.call("POST", "/v1/dead-letters/requeue", json={"event_type": "a.again"})
     assert (done["matched"], done["requeued"]) == (1, 1)
     assert await pipeline.until_ended("a.again", 2) == {"DeadLettered": 1, "Completed": 1}
@@ -303,7 +303,7 @@ async def test_a_bulk_requeue_goes_on_by_ticks_and_each_message_comes_when_its_s
     _, path = await pipeline.subscribe("a.bulk", "/down")
     events = [await pipeline.post("a.bulk") for _ in range(6)]
     await pipeline.until_ended("a.bulk", 6)
-    pipeline.receiver.mend(path)
+    pipeline.receiver.fix(path)
     before = len(pipeline.received(path))
     await pipeline.system.schedules["orchestrator"].stop()
     wanted = {"kind": "requeue", "filter": {"event_type": "a.bulk"}, "rate_per_second": 2}

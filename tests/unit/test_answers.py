@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET, UnsetType
 
 from hooksaga.api import error_code_views
-from hooksaga.api.answers.answer import Answer, Count, EventId, JsonText, Page, RowId, Time, said
+from hooksaga.api.answers.answer import Answer, Count, EventId, JsonText, Page, RowId, Time, described
 from hooksaga.api.description.schemas import schemas_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.openapi import openapi_document
@@ -17,7 +17,7 @@ from hooksaga.api.openapi import openapi_document
 class Part(Answer):
     """A part."""
 
-    at: Annotated[Time, said("When.", "2026-01-02T03:04:05.000000Z")]
+    at: Annotated[Time, described("When.", "2026-01-02T03:04:05.000000Z")]
 
 
 class Whole(Answer):
@@ -25,12 +25,12 @@ class Whole(Answer):
 
     written_raw = "payload"
 
-    id: Annotated[RowId, said("The number.", 7)]
-    ended_at: Annotated[Time | None, said("When it ended.", None)]
-    part: Annotated[Part | None, said("What it has.")]
-    parts: Annotated[list[Part], said("All it has.")]
-    payload: Annotated[JsonText, said("What it carries.", {"a": 1})]
-    more: Annotated[Count | UnsetType, said("Only sometimes.", 3)] = UNSET
+    id: Annotated[RowId, described("The number.", 7)]
+    ended_at: Annotated[Time | None, described("When it ended.", None)]
+    part: Annotated[Part | None, described("What it has.")]
+    parts: Annotated[list[Part], described("All it has.")]
+    payload: Annotated[JsonText, described("What it carries.", {"a": 1})]
+    more: Annotated[Count | UnsetType, described("Only sometimes.", 3)] = UNSET
 
 
 class Wholes(Page[Whole]):
@@ -98,7 +98,7 @@ def test_a_field_without_words_or_example_is_refused() -> None:
         id: EventId
 
     class Bare(Answer):
-        id: Annotated[EventId, said("The event.")]
+        id: Annotated[EventId, described("The event.")]
 
     with pytest.raises(ValueError, match=r"Mute\.id has no"):
         schemas_of([Mute])

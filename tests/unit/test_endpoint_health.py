@@ -11,7 +11,7 @@ from hooksaga.core.endpoint_health import (
     EarlyWarning,
     FailureRun,
     HealthPolicy,
-    disabled_at_if_it_goes_on,
+    expected_disable_time,
     judge_run,
 )
 from hooksaga.core.outcomes import UNCOUNTED, ErrorCode
@@ -67,9 +67,9 @@ def test_few_failures_or_old_ones_decide_nothing(days: float) -> None:
 
 def test_zero_is_never() -> None:
     assert judge_run(run_of(300), HealthPolicy(0), NOW) is None
-    assert disabled_at_if_it_goes_on(NOW, HealthPolicy(0)) is None
-    assert disabled_at_if_it_goes_on(None, POLICY) is None
-    assert disabled_at_if_it_goes_on(NOW, POLICY) == NOW + timedelta(days=10)
+    assert expected_disable_time(NOW, HealthPolicy(0)) is None
+    assert expected_disable_time(None, POLICY) is None
+    assert expected_disable_time(NOW, POLICY) == NOW + timedelta(days=10)
 
 
 def test_every_word_is_about_the_endpoint_or_is_not() -> None:

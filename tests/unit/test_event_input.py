@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import (
     MAX_DEPTH,
-    MOST_SAID,
+    MAX_QUOTED,
     EventDraft,
     check_event_type,
     check_idempotency_key,
@@ -255,7 +255,7 @@ def test_no_body_takes_the_square_of_its_length_to_be_refused(body: bytes, code:
 
 
 @pytest.mark.parametrize(
-    ("length", "said"), [(MOST_SAID, "x" * MOST_SAID), (MOST_SAID + 1, "x" * MOST_SAID + "…")]
+    ("length", "said"), [(MAX_QUOTED, "x" * MAX_QUOTED), (MAX_QUOTED + 1, "x" * MAX_QUOTED + "…")]
 )
 def test_a_name_is_repeated_as_far_as_it_can_be_read(length: int, said: str) -> None:
     assert refusal(f'{{"event_type": "a", "payload": 1, "{"x" * length}": 1}}') == (

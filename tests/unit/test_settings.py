@@ -6,7 +6,7 @@ import pytest
 
 from hooksaga.adapters.secret_box import generate_key
 from hooksaga.core.saga import RetryPolicy
-from hooksaga.runtime.settings import LEAST_LEASE_SECONDS, InvalidSettings, Settings, read_settings
+from hooksaga.runtime.settings import MIN_LEASE_SECONDS, InvalidSettings, Settings, read_settings
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,7 @@ NUMBERS = sorted(
 )
 
 
-@pytest.mark.parametrize(("name", "bound"), [*NUMBERS, ("lease_seconds", LEAST_LEASE_SECONDS)])
+@pytest.mark.parametrize(("name", "bound"), [*NUMBERS, ("lease_seconds", MIN_LEASE_SECONDS)])
 def test_one_variable_alone_is_never_refused_for_the_default_of_another(
     monkeypatch: pytest.MonkeyPatch, name: str, bound: float
 ) -> None:

@@ -8,18 +8,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("shared/hooksaga", "functions", "infra", "bench", "docs/generators")
-MOST_LINES_OF_A_FILE = 300
-MOST_LINES_OF_A_FUNCTION = 50
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 50
 
 
 def too_long(name: str, source: str) -> Iterator[str]:
     """The file, and its functions, each with its number of lines."""
-    if (lines := len(source.splitlines())) > MOST_LINES_OF_A_FILE:
+    if (lines := len(source.splitlines())) > MAX_FILE_LINES:
         yield f"{name}: {lines} lines"
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
-            if (lines := node.end_lineno - node.lineno + 1) > MOST_LINES_OF_A_FUNCTION:
+            if (lines := node.end_lineno - node.lineno + 1) > MAX_FUNCTION_LINES:
                 yield f"{name}:{node.lineno} {node.name}: {lines} lines"
 
 

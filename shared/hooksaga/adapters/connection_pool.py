@@ -28,7 +28,7 @@ SWEEP_SECONDS = 1.0
 _NEXT_ADDRESS_SECONDS = 0.25
 
 # A farewell that a receiver does not return is not waited for.
-_FAREWELL_SECONDS = 1.0
+_CLOSE_SECONDS = 1.0
 
 _AddressInfo = tuple[Any, ...]
 """As getaddrinfo tells of one address."""
@@ -152,7 +152,7 @@ class ConnectionPool:
             sock=connected,
             ssl=self._tls,
             server_hostname=origin.host,
-            ssl_shutdown_timeout=_FAREWELL_SECONDS,
+            ssl_shutdown_timeout=_CLOSE_SECONDS,
         )
         if self.is_closed:
             connection.abort()

@@ -75,7 +75,7 @@ class Session:
         except psycopg.Error as error:
             raise translated(error).with_traceback(error.__traceback__) from None  # which quotes values
         except BaseException:
-            await self._close_if_unfit()
+            await self._close_if_unusable()
             raise
 
     async def _run_or_replace(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
@@ -85,11 +85,11 @@ class Session:
             return await self._run_on(connection, unit)
         except psycopg.Error as error:
             is_lost = connection is kept and self._connection is None
-            if not is_lost or not self._has_left_nothing(connection, error):
+            if not is_lost or not self._changed_nothing(connection, error):
                 raise
         return await self._run_on(await self._ready_connection(), unit)
 
-    def _has_left_nothing(self, connection: WatchedConnection, error: psycopg.Error) -> bool:
+    def _changed_nothing(self, connection: WatchedConnection, error: psycopg.Error) -> bool:
         """Whether the unit that was lost with the connection cannot have changed anything. A session is ended for its
         idleness only before it has read the next statement."""
         was_idle = isinstance(error, errors.IdleSessionTimeout) and not connection.answers
@@ -103,11 +103,11 @@ class Session:
             await self._close_if_useless(error)
             raise
         self._last_used = time.monotonic()
-        await self._close_if_unfit()
+        await self._close_if_unusable()
         return answer
 
     async def _ready_connection(self) -> WatchedConnection:
-        if self._connection is not None and not await self._is_fit(self._connection):
+        if self._connection is not None and not await self._is_usable(self._connection):
             await self.close()
         if self._connection is None:
             self._connection = await self._connect()
@@ -124,7 +124,7 @@ class Session:
             raise
         return connection
 
-    async def _is_fit(self, connection: WatchedConnection) -> bool:
+    async def _is_usable(self, connection: WatchedConnection) -> bool:
         if connection.has_ended():
             return False
         return time.monotonic() - self._last_used < IDLE_CHECK_SECONDS or await self._is_alive(connection)
@@ -142,9 +142,9 @@ class Session:
         if fault_of_error(error) is Fault.CONNECTION:
             await self.close()
         else:
-            await self._close_if_unfit()
+            await self._close_if_unusable()
 
-    async def _close_if_unfit(self) -> None:
+    async def _close_if_unusable(self) -> None:
         """For the next unit: a transaction is open, or the server can only be read."""
         connection = self._connection
         if connection is not None and (
@@ -196,11 +196,13 @@ async def _run_as_owner(connection: Connection, unit: Callable[[Connection], Awa
     """In one transaction that states what the unit depends on."""
     await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
     async with transaction(connection):
-        await connection.execute(load_queries("session")["state_settings"], stated(session_settings.OWNER))
+        await connection.execute(
+            load_queries("session")["state_settings"], settings_params(session_settings.OWNER)
+        )
         return await unit(connection)
 
 
-def stated(settings: Mapping[str, str]) -> dict[str, list[str]]:
+def settings_params(settings: Mapping[str, str]) -> dict[str, list[str]]:
     """Parameters of the query `state_settings`."""
     return {"names": list(settings), "values": list(settings.values())}
 

@@ -192,7 +192,7 @@ class _Attempt:
         duration_ms = round((time.monotonic() - self.started) * 1000)
         status = self.answer.status
         if status is None:
-            word = self._error_word()
+            word = self._error_code()
             return SendOutcome(None, word, None, False, None, self.address, duration_ms, self.reconnected)
         excerpt, cut = body_excerpt(bytes(self.answer.body))
         return SendOutcome(
@@ -206,8 +206,8 @@ class _Attempt:
             reconnected=self.reconnected,
         )
 
-    def _error_word(self) -> str:
-        word = _error_word(self.fault)
+    def _error_code(self) -> str:
+        word = _error_code(self.fault)
         # Nothing was dialled, so the look-up had used up the time for connecting.
         if word is ErrorCode.TIMEOUT_CONNECT and self.address is None:
             word = ErrorCode.DNS_ERROR
@@ -263,7 +263,7 @@ _WORDS: tuple[tuple[type[BaseException] | int, ErrorCode], ...] = (
 )
 
 
-def _error_word(fault: BaseException | None) -> ErrorCode:
+def _error_code(fault: BaseException | None) -> ErrorCode:
     links = list(_with_causes(fault))
     for kind, word in _WORDS:
         if any(_fits(link, kind) for link in links):

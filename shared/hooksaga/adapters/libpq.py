@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-UNSTOPPABLE = ("PGSERVICE", "PGDATESTYLE", "PGTZ", "PGGEQO")
+CLEARED_VARIABLES = ("PGSERVICE", "PGDATESTYLE", "PGTZ", "PGGEQO")
 """No parameter overrules them, so they are taken out of this process's environment: no part of it wants them."""
 
 KEEPALIVE = {
@@ -56,7 +56,7 @@ def conninfo(url: str, *, options: str = "", **parameters: Any) -> str:
 
     options come behind the URL's own, which win over every other default of a session; PGOPTIONS never counts.
     """
-    shut_out_environment()
+    clear_environment()
     given = conninfo_to_dict(url)
     parameters["options"] = f"{given['options']} {options}" if given.get("options") else ""
     if given.get("host") or given.get("hostaddr"):
@@ -69,9 +69,9 @@ def conninfo(url: str, *, options: str = "", **parameters: Any) -> str:
     return make_conninfo(url, client_encoding="UTF8", **KEEPALIVE, **parameters)
 
 
-def shut_out_environment() -> None:
+def clear_environment() -> None:
     """Take the variables that no connection string overrules out of the environment of this process."""
-    for name in UNSTOPPABLE:
+    for name in CLEARED_VARIABLES:
         os.environ.pop(name, None)
 
 

@@ -17,7 +17,7 @@ from psycopg import errors
 from psycopg.rows import dict_row
 
 from hooksaga.adapters import session_settings
-from hooksaga.adapters.database import stated
+from hooksaga.adapters.database import settings_params
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import MigrationFailed
 
@@ -81,7 +81,9 @@ class LockedTransactions:
         with self._watch.over() as watch:
             try:
                 with connection.transaction():
-                    connection.execute(load_queries("session")["state_settings"], stated(_settings()))
+                    connection.execute(
+                        load_queries("session")["state_settings"], settings_params(_settings())
+                    )
                     watch.pid = self._take_lock()
                     return work(connection)
             except (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure) as error:

@@ -23,7 +23,7 @@ SQL_DIR = package_folder("sql")
 
 _LOAD = re.compile(r"^-- load: (functions/\w+\.sql)$", re.MULTILINE)
 
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 """How long a step is tried again while others hold locks that it needs."""
 
 Connection = psycopg.Connection[Row]
@@ -47,12 +47,12 @@ def migrate(
     address: DatabaseAddress,
     folder: Path = SQL_DIR,
     *,
-    patience_seconds: float = PATIENCE_SECONDS,
+    patience_seconds: float = TIMEOUT_SECONDS,
     tell: Tell = lambda _: None,
 ) -> list[str]:
     """Run what is missing, each file in one transaction, and give the names of what was run.
 
-    Safe to run again, and by several processes at once. What a session needs is stated for every role in this
+    Safe to run again, and by several processes at once. What a session needs is settings_params for every role in this
     database; with a password in the address, each role's password is set to the one derived from it; and the function
     that deletes gets its owner back where a restored dump has lost it. A step that has to wait for the locks of others
     holds nobody up for more than two seconds: it lets go and tries again for patience_seconds, and says through `tell`
@@ -147,8 +147,8 @@ def _state_settings(connection: Connection, roles: list[Role]) -> None:
 
 def _state_settings_of(connection: Connection, role: Role, database: str, wanted: Mapping[str, str]) -> None:
     rows = connection.execute(load_queries("session")["stated_settings"], {"role": role.value}).fetchall()
-    stated = {name.lower(): value for name, value in (row["setting"].split("=", 1) for row in rows)}
-    for name in sorted(name for name, value in wanted.items() if stated.get(name) != value):
+    settings_params = {name.lower(): value for name, value in (row["setting"].split("=", 1) for row in rows)}
+    for name in sorted(name for name, value in wanted.items() if settings_params.get(name) != value):
         connection.execute(
             sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(
                 sql.Identifier(role.value),

@@ -9,7 +9,7 @@ default_transaction_read_only is left alone: it is how a server says that it mus
 
 from collections.abc import Mapping
 
-MEANING: Mapping[str, str] = {
+REQUIRED_SETTINGS: Mapping[str, str] = {
     "search_path": "public",
     "datestyle": "ISO, MDY",
     "intervalstyle": "postgres",
@@ -29,7 +29,7 @@ MEANING: Mapping[str, str] = {
 """Settings that change the meaning of statements and results, or of a COMMIT."""
 
 FUNCTIONS: Mapping[str, str] = {
-    **MEANING,
+    **REQUIRED_SETTINGS,
     "role": "none",
     "default_transaction_isolation": "read committed",
     "default_transaction_deferrable": "off",
@@ -53,7 +53,7 @@ GUARDED: Mapping[str, str] = {"session_replication_role": "origin"}
 """As well, but only who may set it can state it: with another value triggers do not fire."""
 
 OWNER: Mapping[str, str] = {
-    **MEANING,
+    **REQUIRED_SETTINGS,
     **GUARDED,
     "statement_timeout": "0",
     "lock_timeout": "10s",

@@ -120,10 +120,10 @@ def fault_of_error(error: psycopg.Error) -> Fault | None:
     return None
 
 
-BROKE = "the connection broke"
+CONNECTION_LOST = "the connection broke"
 
 
-def words_of(error: psycopg.Error, fault: Fault | None) -> str:
+def message_of(error: psycopg.Error, fault: Fault | None) -> str:
     """Return the loggable words of an error: rules and names, never values.
 
     The server's own message may quote a value, and its detail a whole row with payload and secrets, so of a refused
@@ -131,12 +131,14 @@ def words_of(error: psycopg.Error, fault: Fault | None) -> str:
     """
     if error.sqlstate is None:
         return (
-            f"{type(error).__name__} of the driver" if fault is Fault.SENDER else str(error).strip() or BROKE
+            f"{type(error).__name__} of the driver"
+            if fault is Fault.SENDER
+            else str(error).strip() or CONNECTION_LOST
         )
     found = error.diag
     state = f" [{error.sqlstate}]"
     if fault not in (Fault.SENDER, Fault.ROW) or error.sqlstate.startswith("HS"):
-        return (found.message_primary or BROKE) + state
+        return (found.message_primary or CONNECTION_LOST) + state
     function = _FUNCTION.search(found.context or "")
     about = {
         "table": found.table_name,
@@ -153,7 +155,7 @@ _FUNCTION = re.compile(r"PL/pgSQL function ([\w.\"]+)\(")
 def translated(error: psycopg.Error) -> Exception:
     """The error that stages and callers see in its place."""
     fault = fault_of_error(error)
-    words = words_of(error, fault)
+    words = message_of(error, fault)
     match fault:
         case None:
             return error

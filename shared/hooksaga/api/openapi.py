@@ -16,9 +16,9 @@ from hooksaga.api.json_answers import document_response
 @cache
 def openapi_document() -> dict[str, Any]:
     """Return the whole document."""
-    from hooksaga.api.description.document import made_document
+    from hooksaga.api.description.document import build_document
 
-    return made_document()
+    return build_document()
 
 
 async def serve_openapi(_request: Request) -> Response:

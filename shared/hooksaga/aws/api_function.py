@@ -12,7 +12,7 @@ from hooksaga.adapters.queues import Queues
 from hooksaga.api.asgi import build_app
 from hooksaga.api.http_api import Caller
 from hooksaga.api.services import Services, build_services
-from hooksaga.aws.dispatch import ask_to_cancel, tell_orchestrator_of_sagas, tell_router
+from hooksaga.aws.dispatch import ask_to_cancel, wake_orchestrator_for_sagas, wake_router
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.gateway import answer_gateway
 from hooksaga.core.trace import Traced
@@ -29,10 +29,10 @@ class QueueWakes:
         self._queues = queues
 
     async def events_accepted(self, events: Sequence[Traced]) -> None:
-        await tell_router(self._queues, events)
+        await wake_router(self._queues, events)
 
     async def sagas_started(self, sagas: Sequence[Traced]) -> None:
-        await tell_orchestrator_of_sagas(self._queues, sagas)
+        await wake_orchestrator_for_sagas(self._queues, sagas)
 
     async def cancel_saga(self, saga: Traced) -> None:
         await ask_to_cancel(self._queues, saga)

@@ -1,6 +1,6 @@
 """SQS mode: a tick every minute continues bulk operations and starts the sagas due before the next tick."""
 
-from hooksaga.aws.dispatch import tell_orchestrator_of_step
+from hooksaga.aws.dispatch import wake_orchestrator_for_step
 from hooksaga.aws.function import Function, Invocation
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.operations.bulk_steps import BulkStep, step_bulk_operation, traces_of_sagas
@@ -41,4 +41,4 @@ async def step_bulk_operations(function: Function, invocation: Invocation) -> di
 
 async def _tell(function: Function, step: BulkStep) -> None:
     traces = await function.session.run(lambda connection: traces_of_sagas(connection, step.saga_ids))
-    await tell_orchestrator_of_step(function.queues, step, traces)
+    await wake_orchestrator_for_step(function.queues, step, traces)

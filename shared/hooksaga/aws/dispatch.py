@@ -27,19 +27,19 @@ from hooksaga.stages.telemetry import note_unpublished
 from hooksaga.stages.undispatched import WaitingJob, mark_dispatched
 
 
-async def tell_router(queues: Queues, events: Iterable[Traced]) -> None:
+async def wake_router(queues: Queues, events: Iterable[Traced]) -> None:
     """Tell the router that these events wait in the outbox."""
     messages = [Outgoing(RoutingMessage(event_id=one), correlation_id=trace) for one, trace in events]
     await _send(queues, Queue.ROUTING, messages)
 
 
-async def tell_orchestrator_of_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
+async def wake_orchestrator_for_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
     """Tell the orchestrator that these sagas may be due."""
     messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
+async def wake_orchestrator_for_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
     """Tell the orchestrator of sagas that become due one after the other; each message arrives when its saga is due."""
     messages = [
         Outgoing(
@@ -53,7 +53,7 @@ async def tell_orchestrator_of_step(queues: Queues, step: BulkStep, traces: Mapp
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def tell_orchestrator_of_results(queues: Queues, jobs: Iterable[Traced]) -> None:
+async def wake_orchestrator_for_results(queues: Queues, jobs: Iterable[Traced]) -> None:
     """Tell the orchestrator that these jobs have a result."""
     messages = [Outgoing(ResultMessage(job_id=one), correlation_id=trace) for one, trace in jobs]
     await _send(queues, Queue.ORCHESTRATION, messages)
@@ -95,13 +95,13 @@ async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -
     return [jobs[position].job_id for position in sent.taken]
 
 
-async def tell_of_moves(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
+async def send_move_messages(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
     """Send all messages for committed moves: wake-ups for retries, DeadTaskEvents, and jobs to deliver.
 
     The jobs come last, because recording that they were sent can fail: messages for moves are sent only once.
     """
     await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
-    await announce_deaths(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
+    await publish_dead_tasks(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
     started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
     await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
 
@@ -134,7 +134,7 @@ async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
-async def announce_deaths(queues: Queues, moves: Sequence[SagaMoved]) -> None:
+async def publish_dead_tasks(queues: Queues, moves: Sequence[SagaMoved]) -> None:
     """Publish DeadTaskEvents, best effort: a refused one is logged and counted, and nothing else changes."""
     if not moves:
         return

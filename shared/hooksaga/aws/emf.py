@@ -19,7 +19,7 @@ from hooksaga.runtime.metrics import AGES, LATENCIES, Metric
 
 NAMESPACE = "hooksaga"
 
-MOST_VALUES = 99
+MAX_VALUES = 99
 """Maximum values of one metric per line. CloudWatch accepts 100, and at the 100th the provider writes by itself."""
 
 
@@ -45,8 +45,8 @@ class EmfMetrics:
         counts, failures, values = self._counts, self._failures, self._values
         self._counts, self._failures, self._values = Counter(), Counter(), defaultdict(list)
         gathered = {**{metric: [many] for metric, many in counts.items() if many}, **values}
-        for start in range(0, max(map(len, gathered.values()), default=0), MOST_VALUES):
-            part = {metric: several[start : start + MOST_VALUES] for metric, several in gathered.items()}
+        for start in range(0, max(map(len, gathered.values()), default=0), MAX_VALUES):
+            part = {metric: several[start : start + MAX_VALUES] for metric, several in gathered.items()}
             self._write({}, part)
         for error_class, many in failures.items():
             self._write({"error_class": error_class.value}, {Metric.DELIVERY_FAILED: [many]})

@@ -12,7 +12,7 @@ from hooksaga.core.ages import parse_age
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.models import Moment, StrictModel, rfc3339
 from hooksaga.operations import doctor
-from hooksaga.operations.audit import Finding, audit_one, promises
+from hooksaga.operations.audit import Finding, audit_one, invariants
 from hooksaga.operations.prune import BATCH, Place, Pruned, Pruning, prune, prune_batch
 from hooksaga.operations.work_state import is_at_rest
 
@@ -43,13 +43,13 @@ class Prune(StrictModel):
 
 
 class Audit(StrictModel):
-    """Check these promises, or all. `unchecked` of the response lists those that there was no time for.
+    """Check these invariants, or all. `unchecked` of the response lists those that there was no time for.
 
     `at_rest` states that no process is at work, so that waiting times are not judged.
     """
 
     action: Literal["audit"]
-    promises: list[str] | None = Field(default=None, min_length=1)
+    invariants: list[str] | None = Field(default=None, min_length=1)
 
 
 class Doctor(StrictModel):
@@ -69,7 +69,7 @@ async def run_operator_action(
         case Prune():
             return await _prune(function, invocation, action)
         case Audit():
-            return await _audit(function, invocation, action.promises or promises())
+            return await _audit(function, invocation, action.invariants or invariants())
         case Doctor():
             return await function.session.run(doctor.read_facts)
         case _:
@@ -99,21 +99,21 @@ async def _prune(function: Function, invocation: Invocation, action: Prune) -> d
 
 
 async def _audit(function: Function, invocation: Invocation, wanted: list[str]) -> dict[str, Any]:
-    if unknown := [name for name in wanted if name not in promises()]:
+    if unknown := [name for name in wanted if name not in invariants()]:
         raise InvalidInput(
-            "invalid_field", f"promises: there is no {unknown[0]}", field="promises", status=422
+            "invalid_field", f"invariants: there is no {unknown[0]}", field="invariants", status=422
         )
     at_rest = await function.session.run(is_at_rest)
     findings = list[Finding]()
     try:
         async with asyncio.timeout(invocation.seconds_left()):
             for name in wanted:
-                findings.append(await function.session.run(partial(audit_one, promise=name)))
+                findings.append(await function.session.run(partial(audit_one, invariant=name)))
     except TimeoutError:
         pass  # the response lists the remaining ones
     return {
         "ok": all(not finding.rows for finding in findings),
         "at_rest": at_rest,
-        "promises": [finding.content() for finding in findings],
+        "invariants": [finding.content() for finding in findings],
         "unchecked": wanted[len(findings) :],
     }

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 from hooksaga.core.errors import HooksagaError
 
-MOST_KEYS_NAMED = 5
-MOST_CHARACTERS_NAMED = 60
+MAX_KEYS_NAMED = 5
+MAX_CHARACTERS_NAMED = 60
 _SQS = "aws:sqs"
 
 
@@ -107,9 +107,9 @@ def _own_object(event: Mapping[str, Any]) -> _Recognized:
     """Name the keys of an object; not its values, which may be private data."""
     if not event:
         return _Recognized(Trigger.EMPTY, Trigger.EMPTY)
-    keys = ", ".join(_shown(key) for key in list(event)[:MOST_KEYS_NAMED])
+    keys = ", ".join(_shown(key) for key in list(event)[:MAX_KEYS_NAMED])
     return _Recognized(
-        Trigger.OBJECT, f"an object with the keys {keys}" + (", …" if len(event) > MOST_KEYS_NAMED else "")
+        Trigger.OBJECT, f"an object with the keys {keys}" + (", …" if len(event) > MAX_KEYS_NAMED else "")
     )
 
 
@@ -134,4 +134,4 @@ def _json_name(value: object) -> str:
 
 
 def _shown(text: object) -> str:
-    return ascii(str(text)[:MOST_CHARACTERS_NAMED])
+    return ascii(str(text)[:MAX_CHARACTERS_NAMED])

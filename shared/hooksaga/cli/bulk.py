@@ -32,10 +32,10 @@ app = typer.Typer(
 PATH = "/v1/bulk-operations"
 ENDED = ("Stopped", "Completed")
 LOOK_SECONDS = 0.5
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 """How long `watch` waits for an API that is away, as while it is started again."""
 
-THINGS = {"requeue": "dead letters", "backfill": "events"}
+KIND_NOUNS = {"requeue": "dead letters", "backfill": "events"}
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The operation's number.")]
 Rate = Annotated[
@@ -208,7 +208,7 @@ def run(
 
 
 def _say_count(count: Mapping[str, Any]) -> None:
-    things = THINGS[count["kind"]]
+    things = KIND_NOUNS[count["kind"]]
     per_second = f"{count['rate_per_second']:g}"
     say(
         f"{count['matched']} {things} of {count['subscriptions']} subscriptions match; at {per_second} per second "
@@ -262,7 +262,7 @@ def _look(client: "ApiClient", operation_id: int) -> dict[str, Any]:
     """The operation now. An API that is away for a while is waited for: the operation does not depend on us."""
     from hooksaga.local.api_client import ApiError
 
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
             return client.call("GET", f"{PATH}/{operation_id}")
@@ -276,6 +276,6 @@ def _summary(operation: Mapping[str, Any]) -> str:
     """One line: where it stands."""
     return (
         f"bulk operation {operation['id']} ({operation['kind']}) is {operation['status']}: "
-        f"{operation['done']} of {operation['matched']} {THINGS[operation['kind']]} started, "
+        f"{operation['done']} of {operation['matched']} {KIND_NOUNS[operation['kind']]} started, "
         f"{operation['skipped']} skipped, at {operation['rate_per_second']:g} per second"
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 AUDIT_SECONDS = 3600.0
 """An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
 
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 """As long as every other start of hooksaga waits: see hooksaga.adapters.migrations."""
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ def migrate(
     patience: Annotated[
         float,
         typer.Option(min=0, max=86_400, help="Seconds to retry while other sessions hold required locks."),
-    ] = PATIENCE_SECONDS,
+    ] = TIMEOUT_SECONDS,
     as_json: AsJson = False,
 ) -> None:
     """Migrate the database to the newest schema.
@@ -90,12 +90,12 @@ class _Audited:
     """Result of an audit. unchecked: invariants whose check exceeded the admin function's timeout."""
 
     at_rest: bool
-    promises: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    invariants: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     unchecked: list[str] = field(default_factory=list[str])
 
     @property
     def good(self) -> bool:
-        return not self.unchecked and all(one["ok"] for one in self.promises)
+        return not self.unchecked and all(one["ok"] for one in self.invariants)
 
 
 async def _audit() -> _Audited:
@@ -115,27 +115,27 @@ def _audit_stack(stack: str) -> _Audited:
     answer = ask_function(stack, "admin", {"action": "audit"})
     found = _Audited(answer["at_rest"])
     while True:
-        found.promises += answer["promises"]
+        found.invariants += answer["invariants"]
         left = answer["unchecked"]
-        if not answer["promises"] and left:
+        if not answer["invariants"] and left:
             found.unchecked.append(left.pop(0))
         if not left:
             return found
-        answer = ask_function(stack, "admin", {"action": "audit", "promises": left})
+        answer = ask_function(stack, "admin", {"action": "audit", "invariants": left})
 
 
 def _show_findings(found: _Audited) -> None:
-    promises, unchecked = found.promises, found.unchecked
-    for one in promises:
+    invariants, unchecked = found.invariants, found.unchecked
+    for one in invariants:
         result = "ok, none found" if one["ok"] else f"VIOLATION, {len(one['rows'])} found"
-        say(f"{one['promise'].replace('_', ' ')}: {result}")
+        say(f"{one['invariant'].replace('_', ' ')}: {result}")
         for row in one["rows"]:
             say("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
     for name in unchecked:
         say(f"{name.replace('_', ' ')}: NOT CHECKED, the function timed out: see docs/operations/upgrade.md")
-    broken = sum(not one["ok"] for one in promises)
+    broken = sum(not one["ok"] for one in invariants)
     if broken:
-        say(f"{broken} of {len(promises)} invariants are violated")
+        say(f"{broken} of {len(invariants)} invariants are violated")
     elif not unchecked:
         say("All invariants hold.")
     if found.at_rest:

@@ -21,7 +21,7 @@ from hooksaga.cli.terminal import (
 app = typer.Typer(no_args_is_help=True, help="The dead letter queue: list, show, requeue.")
 
 PATH = "/v1/dead-letters"
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
@@ -146,7 +146,7 @@ def requeue(
         operation = bulk.operation_of("requeue", wanted, rate, reason)
         bulk.run(operation, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
         return
-    limit = limit or MOST_AT_ONCE
+    limit = limit or MAX_AT_ONCE
     path = f"{PATH}/requeue" if id is None else f"{PATH}/{id}/requeue"
     content = None if id is not None else {**wanted, "limit": limit, "dry_run": dry_run}
     with connect(api_url, api_key) as client:

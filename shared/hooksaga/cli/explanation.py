@@ -17,12 +17,12 @@ def explanation(event: Json, *, every: bool = False) -> Iterator[Text]:
     """Lines for a person. Subscriptions that never took the event's type are counted, or told one by one."""
     yield Text(printable(f"{event['event_type']}  {event['id']}"), "bold")
     yield Text(printable(_routed(event)))
-    told = [one for one in event["routing"]["decisions"] if every or not _is_far(event, one)]
+    told = [one for one in event["routing"]["decisions"] if every or not _is_unrelated(event, one)]
     for decision in told:
         yield Text(f"  {printable(_sentence(event, decision))}", _colour(decision))
         if command := _command(event, decision):
             yield Text(f"      {printable(command)}", "bold")
-    yield from _the_others(event, len(told))
+    yield from _not_shown(event, len(told))
 
 
 def _routed(event: Json) -> str:
@@ -44,14 +44,14 @@ def _routed(event: Json) -> str:
             return f"{accepted}; routed to {whom} at {short_time(routing['routed_at'])}"
 
 
-def _is_far(event: Json, decision: Json) -> bool:
+def _is_unrelated(event: Json, decision: Json) -> bool:
     """It takes something else, then and now, and got nothing."""
     moments = [one for one in (decision["then"], decision["now"]) if one]
     takes_it = any(one["event_type"] == event["event_type"] for one in moments)
     return not takes_it and not decision["matched"] and decision["saga"] is None
 
 
-def _the_others(event: Json, told: int) -> Iterator[Text]:
+def _not_shown(event: Json, told: int) -> Iterator[Text]:
     routing = event["routing"]
     left = len(routing["decisions"]) - told
     if left:
@@ -167,7 +167,7 @@ def _standing(saga: Json) -> str:
             due = short_time(saga["next_attempt_at"])
             return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, the next attempt is due {due}"
         case _:
-            return _given_up(saga)
+            return _ended_undelivered(saga)
 
 
 def _of(attempt: int, limit: int) -> str:
@@ -175,7 +175,7 @@ def _of(attempt: int, limit: int) -> str:
     return f"{attempt} of {limit}" if attempt <= limit else str(attempt)
 
 
-def _given_up(saga: Json) -> str:
+def _ended_undelivered(saga: Json) -> str:
     count = saga["attempt_count"]
     attempts = f"{count or 'no'} attempt{'' if count == 1 else 's'}"
     letter = f"dead letter {saga['dead_letter_id']}"

@@ -204,7 +204,7 @@ def receiver(
     """Run a TLS test subscriber that can fail on purpose.
 
     The path selects the behavior: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until fixed),
-    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received lists requests; POST /_mend fixes /down.
+    /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received lists requests; POST /_fix fixes /down.
     """
     from hooksaga.local.receiver import run_receiver
     from hooksaga.runtime.settings import read_settings

@@ -26,7 +26,7 @@ def show_health(
         show_fields(health)
 
 
-def offer_what_was_missed(subscription: dict[str, Any]) -> None:
+def offer_missed_deliveries(subscription: dict[str, Any]) -> None:
     """Two commands, each where there is something for it to bring back."""
     missed = subscription.get("missed")
     if not missed:

@@ -7,7 +7,7 @@ import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.subscription_health import offer_what_was_missed, show_health
+from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.terminal import AsJson, complain, say, show_fields, show_json, show_table
 
@@ -239,7 +239,7 @@ def _request(
         show_json(answer)
     else:
         show_fields(_shown(subscription))
-        offer_what_was_missed(subscription)
+        offer_missed_deliveries(subscription)
 
 
 def _given(**fields: Any) -> dict[str, Any]:

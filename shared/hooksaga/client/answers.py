@@ -9,7 +9,7 @@ from typing import Any, cast
 from hooksaga.client.errors import EventRefused, UnexpectedAnswer
 from hooksaga.client.events import SentEvent
 
-OUGHT_TO_BE_THE_API = "this is no answer of a hooksaga API; check base_url (HOOKSAGA_API_URL)"
+NOT_THE_API = "this is no answer of a hooksaga API; check base_url (HOOKSAGA_API_URL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def read_batch(answer: Answer, keys: Sequence[str]) -> list[SentEvent | EventRef
     """One result for each key, in order. Raises EventRefused for the whole, or UnexpectedAnswer."""
     items: Any = _content(answer).get("items")
     if not isinstance(items, list) or len(cast("list[Any]", items)) != len(keys):
-        raise UnexpectedAnswer(answer.status, OUGHT_TO_BE_THE_API)
+        raise UnexpectedAnswer(answer.status, NOT_THE_API)
     return [_item(item, key, answer.status) for item, key in zip(cast("list[Any]", items), keys, strict=True)]
 
 
@@ -49,7 +49,7 @@ def _content(answer: Answer) -> dict[str, Any]:
     if 400 <= answer.status < 500:
         raise _refusal(answer.status, content)
     if answer.status not in (200, 202) or content is None:
-        raise UnexpectedAnswer(answer.status, OUGHT_TO_BE_THE_API)
+        raise UnexpectedAnswer(answer.status, NOT_THE_API)
     return content
 
 
@@ -65,13 +65,13 @@ def _refusal(status: int, problem: Mapping[str, Any] | None) -> EventRefused:
     given = problem or {}
     code, detail, place = given.get("code"), given.get("detail"), given.get("field")
     if not isinstance(code, str):
-        return EventRefused(status, "", None, OUGHT_TO_BE_THE_API)
+        return EventRefused(status, "", None, NOT_THE_API)
     return EventRefused(status, code, place if isinstance(place, str) else None, str(detail or code))
 
 
 def _item(item: Any, key: str, status: int) -> SentEvent | EventRefused:
     if not isinstance(item, dict):
-        raise UnexpectedAnswer(status, OUGHT_TO_BE_THE_API)
+        raise UnexpectedAnswer(status, NOT_THE_API)
     content = cast("dict[str, Any]", item)
     error: Any = content.get("error")
     if not isinstance(error, dict):
@@ -91,4 +91,4 @@ def _event(content: Mapping[str, Any], key: str, status: int) -> SentEvent:
             idempotency_key=key,
         )
     except (KeyError, TypeError, ValueError):
-        raise UnexpectedAnswer(status, OUGHT_TO_BE_THE_API) from None
+        raise UnexpectedAnswer(status, NOT_THE_API) from None

@@ -81,7 +81,7 @@ class Fields:
             raise _invalid(name, f"is one of: {', '.join(choices)}") from None
 
 
-NOTHING_TYPED = Fields({})
+EMPTY_FORM = Fields({})
 """Of a form that is shown for the first time."""
 
 

@@ -11,7 +11,7 @@ from hooksaga.console.charts import deliveries_chart, latency_chart
 from hooksaga.console.pages import link, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.operations import overview
-from hooksaga.operations.overview import FAILURES_SEEN, LISTED, MOST_COUNTED, ErrorWord
+from hooksaga.operations.overview import FAILURES_SEEN, LISTED, MAX_COUNTED, ErrorCodeCount
 
 
 @page()
@@ -39,7 +39,7 @@ async def _show(request: Request, visitor: Visitor, template: str) -> Response:
     seen = await services.admin.run(overview.read_overview)
     endpoints = []
     if visitor.may("subscriptions:write"):
-        endpoints = await services.subscriptions.run(overview.unwell_endpoints)
+        endpoints = await services.subscriptions.run(overview.failing_and_disabled_endpoints)
 
     def attempts(begin: datetime, end: datetime) -> str:
         return link(request, "/console/deliveries", after=begin, before=end)
@@ -52,13 +52,13 @@ async def _show(request: Request, visitor: Visitor, template: str) -> Response:
         endpoints=endpoints,
         deliveries=deliveries_chart(seen.minutes, attempts),
         latency=latency_chart(seen.minutes, attempts),
-        most=MOST_COUNTED,
+        most=MAX_COUNTED,
         failures_seen=FAILURES_SEEN,
         more_failed=_may_be_more(seen.errors),
     )
 
 
-def _may_be_more(errors: Sequence[ErrorWord]) -> bool:
+def _may_be_more(errors: Sequence[ErrorCodeCount]) -> bool:
     """Whether the counts of these words may be a part only: the newest FAILURES_SEEN are counted. Words that are not
     listed count as well, so a full list may always stand for more."""
     return len(errors) >= LISTED or sum(one.attempts for one in errors) >= FAILURES_SEEN

@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, verify_for
-from hooksaga.console.forms import NOTHING_TYPED, Fields, asked, checked
+from hooksaga.console.forms import EMPTY_FORM, Fields, asked, checked
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
-from hooksaga.core.endpoint_health import disabled_at_if_it_goes_on
+from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import check_json_syntax, check_json_text, read_event
@@ -19,7 +19,7 @@ from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionCh
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
 from hooksaga.operations.overview import health_of
-from hooksaga.operations.subscription_stats import MOST_COUNTED, SAMPLE, SubscriptionStats, subscription_stats
+from hooksaga.operations.subscription_stats import MAX_COUNTED, SAMPLE, SubscriptionStats, subscription_stats
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.stages.accept_events import AcceptedEvent
 
@@ -59,7 +59,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
     """An empty form."""
-    return _form(request, visitor, None, NOTHING_TYPED)
+    return _form(request, visitor, None, EMPTY_FORM)
 
 
 def _form(
@@ -112,7 +112,7 @@ async def _show(
     *,
     status: int = 200,
     secret: str | None = None,
-    typed: Fields = NOTHING_TYPED,
+    typed: Fields = EMPTY_FORM,
     wrong: HooksagaError | None = None,
     done: str | None = None,
 ) -> Response:
@@ -131,13 +131,13 @@ async def _show(
         health=health,
         stats=stats,
         newest=newest,
-        disabled_then=disabled_at_if_it_goes_on(begun, services.settings.health_policy),
+        disabled_then=expected_disable_time(begun, services.settings.health_policy),
         secret=secret,
         wrong=form_fault(request, wrong) if wrong else None,
         done=done,
         test_payload=typed.raw("payload") or TEST_PAYLOAD,
         overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
-        most=MOST_COUNTED,
+        most=MAX_COUNTED,
         sample=SAMPLE,
         back=f"{visitor.place.path}/subscriptions/{row.id}",
     )

@@ -31,7 +31,7 @@ BULK_MOVES: dict[BulkStatus, frozenset[BulkStatus]] = {
     BulkStatus.COMPLETED: frozenset(),
 }
 
-LEAST_RATE = 0.01
-MOST_RATE = 1000.0
+MIN_RATE = 0.01
+MAX_RATE = 1000.0
 DEFAULT_RATE = 20.0
 """Sagas started per second, all endpoints of the operation together."""

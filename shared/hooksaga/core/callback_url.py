@@ -211,10 +211,10 @@ _BAD_NAME = "the host of the callback URL is not a valid domain name"
 def _check_labels(host: str) -> None:
     labels = host.split(".")
     valid = len(host) <= _MAX_HOST_LENGTH and all(_LABEL.fullmatch(label) for label in labels)
-    _require(valid and all(map(_is_sound_punycode, labels)), UrlRule.HOST, _BAD_NAME)
+    _require(valid and all(map(_is_valid_punycode, labels)), UrlRule.HOST, _BAD_NAME)
 
 
-def _is_sound_punycode(label: str) -> bool:
+def _is_valid_punycode(label: str) -> bool:
     """True for a plain label, and for one whose encoded form stands for exactly one international label."""
     if not label.startswith("xn--"):
         return True

@@ -29,7 +29,7 @@ class HealthPolicy:
     disable_after_seconds: float = 5 * 86_400.0
 
     @property
-    def gives_up(self) -> bool:
+    def disables_endpoints(self) -> bool:
         """Return whether failures alone ever disable a subscription."""
         return self.disable_after_seconds > 0
 
@@ -63,7 +63,7 @@ def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledR
     """
     age = (now - run.first_failure_at).total_seconds()
     is_fresh = (now - run.last_failure_at).total_seconds() < FRESH_SECONDS
-    if not policy.gives_up or not is_fresh or run.failures < MIN_FAILURES:
+    if not policy.disables_endpoints or not is_fresh or run.failures < MIN_FAILURES:
         return None
     if age >= policy.seconds_until(100):
         return DisabledReason.FAILING
@@ -74,8 +74,8 @@ def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledR
     return None
 
 
-def disabled_at_if_it_goes_on(first_failure_at: datetime | None, policy: HealthPolicy) -> datetime | None:
+def expected_disable_time(first_failure_at: datetime | None, policy: HealthPolicy) -> datetime | None:
     """Return when an endpoint that only fails from now on is disabled; None for never."""
-    if first_failure_at is None or not policy.gives_up:
+    if first_failure_at is None or not policy.disables_endpoints:
         return None
     return first_failure_at + timedelta(seconds=policy.disable_after_seconds)

@@ -19,7 +19,7 @@ MAX_BATCH_DEPTH = 500
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
-MOST_SAID = 200
+MAX_QUOTED = 200
 """Characters of what a caller sent that an answer repeats."""
 
 RESERVED_PREFIX = "hooksaga."
@@ -239,4 +239,4 @@ def _invalid_field(message: str) -> InvalidInput:
 
 def shortened(text: str) -> str:
     """A name that a caller chose may be as long as the body."""
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
+    return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

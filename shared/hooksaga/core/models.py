@@ -102,12 +102,10 @@ AttemptTimeout = Annotated[
     ),
 ]
 
-_TENANT_WORDS = "Whose it is. Left out: the key's own tenant, or `default`."
-_CALLBACK_URL_WORDS = (
-    "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
-)
-_NOTE_WORDS = "A note for people."
-_ACTIVE_WORDS = "Whether it takes deliveries. `false` stops them at once."
+_TENANT_DOC = "Whose it is. Left out: the key's own tenant, or `default`."
+_CALLBACK_URL_DOC = "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
+_DESCRIPTION_DOC = "A note for people."
+_ACTIVE_DOC = "Whether it takes deliveries. `false` stops them at once."
 
 
 class NewSubscription(StrictModel):
@@ -115,11 +113,13 @@ class NewSubscription(StrictModel):
 
     event_type: EventType = Field(examples=["order.created"])
     callback_url: CallbackUrlText = Field(
-        description=_CALLBACK_URL_WORDS, examples=["https://shop.example.com/hooks"]
+        description=_CALLBACK_URL_DOC, examples=["https://shop.example.com/hooks"]
     )
-    tenant_id: TenantId | None = Field(default=None, description=_TENANT_WORDS)
-    description: Description = Field(default="", description=_NOTE_WORDS, examples=["orders of the web shop"])
-    active: bool = Field(default=True, description=_ACTIVE_WORDS)
+    tenant_id: TenantId | None = Field(default=None, description=_TENANT_DOC)
+    description: Description = Field(
+        default="", description=_DESCRIPTION_DOC, examples=["orders of the web shop"]
+    )
+    active: bool = Field(default=True, description=_ACTIVE_DOC)
     max_retry_limit: MaxRetryLimit = None
     base_delay_seconds: BaseDelay = None
     timeout_seconds: AttemptTimeout = None
@@ -144,10 +144,10 @@ class SubscriptionChange(StrictModel):
     model_config = ConfigDict(json_schema_extra=described_without_null(*_NEVER_NULL))
 
     event_type: EventType | None = None
-    callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_WORDS)
+    callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_DOC)
     pending_callback_url: None = Field(default=None, description="`null` drops the new address that waits.")
-    description: Description | None = Field(default=None, description=_NOTE_WORDS)
-    active: bool | None = Field(default=None, description=_ACTIVE_WORDS, examples=[False])
+    description: Description | None = Field(default=None, description=_DESCRIPTION_DOC)
+    active: bool | None = Field(default=None, description=_ACTIVE_DOC, examples=[False])
     max_retry_limit: MaxRetryLimit = None
     base_delay_seconds: BaseDelay = None
     timeout_seconds: AttemptTimeout = None

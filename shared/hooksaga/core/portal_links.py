@@ -7,7 +7,7 @@ from pydantic import Field
 from hooksaga.core.models import Description, StrictModel, TenantId, WholeNumber
 
 DEFAULT_MINUTES = 10
-MOST_MINUTES = 60
+MAX_MINUTES = 60
 
 _HOST = r"[a-z0-9.-]+(:[0-9]{1,5})?"
 
@@ -31,7 +31,7 @@ class NewPortalLink(StrictModel):
         description="Whose it is. Left out: the key's own tenant, or `default`.",
         examples=["acme"],
     )
-    minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES), WholeNumber] = Field(
+    minutes: Annotated[int, Field(ge=1, le=MAX_MINUTES), WholeNumber] = Field(
         default=DEFAULT_MINUTES, description="How long the link opens the pages.", examples=[10]
     )
     name: Annotated[Description, Field(max_length=100)] = Field(

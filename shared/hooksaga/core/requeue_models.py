@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from hooksaga.core.bulk import DEFAULT_RATE, LEAST_RATE, MOST_RATE
+from hooksaga.core.bulk import DEFAULT_RATE, MAX_RATE, MIN_RATE
 from hooksaga.core.described_input import BULK_OPERATION_RULES
 from hooksaga.core.models import (
     Description,
@@ -38,8 +38,8 @@ class RequeueFilter(StrictModel):
 Rate = Annotated[
     float,
     Field(
-        ge=LEAST_RATE,
-        le=MOST_RATE,
+        ge=MIN_RATE,
+        le=MAX_RATE,
         allow_inf_nan=False,
         description="Sagas started per second, of all subscriptions together.",
     ),

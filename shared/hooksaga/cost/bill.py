@@ -75,7 +75,7 @@ def bill_of(load: Load, env: Environment, prices: Prices, inputs: Inputs) -> Bil
         api=load.events / MILLION * prices.api_gateway_rest.million_requests,
         database=_database(env, prices),
         storage=_storage(load, env, prices, inputs),
-        way_out=_way_out(work, env, prices, inputs),
+        way_out=_egress(work, env, prices, inputs),
         endpoints=_endpoints(work, env, prices),
         logs=_logs(load, work, env, prices, inputs),
         watching=_watching(load, prices),
@@ -113,7 +113,7 @@ def _made(load: Load, inputs: Inputs, name: str) -> float:
     return of_events + of_deliveries
 
 
-def _way_out(work: Work, env: Environment, prices: Prices, inputs: Inputs) -> float:
+def _egress(work: Work, env: Environment, prices: Prices, inputs: Inputs) -> float:
     network = prices.network
     sent = work.attempts * (inputs.payload_bytes + HEADER_BYTES) / GB
     if env.nat is Nat.GATEWAY:

@@ -12,8 +12,8 @@ from hooksaga.doctor.rights import Facts, wrong_rights
 from hooksaga.operations.doctor import PRODUCERS, RETENTION_ROLE
 
 MIN_VERSION = 180_000
-MOST_CONNECTIONS = 0.9
-MOST_IDLE_LOG_BYTES = 2**30
+MAX_CONNECTIONS = 0.9
+MAX_IDLE_LOG_BYTES = 2**30
 MAX_CLOCK_SECONDS = 10.0
 """Leases and due times go by the database's clock alone; this process's is in signatures, which live for minutes."""
 
@@ -170,7 +170,7 @@ def _judge_limits(facts: Facts) -> Check:
     limits = facts["limits"]
     faults = [*_used_up_numbers(facts), *_log_that_stays(facts["idle_slots"])]
     used, most = limits["connections"], limits["connection_limit"]
-    if used > most * MOST_CONNECTIONS:
+    if used > most * MAX_CONNECTIONS:
         faults.append(f"{used} of {most} connections are in use: close some, or raise max_connections")
     if limits["synchronous_standbys"] and not limits["standbys"]:
         faults.append(
@@ -196,7 +196,7 @@ def _used_up_numbers(facts: Facts) -> Iterator[str]:
 
 def _log_that_stays(slots: list[dict[str, Any]]) -> Iterator[str]:
     for slot in slots:
-        if slot["kept_bytes"] > MOST_IDLE_LOG_BYTES:
+        if slot["kept_bytes"] > MAX_IDLE_LOG_BYTES:
             yield (
                 f"replication slot {slot['name']} is inactive and retains {slot['kept_bytes'] / 2**30:.1f} GiB of WAL: "
                 f"restart its reader, or SELECT pg_drop_replication_slot('{slot['name']}')"

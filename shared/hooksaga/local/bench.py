@@ -67,7 +67,7 @@ class BenchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FeedTimes:
     """Moments of the monotonic clock: when feeding began, and when each event was known to be accepted."""
 
     started_at: float
@@ -166,10 +166,10 @@ class _Run:
                 lambda connection: mark_verified(connection, created["id"], created["callback_url"])
             )
 
-    async def _feed_at_once(self) -> Fed:
+    async def _feed_at_once(self) -> FeedTimes:
         await self._ingest.run(inspect.check_alive)  # so that no connection is opened while it counts
         drafts = [EventDraft(EVENT_TYPE, self._payload(number)) for number in range(self._options.events)]
-        fed = Fed(time.monotonic())
+        fed = FeedTimes(time.monotonic())
         for first in range(0, len(drafts), BATCH):
             batch = drafts[first : first + BATCH]
             answers = await self._ingest.run(lambda connection, batch=batch: accept_events(connection, batch))
@@ -182,7 +182,7 @@ class _Run:
             self._report("accepting", first + len(batch), len(drafts))
         return fed
 
-    async def _feed_at_rate(self) -> Fed:
+    async def _feed_at_rate(self) -> FeedTimes:
         numbers = range(self._options.events)
         bodies = [make_body(EVENT_TYPE, self._payload(number)) for number in numbers]
         posting = Posting(self._api_url, self._system.api_key, bodies, self._options.rate or 1)
@@ -192,7 +192,7 @@ class _Run:
         if answer.refused:
             raise BenchFailed(f"{len(answer.refused)} POSTs failed; the first: {answer.refused[0]}")
         accepted_at = {one.event_id: one.at for one in answer.accepted}
-        return Fed(answer.started_at, accepted_at, [one.milliseconds for one in answer.accepted])
+        return FeedTimes(answer.started_at, accepted_at, [one.milliseconds for one in answer.accepted])
 
     def _payload(self, number: int) -> str:
         return make_payload(number, self._options.payload_bytes)
@@ -215,7 +215,7 @@ class _Run:
         jobs = stats.jobs_pending + stats.jobs_leased + stats.results_unapplied
         return stats.outbox * self._options.subscriptions + stats.sagas_waiting + jobs
 
-    async def _arrived(self, fed: Fed, receiver: Pipe, failed: int) -> list[float]:
+    async def _arrived(self, fed: FeedTimes, receiver: Pipe, failed: int) -> list[float]:
         receiver.send(None)
         arrivals: Arrivals = await _answer(receiver)
         if len(arrivals.first) < self._wanted - failed:
@@ -224,7 +224,7 @@ class _Run:
             max(0.0, at - fed.accepted_at[event_id]) * 1000 for (_, event_id), at in arrivals.first.items()
         ]
 
-    async def _noted(self, fed: Fed) -> list[float]:
+    async def _noted(self, fed: FeedTimes) -> list[float]:
         step = max(1, len(fed.accepted_at) // MAX_SAMPLE)
         latencies: list[float] = []
         for event_id in itertools.islice(fed.accepted_at, 0, None, step):

@@ -25,7 +25,7 @@ from hooksaga.local.private_folder import make_private
 if sys.platform != "win32":
     import pwd
 
-LAST_RESORT = "nobody"
+FALLBACK_ACCOUNT = "nobody"
 PROBE_SECONDS = 30
 
 
@@ -60,7 +60,7 @@ class DatabaseAccount:
         if sys.platform != "win32" and self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
-    def may_search(self, folder: Path) -> bool:
+    def may_traverse(self, folder: Path) -> bool:
         """Return whether the permission bits of one folder let the account pass through it."""
         return bool(folder.stat().st_mode & self.search_bit(folder))
 
@@ -91,7 +91,7 @@ def account_of(data_dir: Path) -> DatabaseAccount:
                     name or str(path.stat().st_uid), path.stat().st_uid, path.stat().st_gid
                 )
     try:
-        found = pwd.getpwnam(LAST_RESORT)
+        found = pwd.getpwnam(FALLBACK_ACCOUNT)
     except KeyError:
         raise NoDatabaseAccount(_no_account(data_dir)) from None
     return DatabaseAccount(found.pw_name, found.pw_uid, found.pw_gid)
@@ -108,18 +108,18 @@ if sys.platform != "win32":
 
 def _no_account(data_dir: Path) -> str:
     return (
-        f"PostgreSQL refuses to run as root, and there is no account {LAST_RESORT} here that it could run as.\n"
+        f"PostgreSQL refuses to run as root, and there is no account {FALLBACK_ACCOUNT} here that it could run as.\n"
         f"Run hooksaga as another user, or give the data folder to an account of its own:\n"
         f"  useradd --system hooksaga\n"
         f"  {join(['install', '-d', '-o', 'hooksaga', '-m', '700', str(data_dir)])}"
     )
 
 
-def tell_on_stderr(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     sys.stderr.write(f"hooksaga: {line}\n")
 
 
-def make_data_folder(folder: Path, tell: Callable[[str], None] = tell_on_stderr) -> None:
+def make_data_folder(folder: Path, tell: Callable[[str], None] = print_to_stderr) -> None:
     """Make a data folder, and those above it that are missing, for its owner alone.
 
     Root lets the database's account pass through these folders, and list none of them, and tells that.
@@ -128,12 +128,12 @@ def make_data_folder(folder: Path, tell: Callable[[str], None] = tell_on_stderr)
     make_private(folder)
     account = account_of(folder)
     for one in {folder, *missing}:
-        if account.uid is not None and not account.may_search(one):
+        if account.uid is not None and not account.may_traverse(one):
             one.chmod(one.stat().st_mode | account.search_bit(one))
             tell(f"{one} can be passed through now, not listed: the account {account.name} has to")
 
 
-def check_reach(account: DatabaseAccount, data_dir: Path, program: Path) -> None:
+def check_access(account: DatabaseAccount, data_dir: Path, program: Path) -> None:
     """Raises NoDatabaseAccount when the account cannot enter the data folder or run the program."""
     if account.uid is None:
         return
@@ -154,12 +154,12 @@ def check_reach(account: DatabaseAccount, data_dir: Path, program: Path) -> None
             **account.run_options(),
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise NoDatabaseAccount(_out_of_reach(account, (data_dir, program.parent), error)) from error
+        raise NoDatabaseAccount(_unreachable_folder(account, (data_dir, program.parent), error)) from error
 
 
-def _out_of_reach(account: DatabaseAccount, paths: tuple[Path, ...], error: Exception) -> str:
+def _unreachable_folder(account: DatabaseAccount, paths: tuple[Path, ...], error: Exception) -> str:
     folders = {folder for path in paths for folder in (path, *path.parents)}
-    closed = sorted(str(folder) for folder in folders if not account.may_search(folder))
+    closed = sorted(str(folder) for folder in folders if not account.may_traverse(folder))
     said = f"PostgreSQL refuses to run as root, and the account {account.name} that it would run as "
     if not closed:
         return said + f"cannot be used: {error}.\nRun hooksaga as another user than root."

@@ -11,9 +11,9 @@ from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from hooksaga.runtime.telemetry import logger
 
 LOOK_SECONDS = 0.5
-MOST_RESTARTS = 3
+MAX_RESTARTS = 3
 WITHIN_SECONDS = 60.0
-"""A server that dies more often than MOST_RESTARTS in this time has a fault that no restart repairs."""
+"""A server that dies more often than MAX_RESTARTS in this time has a fault that no restart repairs."""
 
 
 class DatabaseWatch:
@@ -42,9 +42,9 @@ class DatabaseWatch:
         began = time.monotonic()
         while self._restarts and self._restarts[0] < began - WITHIN_SECONDS:
             self._restarts.popleft()
-        if len(self._restarts) >= MOST_RESTARTS:
+        if len(self._restarts) >= MAX_RESTARTS:
             raise EmbeddedPostgresError(
-                f"PostgreSQL died {MOST_RESTARTS + 1} times within {WITHIN_SECONDS:.0f} s and is not started again.\n"
+                f"PostgreSQL died {MAX_RESTARTS + 1} times within {WITHIN_SECONDS:.0f} s and is not started again.\n"
                 + self._server.end_of_log()
             )
         self._restarts.append(began)

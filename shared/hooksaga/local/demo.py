@@ -156,7 +156,7 @@ class _Story:
             self._console.print(
                 f"{_count_dead(events)} dead letters; the receiver is fixed, they are requeued"
             )
-            self._receiver.mend()
+            self._receiver.fix()
             await self._call("POST", "/v1/dead-letters/requeue", json={"error_code": "http_503"})
             events = await self._wait_until_all_ended(progress, "delivering the requeued ones")
         findings = await self._audit()
@@ -233,7 +233,7 @@ class _Story:
             for one in deliveries
             if not one.as_expected
         ]
-        faults += [f"audit: {finding.promise}: {finding.rows}" for finding in findings]
+        faults += [f"audit: {finding.invariant}: {finding.rows}" for finding in findings]
         faults += self._signature_and_payload_faults()
         wanted = sum(len(subscriber.event_types) for subscriber in SUBSCRIBERS)
         if len({one.subscriber for one in deliveries}) < len(SUBSCRIBERS) + 1 or len(deliveries) < wanted:

@@ -26,9 +26,9 @@ from hooksaga.local import postgres_build, postmaster
 from hooksaga.local.database_account import (
     DatabaseAccount,
     account_of,
-    check_reach,
+    check_access,
     make_data_folder,
-    tell_on_stderr,
+    print_to_stderr,
 )
 from hooksaga.local.file_lock import locked
 
@@ -52,7 +52,7 @@ class EmbeddedPostgres:
     Every method blocks; in an event loop call them in a thread.
     """
 
-    def __init__(self, data_dir: Path, *, tell: Callable[[str], None] = tell_on_stderr) -> None:
+    def __init__(self, data_dir: Path, *, tell: Callable[[str], None] = print_to_stderr) -> None:
         """`tell` gets a line for each thing that is done because this process is root's."""
         self._data_dir = data_dir.expanduser().resolve()
         self._folder = self._data_dir / "postgres"
@@ -70,7 +70,7 @@ class EmbeddedPostgres:
         make_data_folder(self._data_dir, self._tell)
         with locked(self._lock_file()):
             deadline = time.monotonic() + START_SECONDS
-            if not self._becomes_ready(deadline):
+            if not self._wait_until_ready(deadline):
                 self._check_account()
                 if not (self._folder / "PG_VERSION").exists():
                     self._initialise()
@@ -118,13 +118,13 @@ class EmbeddedPostgres:
 
     def _check_account(self) -> None:
         account = self._account
-        check_reach(account, self._data_dir, postgres_build.binaries() / "postgres")
+        check_access(account, self._data_dir, postgres_build.binaries() / "postgres")
         if account.uid is not None:
             self._tell(
                 f"PostgreSQL refuses to run as root: it runs as the account {account.name}, which owns {self._folder}"
             )
 
-    def _becomes_ready(self, deadline: float) -> bool:
+    def _wait_until_ready(self, deadline: float) -> bool:
         """Wait for a server that starts, recovers or stops; False when there is none, or none any more."""
         while (server := postmaster.running_on(self._folder)) is not None:
             if server.status == "ready" and self._accepts_connections(server):
@@ -141,7 +141,7 @@ class EmbeddedPostgres:
         return result.returncode == 0
 
     def _launch(self, deadline: float) -> None:
-        self._remove_traces_of_a_dead_server(deadline)
+        self._remove_stale_lock_files(deadline)
         self._write_settings()
         seconds = max(1.0, deadline - time.monotonic())
         result = self._pg_ctl("start", "-l", str(self._log), seconds=seconds)
@@ -194,7 +194,7 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError(f"{path} is not ours; use a data folder with a shorter path")
         return path
 
-    def _remove_traces_of_a_dead_server(self, deadline: float) -> None:
+    def _remove_stale_lock_files(self, deadline: float) -> None:
         """PostgreSQL takes a stale pid file for a live server when its number was given to another process,
         which in a container is the rule. So it is removed, once nobody works in the folder any more.
         """

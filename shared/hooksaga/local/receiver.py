@@ -11,7 +11,7 @@ challenge on every path, and otherwise fails in the way that the path names:
 
 More path segments may follow (`/down/second`), so that several subscribers of one kind can be told apart.
 
-Control, on the same port: GET /_received; POST /_mend, with {"path": "/down"} or without for all;
+Control, on the same port: GET /_received; POST /_fix, with {"path": "/down"} or without for all;
 POST /_secret with {"path": "/ok", "secret": "whsec_..."}; a path may have several secrets.
 """
 
@@ -51,8 +51,8 @@ class Receiver:
         self.journal = Journal(keep=not quiet)
         self.checks = SignatureChecks(secret)
         self._failures = BoundedCounts()
-        self._mended: set[str] = set()
-        self._all_mended = False
+        self._fixed: set[str] = set()
+        self._all_fixed = False
         self._answers: dict[str, Answer] = {
             "status": self._status,
             "flaky": self._flaky,
@@ -64,12 +64,12 @@ class Receiver:
             "drip": self._drip,
         }
 
-    def mend(self, path: str | None = None) -> None:
+    def fix(self, path: str | None = None) -> None:
         """Let one `/down` path answer 200 from now on, or all of them."""
         if path is None:
-            self._all_mended = True
+            self._all_fixed = True
         else:
-            self._mended.add(path)
+            self._fixed.add(path)
 
     def add_secret(self, path: str, secret: str) -> None:
         """Check the signatures of one path; one good signature by any of its secrets is enough.
@@ -115,7 +115,7 @@ class Receiver:
         return web.Response(status=503 if seen <= _number(times) else 200)
 
     async def _down(self, request: web.BaseRequest, _: str) -> web.Response:
-        up = self._all_mended or request.path in self._mended
+        up = self._all_fixed or request.path in self._fixed
         return web.Response(status=200 if up else 503)
 
     async def _slow(self, _: web.BaseRequest, milliseconds: str) -> web.Response:
@@ -157,9 +157,9 @@ class Receiver:
         command = (request.method, request.path)
         if command == ("GET", "/_received"):
             return web.json_response(self.journal.as_json(request.query.get("path")))
-        if command == ("POST", "/_mend"):
+        if command == ("POST", "/_fix"):
             path = json_object(await request.read()).get("path")
-            self.mend(path if isinstance(path, str) else None)
+            self.fix(path if isinstance(path, str) else None)
             return web.Response(status=204)
         if command == ("POST", "/_secret"):
             return self._take_secret(json_object(await request.read()))
@@ -227,7 +227,7 @@ def run_receiver(
         running = await serve(host, port, certificates=certificates, receiver=receiver)
         announce(running.url)
         try:
-            await _told_to_stop()
+            await _stop_signal()
         finally:
             await running.stop()
 
@@ -235,7 +235,7 @@ def run_receiver(
         event_loop.run(run())
 
 
-async def _told_to_stop() -> None:
+async def _stop_signal() -> None:
     stop = asyncio.Event()
     if sys.platform != "win32":  # where Ctrl-C arrives as KeyboardInterrupt
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-MOST_ENTRIES = 20_000
-MOST_BYTES = 64 * 1024 * 1024
+MAX_ENTRIES = 20_000
+MAX_BYTES = 64 * 1024 * 1024
 
 
 class Signature(StrEnum):
@@ -38,7 +38,7 @@ class Received:
 class Journal:
     """With `keep` false only the counts grow."""
 
-    def __init__(self, *, keep: bool = True, most: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, *, keep: bool = True, most: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES) -> None:
         self.received: deque[Received] = deque()
         self.requests: Counter[str] = Counter()
         self.signatures: Counter[Signature] = Counter()

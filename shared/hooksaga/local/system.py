@@ -76,7 +76,7 @@ def secret_box(settings: Settings) -> SecretBox:
     """
     if settings.secrets_keys:
         return SecretBox(settings.secrets_keys)
-    return SecretBox(split_keys(kept_text(settings.data_dir / "secrets.key", generate_key)))
+    return SecretBox(split_keys(read_or_create(settings.data_dir / "secrets.key", generate_key)))
 
 
 def has_secrets_key(settings: Settings) -> bool:
@@ -84,7 +84,7 @@ def has_secrets_key(settings: Settings) -> bool:
     return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
 
 
-def kept_text(path: Path, make: Callable[[], str]) -> str:
+def read_or_create(path: Path, make: Callable[[], str]) -> str:
     """The text of a file that only its owner can read; made on first use, by one of many processes."""
     make_private(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -236,7 +236,7 @@ class LocalSystem:
         given = self._settings.api_key
         path = self._settings.data_dir / "api_key"
         self.api_key_is_new = given is None and not path.exists()
-        self.api_key = given.get_secret_value() if given else kept_text(path, generate_api_key)
+        self.api_key = given.get_secret_value() if given else read_or_create(path, generate_api_key)
         session = Session(self.address, Role.ADMIN)
         try:
             await session.run(

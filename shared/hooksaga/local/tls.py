@@ -41,12 +41,12 @@ def ensure_certificates(data_dir: Path) -> Certificates:
     make_private(folder)
     certificates = Certificates(folder / "ca.pem", folder / "server.pem")
     with locked(folder / "lock"):
-        if not _are_good(certificates):
+        if not _are_valid(certificates):
             _make(certificates)
     return certificates
 
 
-def _are_good(certificates: Certificates) -> bool:
+def _are_valid(certificates: Certificates) -> bool:
     """They exist, belong together, and will not expire soon."""
     try:
         authority = x509.load_pem_x509_certificate(certificates.ca.read_bytes())

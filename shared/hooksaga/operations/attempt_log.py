@@ -38,7 +38,7 @@ class AttemptFilter:
     finished_before: datetime | None = None
 
     @property
-    def means_failures(self) -> bool:
+    def excludes_completed(self) -> bool:
         """Return whether no completed attempt can match."""
         answered_well = self.status_class in (None, StatusClass.SUCCESS)
         return self.outcome is Outcome.FAILED or self.error_code is not None or not answered_well
@@ -177,11 +177,11 @@ async def gather(
 def _driving_index(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
     """Choose the query that scans the narrowest index, and its own parameters."""
     if wanted.subscription_id is not None:
-        query = "scan_failed_of_subscription" if wanted.means_failures else "scan_subscription"
+        query = "scan_failed_of_subscription" if wanted.excludes_completed else "scan_subscription"
         return query, {"subscription_id": wanted.subscription_id}
     if wanted.error_code is not None:
         return "scan_error_code", {"error_code": wanted.error_code}
-    if wanted.means_failures:
+    if wanted.excludes_completed:
         classes = _EVERY_CLASS if wanted.status_class is None else (wanted.status_class.digit,)
         return "scan_failed_classes", {"classes": list(classes)}
     return "scan_all", {}

@@ -34,7 +34,7 @@ class EventFilter:
     accepted_before: datetime | None = None
 
     @property
-    def means_attempts(self) -> bool:
+    def searches_attempts(self) -> bool:
         """Return whether events are found by their attempts."""
         return self.subscription_id is not None or self.error_code is not None
 
@@ -72,7 +72,7 @@ async def find_events(
     connection: Connection, wanted: EventFilter, *, before: Position | None = None, limit: int = 50
 ) -> EventPage:
     """Find events before the position, newest first."""
-    if wanted.means_attempts:
+    if wanted.searches_attempts:
         return await _by_attempts(connection, wanted, before, limit)
     found: list[FoundEvent] = []
     scanned, step = 0, limit

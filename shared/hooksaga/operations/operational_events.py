@@ -58,7 +58,7 @@ async def store_operational_events(
     return [Traced(row.id, correlation_id_of(row.webhook_id, None)) for row in rows]
 
 
-async def tell_of_dead_letters(
+async def store_dead_letter_events(
     connection: Connection, *, on_refusal: OnRefusal = lambda _row: None, limit: int = BATCH
 ) -> list[Traced]:
     """Create a `hooksaga.delivery.dead_lettered` event for each waiting dead letter, once, and return the events.

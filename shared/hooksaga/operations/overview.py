@@ -16,7 +16,7 @@ from hooksaga.adapters.queries import load_queries
 MINUTES = 60
 SAMPLE = 300
 LATENCY_SAMPLE = 30
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Limit of counting open work: this number means that many or more."""
 
 FAILURES_SEEN = 1_000
@@ -40,7 +40,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Open work, counted up to MOST_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due."""
+    """Open work, counted up to MAX_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due."""
 
     unrouted: int
     due: int
@@ -66,7 +66,7 @@ class DueSaga:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorWord:
+class ErrorCodeCount:
     """Number of the newest failures of the last hour that ended with this error code."""
 
     error_code: str
@@ -108,20 +108,20 @@ class Overview:
     minutes: Sequence[Minute]
     work: OpenWork
     oldest: Sequence[DueSaga]
-    errors: Sequence[ErrorWord]
+    errors: Sequence[ErrorCodeCount]
 
 
 async def read_overview(connection: Connection) -> Overview:
     """Read the last MINUTES and the current open work, with the operator's role."""
-    work = await fetch_row(connection, _query("backlog"), {"most": MOST_COUNTED}, OpenWork)
+    work = await fetch_row(connection, _query("backlog"), {"most": MAX_COUNTED}, OpenWork)
     assert work is not None
     oldest = await fetch_rows(connection, _query("oldest_due"), {"limit": LISTED}, DueSaga)
     wanted = {"sample": FAILURES_SEEN, "limit": LISTED}
-    errors = await fetch_rows(connection, _query("newest_failures"), wanted, ErrorWord)
+    errors = await fetch_rows(connection, _query("newest_failures"), wanted, ErrorCodeCount)
     return Overview(await _minutes(connection), work, oldest, errors)
 
 
-async def unwell_endpoints(connection: Connection) -> list[Endpoint]:
+async def failing_and_disabled_endpoints(connection: Connection) -> list[Endpoint]:
     """Return endpoints that only fail, longest first, then disabled ones, latest first."""
     failing = await fetch_rows(connection, _query("failing_endpoints"), {"limit": LISTED}, Endpoint)
     disabled = await fetch_rows(connection, _query("disabled_endpoints"), {"limit": LISTED}, Endpoint)

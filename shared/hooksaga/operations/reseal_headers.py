@@ -42,7 +42,7 @@ async def reseal_headers_batch(
     sealed ones unchanged. A dry run writes nothing."""
     params = {"after_id": after_id, "limit": BATCH, "only_clear": only_clear}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_headers"], params, _HeadersRow)
-    found = _sealed_anew(box, rows, only_clear)
+    found = _reseal(box, rows, only_clear)
     changed, locked = len(found.changed), tuple[int, ...]()
     if found.changed and not dry_run:
         changed, locked = count_replaced(await _replace(connection, found.changed))
@@ -52,7 +52,7 @@ async def reseal_headers_batch(
     )
 
 
-def _sealed_anew(box: SecretBox, rows: Sequence[_HeadersRow], only_clear: bool) -> _Found:
+def _reseal(box: SecretBox, rows: Sequence[_HeadersRow], only_clear: bool) -> _Found:
     found = _Found([], [], [])
     for row in rows:
         stored = json.loads(row.headers)

@@ -52,7 +52,7 @@ async def reseal_batch(
     """Reseal the next BATCH secrets after that id, in one statement. A dry run writes nothing."""
     params = {"after_id": after_id, "limit": BATCH}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_secrets"], params, _SecretRow)
-    found, unreadable = _sealed_anew(box, rows)
+    found, unreadable = _reseal(box, rows)
     changed, locked = len(found), tuple[int, ...]()
     if found and not dry_run:
         changed, locked = count_replaced(await _replace(connection, found))
@@ -60,7 +60,7 @@ async def reseal_batch(
     return Resealed(len(rows), changed, tuple(unreadable), last_id, locked=locked)
 
 
-def _sealed_anew(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretRow, str]], list[int]]:
+def _reseal(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretRow, str]], list[int]]:
     found, unreadable = list[tuple[_SecretRow, str]](), list[int]()
     for row in rows:
         try:

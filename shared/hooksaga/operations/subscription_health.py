@@ -7,7 +7,7 @@ from hooksaga.adapters.database import Connection, fetch_row
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
-MISSED_MOST = 10_000
+MAX_MISSED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ async def show_health(
 
 
 async def read_missed(
-    connection: Connection, subscription_id: int, *, tenant_id: str | None, most: int = MISSED_MOST
+    connection: Connection, subscription_id: int, *, tenant_id: str | None, most: int = MAX_MISSED
 ) -> Missed | None:
     """Count what a subscription disabled by the monitor has missed; None for any other. Reads at most `most` rows of
     each kind."""

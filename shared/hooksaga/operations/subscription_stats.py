@@ -11,7 +11,7 @@ from hooksaga.core.errors import NotFound
 SAMPLE = 10_000
 """Maximum of attempts read: for a busy subscription, the newest of the window."""
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Limit of counting the backlog."""
 
 
@@ -34,7 +34,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Current backlog; MOST_COUNTED means that many or more."""
+    """Current backlog; MAX_COUNTED means that many or more."""
 
     pending: int
     leased: int
@@ -94,7 +94,7 @@ async def subscription_stats(
     )
     last_error = await _one(connection, "subscription_last_error", {"id": subscription_id}, LastError)
     waiting = await _one(
-        connection, "subscription_backlog", {"id": subscription_id, "most": MOST_COUNTED}, _Waiting
+        connection, "subscription_backlog", {"id": subscription_id, "most": MAX_COUNTED}, _Waiting
     )
     assert window is not None
     assert waiting is not None

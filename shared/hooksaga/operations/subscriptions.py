@@ -14,7 +14,7 @@ from hooksaga.core.errors import Conflict, InvalidInput, NotFound
 from hooksaga.core.models import NewSubscription, SubscriptionChange
 from hooksaga.stages.own_headers import StoredHeaders, change_headers, seal_headers
 
-MOST_SECRETS = 10
+MAX_SECRETS = 10
 """Maximum of secrets that sign for one subscription at a time, including the new one."""
 
 
@@ -178,7 +178,7 @@ async def rotate_secret(
     """Make a new secret the current one. The old one signs beside it for overlap_seconds; 0 ends it, and all earlier
     secrets, at once.
 
-    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` when more than MOST_SECRETS would sign:
+    Raises NotFound `subscription_not_found`, or Conflict `too_many_secrets` when more than MAX_SECRETS would sign:
     each makes the signature header longer, and receivers limit its size.
     """
     queries = load_queries("subscriptions")
@@ -188,7 +188,7 @@ async def rotate_secret(
         await fetch_rows(connection, queries["retire_secrets"], params, _IdRow)
         await fetch_rows(connection, queries["delete_expired_secrets"], params, _IdRow)
         left = await fetch_row(connection, queries["count_secrets"], params, _Secrets)
-        if left and left.secrets >= MOST_SECRETS:
+        if left and left.secrets >= MAX_SECRETS:
             raise Conflict(
                 "too_many_secrets",
                 f"{left.secrets} secrets sign for it; overlap_seconds 0 ends them, or wait for it",

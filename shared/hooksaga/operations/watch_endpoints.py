@@ -19,7 +19,7 @@ from hooksaga.core.endpoint_health import (
     EarlyWarning,
     FailureRun,
     HealthPolicy,
-    disabled_at_if_it_goes_on,
+    expected_disable_time,
     judge_run,
 )
 from hooksaga.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
@@ -31,7 +31,7 @@ from hooksaga.core.operational_events import (
 )
 from hooksaga.core.outcomes import UNCOUNTED
 from hooksaga.core.trace import Traced
-from hooksaga.operations.operational_events import BATCH, store_operational_events, tell_of_dead_letters
+from hooksaga.operations.operational_events import BATCH, store_dead_letter_events, store_operational_events
 from hooksaga.stages.batches import refused_at_savepoints
 
 Answer = TypeVar("Answer")
@@ -102,7 +102,7 @@ async def disable_gone(connection: Connection, policy: HealthPolicy, *, limit: i
 
 async def judge_failing(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
     """Warn about subscriptions whose attempts only fail, and disable those that failed for too long."""
-    if not policy.gives_up:
+    if not policy.disables_endpoints:
         return Watched()
 
     def decide(endpoint: FailingEndpoint) -> Decision:
@@ -178,7 +178,7 @@ def _event(
         case DisabledReason():
             return subscription_disabled(endpoint, what)
         case EarlyWarning():
-            end = disabled_at_if_it_goes_on(endpoint.first_failure_at, policy)
+            end = expected_disable_time(endpoint.first_failure_at, policy)
             return subscription_failing(endpoint, what.percent, end)
         case _:
             assert_never(what)
@@ -195,7 +195,7 @@ async def _count(connection: Connection, policy: HealthPolicy) -> Watched:
 
 async def _tell(connection: Connection, policy: HealthPolicy) -> Watched:
     refused: list[RefusedRow] = []
-    told = await tell_of_dead_letters(connection, on_refusal=refused.append)
+    told = await store_dead_letter_events(connection, on_refusal=refused.append)
     return Watched(events=told, refused=refused, more=len(told) == BATCH)
 
 

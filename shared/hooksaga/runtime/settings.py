@@ -22,7 +22,7 @@ LEASE_MARGIN_SECONDS = 5
 
 MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
 
-LEAST_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
+MIN_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
 
 
 _API_KEY = re.compile(r"[!-~]{16,200}")
@@ -104,9 +104,9 @@ class Settings(BaseSettings):
     @field_validator("lease_seconds")
     @classmethod
     def _outlives_every_post(cls, value: float) -> float:
-        if value < LEAST_LEASE_SECONDS:
+        if value < MIN_LEASE_SECONDS:
             raise ValueError(
-                f"must be at least {LEAST_LEASE_SECONDS}: the longest timeout that a subscription may have, and "
+                f"must be at least {MIN_LEASE_SECONDS}: the longest timeout that a subscription may have, and "
                 f"{LEASE_MARGIN_SECONDS} seconds to write its result"
             )
         return value

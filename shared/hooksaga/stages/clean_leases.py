@@ -65,12 +65,12 @@ class _Holder:
     worker_id: str
 
 
-MOST_HOLDERS_READ = 10_000
+MAX_HOLDERS_READ = 10_000
 
 
 async def lease_holders(connection: Connection, *, but_for: str) -> list[str]:
     """Return the workers that hold leases now, except one. A worker holds an expired lease until it is reset."""
-    params = {"but_for": but_for, "limit": MOST_HOLDERS_READ}
+    params = {"but_for": but_for, "limit": MAX_HOLDERS_READ}
     rows = await fetch_rows(connection, load_queries("clean_leases")["lease_holders"], params, _Holder)
     return [row.worker_id for row in rows]
 

@@ -1,4 +1,4 @@
-"""Answers about attempts: as the log lists them, shown alone, within an event, and summed up for a subscription."""
+"""Attempts: in the log, alone, within an event, and as statistics of a subscription."""
 
 from typing import Annotated
 
@@ -20,16 +20,16 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    described,
     one_of,
-    said,
 )
 from hooksaga.core.attempts import AttemptTrigger
 
 RequestHeaders = Annotated[
     dict[str, str] | None,
-    said(
-        "As they were sent, but for `user-agent`; secrets are `***`. `null`: nothing was sent, or "
-        "an older version made it.",
+    described(
+        "The headers sent, except `user-agent`; secrets are `***`. `null`: nothing was sent, or "
+        "an older version made the attempt.",
         {
             "content-type": "application/json",
             "webhook-id": EXAMPLE_EVENT_ID,
@@ -41,53 +41,64 @@ RequestHeaders = Annotated[
         },
     ),
 ]
-ResponseBody = Annotated[str | None, said("The beginning of the answer, as text.", "ok")]
-ResponseTruncated = Annotated[bool, said("Whether there was more than is kept.", False)]
-RetryAfter = Annotated[Count | None, said("What the receiver asked for, if it did.", None)]
+ResponseBody = Annotated[str | None, described("The beginning of the response body, as text.", "ok")]
+ResponseTruncated = Annotated[
+    bool, described("Whether the response body was longer than the stored part.", False)
+]
+RetryAfter = Annotated[
+    Count | None, described("The wait that the endpoint requested with `Retry-After`, if any.", None)
+]
 
 
 class AttemptFacts(Answer):
-    """What every answer tells of an attempt."""
+    """Fields common to all objects that describe an attempt."""
 
-    id: Annotated[RowId, said("The number that names it.", 9001)]
+    id: Annotated[RowId, described("Id.", 9001)]
     status: JobState
-    attempt_number: Annotated[Count, said("1 for the first attempt of a saga.", 1)]
+    attempt_number: Annotated[Count, described("1 for the first attempt of a saga.", 1)]
     max_attempts: Annotated[
-        Count | None, said("The limit when the attempt began. `null`: made by an older version.", 8)
+        Count | None,
+        described("The limit of attempts when this one began. `null`: made by an older version.", 8),
     ]
     trigger: Annotated[
         str,
         one_of(AttemptTrigger),
-        said("Why it was made. A retry is a `retry`, however its saga began.", "first"),
+        described("The reason for the attempt. A retry is `retry`, whatever started its saga.", "first"),
     ]
-    response_status: Annotated[Count | None, said("The receiver's HTTP status; `null` when none came.", 200)]
+    response_status: Annotated[
+        Count | None, described("HTTP status of the response; `null` without a response.", 200)
+    ]
     error_code: Annotated[
         ErrorCode | None,
-        said(
-            "How the attempt failed; `null` when it did not. `no_public_address` stands for `address_blocked`, "
-            "`dns_nxdomain` and `dns_error` where the key is not an operator's.",
+        described(
+            "The reason of the failure; `null` after a success. `no_public_address` replaces `address_blocked`, "
+            "`dns_nxdomain` and `dns_error` for keys without operator rights.",
             None,
         ),
     ]
-    duration_ms: Annotated[Count | None, said("How long the request took.", 81)]
-    attempt_at: Annotated[Time, said("When the attempt was due.", "2026-03-14T09:26:53.601000Z")]
-    leased_at: Annotated[Time | None, said("When a worker took it.", "2026-03-14T09:26:53.604000Z")]
-    finished_at: Annotated[Time | None, said("When it ended.", "2026-03-14T09:26:53.688000Z")]
-    worker_id: Annotated[str | None, said("Which worker made the attempt.", "worker-1")]
-    claim_count: Annotated[Count, said("How often a worker took it.", 1)]
-    resolved_ip: Annotated[str | None, said("The address that was called, or tried last.", "203.0.113.7")]
+    duration_ms: Annotated[Count | None, described("Duration of the request.", 81)]
+    attempt_at: Annotated[Time, described("Time when the attempt was due.", "2026-03-14T09:26:53.601000Z")]
+    leased_at: Annotated[
+        Time | None, described("Time when a worker claimed it.", "2026-03-14T09:26:53.604000Z")
+    ]
+    finished_at: Annotated[Time | None, described("Time of its end.", "2026-03-14T09:26:53.688000Z")]
+    worker_id: Annotated[str | None, described("The worker that made the attempt.", "worker-1")]
+    claim_count: Annotated[Count, described("Number of claims.", 1)]
+    resolved_ip: Annotated[
+        str | None, described("The IP address of the endpoint, or the last one tried.", "203.0.113.7")
+    ]
     reconnected: Annotated[
         bool,
-        said(
-            "Whether a kept connection ended without a byte of an answer, so that the request was sent again "
-            "over a new one. The receiver may have got it twice.",
+        described(
+            "Whether the request was sent twice, because a reused connection closed before the first byte of "
+            "a response. The endpoint may have received both.",
             False,
         ),
     ]
 
 
 class Attempt(AttemptFacts):
-    """An attempt within its event."""
+    """An attempt, as part of its event."""
 
     retry_after_seconds: RetryAfter
     request_headers: RequestHeaders
@@ -96,9 +107,9 @@ class Attempt(AttemptFacts):
 
 
 class LoggedAttempt(AttemptFacts):
-    """An attempt as lists show it."""
+    """An attempt, as part of a list."""
 
-    event_id: Annotated[EventId, said("The event that was to be delivered.", EXAMPLE_EVENT_ID)]
+    event_id: Annotated[EventId, described("The event.", EXAMPLE_EVENT_ID)]
     event_type: EventType
     tenant_id: TenantId
     subscription_id: SubscriptionId
@@ -106,7 +117,7 @@ class LoggedAttempt(AttemptFacts):
 
 
 class WholeAttempt(LoggedAttempt):
-    """An attempt as it is shown alone."""
+    """An attempt with all its fields."""
 
     requeued_from: RequeuedFrom
     bulk_operation_id: BulkOperationId
@@ -121,70 +132,73 @@ class LoggedAttemptList(Page[LoggedAttempt]):
 
     next: Annotated[
         str | None,
-        said(
-            "To be passed as `cursor` for the next page; `null` on the last.",
+        described(
+            "Pass this as `cursor` to get the next page; `null` on the last page.",
             "00064D002E9B07800000000000002329",
         ),
     ]
 
 
 class FollowedAttempts(Answer):
-    """Attempts that have finished since the cursor, and some of before again."""
+    """Attempts that finished since the cursor. Some can be repeated."""
 
-    items: Annotated[list[LoggedAttempt], said("Oldest first.")]
+    items: Annotated[list[LoggedAttempt], described("Oldest first.")]
     next: Annotated[
         str,
-        said(
-            "To be passed as `cursor` each time.",
+        described(
+            "Pass this as `cursor` in the next request.",
             "00064D002E9B07800000000000000000" + "00064D002E9B0780" * 2 + "00000000000003A7" + "0" * 16,
         ),
     ]
-    more: Annotated[bool, said("Whether there are others to be had at once.", False)]
+    more: Annotated[bool, described("Whether more attempts are available now.", False)]
 
 
 class LastError(Answer):
-    """The newest failure."""
+    """The most recent failure."""
 
-    code: Annotated[ErrorCode, said("How the attempt failed.", "http_503")]
-    at: Annotated[Time, said("When it ended.", "2026-03-14T08:40:12.104000Z")]
+    code: Annotated[ErrorCode, described("The reason of the failure.", "http_503")]
+    at: Annotated[Time, described("Time of its end.", "2026-03-14T08:40:12.104000Z")]
 
 
 class Backlog(Answer):
-    """Deliveries that wait."""
+    """Waiting deliveries."""
 
-    pending: Annotated[Count, said("Attempts that wait for a worker.", 0)]
-    leased: Annotated[Count, said("Attempts under way.", 2)]
-    waiting_retry: Annotated[Count, said("Sagas that wait for a retry.", 1)]
+    pending: Annotated[Count, described("Attempts that wait for a worker.", 0)]
+    leased: Annotated[Count, described("Attempts in progress.", 2)]
+    waiting_retry: Annotated[Count, described("Sagas that wait for a retry.", 1)]
 
 
 class Latency(Answer):
-    """Milliseconds within which so many of a hundred attempts ended."""
+    """Percentiles of the duration of attempts, in milliseconds."""
 
-    p50: Annotated[Count, said("Half of them.", 81)]
-    p95: Annotated[Count, said("95 of 100.", 240)]
-    p99: Annotated[Count, said("99 of 100.", 900)]
+    p50: Annotated[Count, described("50th percentile.", 81)]
+    p95: Annotated[Count, described("95th percentile.", 240)]
+    p99: Annotated[Count, described("99th percentile.", 900)]
 
 
 class SubscriptionStats(Answer):
-    """How a subscription is doing."""
+    """Statistics of a subscription."""
 
     subscription_id: SubscriptionId
-    window_hours: Annotated[int, one_of((1, 24)), said("How far back was looked.", 24)]
-    completed: Annotated[Count, said("Attempts that ended well.", 5210)]
-    failed: Annotated[Count, said("Attempts that failed.", 14)]
+    window_hours: Annotated[int, one_of((1, 24)), described("Length of the window.", 24)]
+    completed: Annotated[Count, described("Successful attempts.", 5210)]
+    failed: Annotated[Count, described("Failed attempts.", 14)]
     success_rate: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None, said("From 0 to 1; `null` without an attempt.", 0.9973)
+        Annotated[float, Meta(ge=0, le=1)] | None, described("From 0 to 1; `null` without attempts.", 0.9973)
     ]
     since: Annotated[
         Time | None,
-        said("The oldest attempt that was counted, where the window holds more; else `null`.", None),
+        described(
+            "Time of the oldest counted attempt, if the window contains more than were counted; otherwise `null`.",
+            None,
+        ),
     ]
-    last_error: Annotated[LastError | None, said("The newest failure, however old.")]
+    last_error: Annotated[LastError | None, described("The most recent failure, whatever its age.")]
     next_retry_at: Annotated[
         Time | None,
-        said("When the next retry is due; `null` when none waits.", "2026-03-14T09:27:20.000000Z"),
+        described("Time when the next retry is due; `null` if none waits.", "2026-03-14T09:27:20.000000Z"),
     ]
-    backlog: Annotated[Backlog, said("What waits now; 10000 means that or more.")]
+    backlog: Annotated[Backlog, described("Current counts; 10000 means 10000 or more.")]
     latency_ms: Annotated[
-        Latency | None, said("Percentiles of the time that attempts took, failed ones included.")
+        Latency | None, described("Percentiles of the duration of attempts, including failed ones.")
     ]

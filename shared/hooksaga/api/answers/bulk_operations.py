@@ -1,4 +1,4 @@
-"""Answers about bulk operations: one, a list of them, and what one would do."""
+"""Bulk operations and their dry run."""
 
 from typing import Annotated, Any
 
@@ -11,79 +11,87 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     Time,
     always,
+    described,
     one_of,
-    said,
 )
 from hooksaga.core.bulk import BulkKind, BulkStatus
 
 Kind = Annotated[
     str,
     one_of(BulkKind),
-    said(
-        "`requeue`: dead letters get new sagas. `backfill`: events that a subscription never got get their first.",
+    described(
+        "`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier events.",
         "requeue",
     ),
 ]
-Rate = Annotated[float, said("Sagas started per second, of all subscriptions together.", 20.0)]
-Matched = Annotated[Count, said("Dead letters, or events, that the filter meant when it began.", 12000)]
-Done = Annotated[Count, said("Sagas that were started.", 4260)]
+Rate = Annotated[float, described("Sagas started per second, for all subscriptions together.", 20.0)]
+Matched = Annotated[Count, described("Dead letters, or events, that matched the filter at the start.", 12000)]
+Done = Annotated[Count, described("Sagas started.", 4260)]
 Skipped = Annotated[
     Count,
-    said("Requeued or routed by somebody else, or left since the subscription takes nothing any more.", 2),
+    described(
+        "Matches without a new saga: requeued or routed meanwhile, or the subscription is no longer eligible.",
+        2,
+    ),
 ]
 
 
 class BulkLane(Answer):
-    """How far an operation is with one subscription."""
+    """Progress of an operation for one subscription."""
 
-    subscription_id: Annotated[SubscriptionId, said("The subscription.", 8)]
+    subscription_id: Annotated[SubscriptionId, described("The subscription.", 8)]
     matched: Matched
     done: Done
     skipped: Skipped
-    finished: Annotated[bool, said("Whether nothing is left to do for this subscription.", False)]
+    finished: Annotated[bool, described("Whether the operation is finished for this subscription.", False)]
 
 
 class BulkOperation(Answer):
-    """Many dead letters that are requeued, or old events that are sent, at a steady rate."""
+    """A requeue of many dead letters, or a backfill of events, at a given rate."""
 
-    id: Annotated[RowId, said("The number that names it.", 3)]
+    id: Annotated[RowId, described("Id.", 3)]
     kind: Kind
-    status: Annotated[str, one_of(BulkStatus), said("Where it stands.", "Running")]
-    tenant_id: Annotated[Name | None, said("Whose rows; `null`: all tenants'.", None)]
+    status: Annotated[str, one_of(BulkStatus), described("Current state.", "Running")]
+    tenant_id: Annotated[Name | None, described("The tenant; `null`: all tenants.", None)]
     filter: Annotated[
         dict[str, Any],
-        said("What it is about. Every field that is given must match.", {"error_code": "http_503"}),
+        described("The filter. All given fields must match.", {"error_code": "http_503"}),
     ]
     rate_per_second: Rate
-    reason: Annotated[str, said("Why, for the record.", "the receiver is back")]
+    reason: Annotated[str, described("The reason given by the caller.", "the receiver is back")]
     created_by: Annotated[
-        str, said("The name of the key that started it, or who asked the admin function.", "on-call")
+        str,
+        described("Name of the API key that started it, or of the caller of the admin function.", "on-call"),
     ]
     created_by_key_id: Annotated[
-        RowId | None, said("The key that started it; `null` when it was not the API.", 2)
+        RowId | None,
+        described("The API key that started it; `null` if it was not started through the API.", 2),
     ]
     matched: Matched
     done: Done
     skipped: Skipped
     last_step_at: Annotated[
         Time | None,
-        said("When it last went on; `null` before it first did.", "2026-03-14T12:03:33.100000Z"),
+        described("Time of the last step; `null` before the first.", "2026-03-14T12:03:33.100000Z"),
     ]
-    created_at: Annotated[Time, said("When it was stored.", "2026-03-14T12:00:00.200000Z")]
-    updated_at: Annotated[Time, said("When it was last changed.", "2026-03-14T12:03:33.100000Z")]
-    finished_at: Annotated[Time | None, said("When it ended.", None)]
+    created_at: Annotated[Time, described("Time of creation.", "2026-03-14T12:00:00.200000Z")]
+    updated_at: Annotated[Time, described("Time of the last change.", "2026-03-14T12:03:33.100000Z")]
+    finished_at: Annotated[Time | None, described("Time of its end.", None)]
 
 
 class BulkOperationWithLanes(BulkOperation):
-    """A bulk operation as it is shown alone."""
+    """A bulk operation with its lanes."""
 
-    lanes: Annotated[list[BulkLane], said("How far it is with each subscription.")]
+    lanes: Annotated[list[BulkLane], described("Progress for each subscription.")]
 
 
 class BulkOperationStarted(BulkOperationWithLanes):
-    """A bulk operation that was asked for."""
+    """The result of starting a bulk operation."""
 
-    created: Annotated[bool, said("Whether this call started it; if not, an equal one did before.", True)]
+    created: Annotated[
+        bool,
+        described("Whether this call started it. `false`: an identical operation was already open.", True),
+    ]
 
 
 class BulkOperationList(Page[BulkOperation]):
@@ -91,13 +99,13 @@ class BulkOperationList(Page[BulkOperation]):
 
 
 class BulkCount(Answer):
-    """What a bulk operation would do."""
+    """The result of a dry run."""
 
-    kind: Annotated[Kind, said("What was asked for.", "requeue")]
+    kind: Annotated[Kind, described("The requested kind.", "requeue")]
     rate_per_second: Rate
     matched: Annotated[
-        Count, said("Dead letters, or events, that an operation would start sagas for.", 12000)
+        Count, described("Dead letters, or events, for which the operation would start sagas.", 12000)
     ]
-    subscriptions: Annotated[Count, said("Of so many subscriptions.", 1)]
-    seconds: Annotated[float, said("How long it takes at least to start them all.", 600.0)]
-    dry_run: Annotated[bool, always(True), said("Always `true`.", True)]
+    subscriptions: Annotated[Count, described("Number of subscriptions among them.", 1)]
+    seconds: Annotated[float, described("Minimum time to start all of them.", 600.0)]
+    dry_run: Annotated[bool, always(True), described("Always `true`.", True)]

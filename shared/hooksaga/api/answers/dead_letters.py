@@ -1,4 +1,4 @@
-"""Answers about deliveries that were given up, and about ending one."""
+"""Dead letters, requeues and canceled sagas."""
 
 from typing import Annotated
 
@@ -16,30 +16,30 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
-    said,
+    described,
 )
 
 
 class DeadLetter(Answer):
-    """A delivery whose attempts ran out, or that was ended."""
+    """A delivery that ended without success."""
 
-    id: Annotated[RowId, said("The number that names it.", 42)]
-    saga_id: Annotated[SagaId, said("The saga that failed.", 4712)]
-    event_id: Annotated[EventId, said("The event that was to be delivered.", EXAMPLE_EVENT_ID)]
-    subscription_id: Annotated[SubscriptionId, said("The subscription.", 8)]
+    id: Annotated[RowId, described("Id.", 42)]
+    saga_id: Annotated[SagaId, described("The saga that failed.", 4712)]
+    event_id: Annotated[EventId, described("The event.", EXAMPLE_EVENT_ID)]
+    subscription_id: Annotated[SubscriptionId, described("The subscription.", 8)]
     tenant_id: TenantId
     event_type: EventType
-    final_error_code: Annotated[ErrorCode | None, said("The word of the last failure.", "http_503")]
+    final_error_code: Annotated[ErrorCode | None, described("Error code of the last failure.", "http_503")]
     reason: Annotated[
         str | None,
-        said(
-            "Why no other attempt was made, where the last attempt did not end it: the subscription took "
-            "nothing, or an operator canceled it.",
+        described(
+            "Why there was no further attempt, if the last failure is not the reason: the subscription was "
+            "inactive, or an operator canceled the saga.",
             None,
         ),
     ]
-    failed_at: Annotated[Time, said("When the last attempt failed.", "2026-03-14T11:02:07.250000Z")]
-    requeued_as: Annotated[RowId | None, said("The saga that it was requeued as.", None)]
+    failed_at: Annotated[Time, described("When the last attempt failed.", "2026-03-14T11:02:07.250000Z")]
+    requeued_as: Annotated[RowId | None, described("The saga that it was requeued as.", None)]
 
 
 class DeadLetterWithPayload(DeadLetter):
@@ -47,7 +47,7 @@ class DeadLetterWithPayload(DeadLetter):
 
     written_raw = "payload_snapshot"
 
-    payload_snapshot: Annotated[Payload, said("The event's payload, to the byte.")]
+    payload_snapshot: Annotated[Payload, described("The event's payload, to the byte.")]
 
 
 class DeadLetterList(Page[DeadLetter]):
@@ -55,35 +55,35 @@ class DeadLetterList(Page[DeadLetter]):
 
     next: Annotated[
         str | None,
-        said("To be passed as `cursor` for the next page; `null` on the last.", "000000000000002A"),
+        described("Pass this as `cursor` to get the next page; `null` on the last page.", "000000000000002A"),
     ]
 
 
 class Requeued(Answer):
-    """A dead letter and the saga that it was requeued as."""
+    """A requeued dead letter and its new saga."""
 
-    dead_letter_id: Annotated[RowId, said("The dead letter that was requeued.", 42)]
-    saga_id: Annotated[SagaId, said("The new saga.", 4790)]
+    dead_letter_id: Annotated[RowId, described("The dead letter that was requeued.", 42)]
+    saga_id: Annotated[SagaId, described("The new saga.", 4790)]
 
 
 class RequeuedMatches(Answer):
-    """What became of the dead letters that match."""
+    """The result of requeueing by filter."""
 
-    matched: Annotated[Count, said("Dead letters that match and were not requeued before.", 120)]
-    requeued: Annotated[Count, said("Dead letters that were requeued by this call.", 118)]
+    matched: Annotated[Count, described("Matching dead letters that were not requeued before.", 120)]
+    requeued: Annotated[Count, described("Dead letters that this call requeued.", 118)]
     skipped: Annotated[
         Count,
-        said(
-            "Dead letters that match and could not be requeued: their subscription is not active and "
+        described(
+            "Matching dead letters that could not be requeued: their subscription is not active and "
             "verified.",
             2,
         ),
     ]
-    dry_run: Annotated[bool, said("Whether they were only counted.", False)]
+    dry_run: Annotated[bool, described("Whether this was a dry run.", False)]
 
 
 class CanceledSaga(Answer):
-    """A saga that was asked to end."""
+    """The result of canceling a saga."""
 
     saga_id: SagaId
-    status: Annotated[str, said("The saga's state at this moment.", "PendingRetry")]
+    status: Annotated[str, described("The saga's state at this moment.", "PendingRetry")]

@@ -1,4 +1,4 @@
-"""Answers about events: accepted ones, and one with its sagas, their attempts and its routing."""
+"""Accepted events, and an event with its sagas, attempts and routing."""
 
 from typing import Annotated, Any
 
@@ -19,8 +19,8 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    described,
     either,
-    said,
 )
 from hooksaga.api.answers.attempts import Attempt
 from hooksaga.api.answers.problems import ItemProblem
@@ -28,50 +28,55 @@ from hooksaga.api.answers.routing import Routing
 
 
 class AcceptedEvent(Answer):
-    """An event that is stored and will be delivered."""
+    """An accepted event."""
 
     id: OwnEventId
     event_type: EventType
     created_at: AcceptedAt
     duplicate: Annotated[
-        bool, said("Whether the idempotency key was used before: then this is the first answer.", False)
+        bool,
+        described(
+            "Whether the idempotency key was used before. `true`: this repeats the first response.", False
+        ),
     ]
 
 
 class RefusedEvent(Answer):
-    """An item of a batch that was refused."""
+    """A rejected item of a batch."""
 
-    error: Annotated[ItemProblem, said("What is wrong with it.")]
+    error: Annotated[ItemProblem, described("The error.")]
 
 
 class BatchAnswer(Answer):
-    """What became of each event of a batch."""
+    """The result of a batch."""
 
     items: Annotated[
         list[Annotated[Any, either(AcceptedEvent, RefusedEvent)]],
-        said("One answer for each item, in order: an accepted event, or `{error}`."),
+        described("One result per item, in the order of the request: an accepted event, or `{error}`."),
     ]
 
 
 class Saga(Answer):
-    """One event on its way to one subscription."""
+    """The delivery of one event to one subscription."""
 
-    id: Annotated[RowId, said("The number that names it.", 4711)]
+    id: Annotated[RowId, described("Id.", 4711)]
     subscription_id: SubscriptionId
     status: SagaState
-    attempt_count: Annotated[Count, said("Attempts that have ended.", 1)]
-    next_attempt_at: Annotated[Time, said("When the next attempt is due.", "2026-03-14T09:26:53.601000Z")]
+    attempt_count: Annotated[Count, described("Finished attempts.", 1)]
+    next_attempt_at: Annotated[
+        Time, described("Time when the next attempt is due.", "2026-03-14T09:26:53.601000Z")
+    ]
     final_error_code: Annotated[
-        ErrorCode | None, said("The word of the last failure; kept after a later success.", None)
+        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
     ]
     requeued_from: RequeuedFrom
     bulk_operation_id: BulkOperationId
-    created_at: Annotated[Time, said("When it was stored.", "2026-03-14T09:26:53.598000Z")]
-    attempts: Annotated[list[Attempt], said("Every attempt, oldest first.")]
+    created_at: Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53.598000Z")]
+    attempts: Annotated[list[Attempt], described("All attempts, oldest first.")]
 
 
 class Event(Answer):
-    """An event and what became of it."""
+    """An event with its deliveries."""
 
     written_raw = "payload"
 
@@ -82,22 +87,22 @@ class Event(Answer):
     correlation_id: Annotated[
         str,
         Meta(pattern="^[0-9a-f]{32}$"),
-        said(
-            "The trace id of the event: its producer's, or the event's own id.",
+        described(
+            "The trace id: from the producer's `traceparent`, or the event's id.",
             "4bf92f3577b34da6a3ce929d0e0e4736",
         ),
     ]
     pruned_before: Annotated[
         Time | None,
-        said(
-            "Deliveries of this event that ended before this time may have been deleted as too old. `null`: "
-            "nothing of it was.",
+        described(
+            "Deliveries of this event that ended before this time may have been deleted by retention. `null`: "
+            "none was.",
             None,
         ),
     ]
     sagas: Annotated[
         list[Saga],
-        said("One for each subscription that the event was routed to, and one for each requeue."),
+        described("One per subscription that the event was routed to, and one per requeue."),
     ]
-    routing: Annotated[Routing, said("How it was routed.")]
+    routing: Annotated[Routing, described("How the event was routed.")]
     payload: Payload

@@ -1,4 +1,4 @@
-"""Answers to "why did this subscription get the event, or not"."""
+"""Routing of an event: which subscriptions matched, and why."""
 
 from typing import Annotated
 
@@ -14,64 +14,71 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    described,
     one_of,
-    said,
 )
 from hooksaga.core.routing import Reason, RoutingState, StartedBy
 
 
 class RoutingFacts(Answer):
-    """What routing asks of a subscription, at one moment."""
+    """The state of a subscription that routing depends on, at one time."""
 
-    event_type: Annotated[EventType, said("Which events it took.", "order.created")]
-    active: Annotated[bool, said("Whether it was switched on.", False)]
-    verified: Annotated[bool, said("Whether its address had answered the challenge.", True)]
-    eligible_since: Annotated[Time | None, said("Events accepted since then were for it.", None)]
-    deleted_at: Annotated[Time | None, said("When it was deleted.", None)]
+    event_type: Annotated[EventType, described("The event type of the subscription.", "order.created")]
+    active: Annotated[bool, described("Whether the subscription was active.", False)]
+    verified: Annotated[bool, described("Whether its `callback_url` had answered the challenge.", True)]
+    eligible_since: Annotated[
+        Time | None, described("It received the events accepted since this time.", None)
+    ]
+    deleted_at: Annotated[Time | None, described("Time of deletion.", None)]
 
 
 class SagaStanding(Answer):
-    """Where the delivery to one subscription stands."""
+    """The state of the delivery to one subscription."""
 
-    id: Annotated[RowId, said("The newest saga of this event and subscription.", 4711)]
+    id: Annotated[RowId, described("The most recent saga of this event and subscription.", 4711)]
     status: SagaState
     started_by: Annotated[
-        Annotated[str, one_of(StartedBy)] | None, said("`null` where it is not known.", "routing")
+        Annotated[str, one_of(StartedBy)] | None,
+        described("What started the saga; `null` if unknown.", "routing"),
     ]
-    created_at: Annotated[Time, said("When it was stored.", "2026-03-14T09:26:53.598000Z")]
-    attempt_count: Annotated[Count, said("Attempts that have ended.", 1)]
-    attempt_limit: Annotated[Count, said("Attempts in all, as the subscription has it now.", 8)]
+    created_at: Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53.598000Z")]
+    attempt_count: Annotated[Count, described("Finished attempts.", 1)]
+    attempt_limit: Annotated[Count, described("Limit of attempts, from the current subscription.", 8)]
     next_attempt_at: Annotated[
-        Time | None, said("When the next attempt is due, while it waits for one.", None)
+        Time | None, described("Time when the next attempt is due; `null` if none waits.", None)
     ]
     final_error_code: Annotated[
-        ErrorCode | None, said("The word of the last failure; kept after a later success.", None)
+        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
     ]
-    dead_letter_id: Annotated[RowId | None, said("What it ended as, if it was given up.", None)]
+    dead_letter_id: Annotated[RowId | None, described("Its dead letter, if there is one.", None)]
     dead_letter_reason: Annotated[
-        str | None, said("Why no other attempt was made, where the last one did not end it.", None)
+        str | None,
+        described("Why there was no further attempt, if the last attempt did not end the saga.", None),
     ]
 
 
 class RoutingDecision(Answer):
-    """One subscription, and whether the event was for it."""
+    """Whether the event matched one subscription."""
 
-    subscription_id: Annotated[SubscriptionId, said("The subscription.", 9)]
+    subscription_id: Annotated[SubscriptionId, described("The subscription.", 9)]
     subscription_created_at: Annotated[
-        Time, said("When the subscription was created.", "2026-03-01T07:55:10.118000Z")
+        Time, described("Time when the subscription was created.", "2026-03-01T07:55:10.118000Z")
     ]
-    callback_host: Annotated[str, said("The host of its address as of now.", "shop.example")]
+    callback_host: Annotated[str, described("The current host of its `callback_url`.", "shop.example")]
     matched: Annotated[
-        bool | None, said("Whether the event was for it when it was routed; `null`: not known.", False)
+        bool | None, described("Whether the event matched when it was routed; `null`: unknown.", False)
     ]
     reason: Annotated[
-        Annotated[str, one_of(Reason)] | None, said("Why it was not for it.", Reason.INACTIVE.value)
+        Annotated[str, one_of(Reason)] | None,
+        described("Why the event did not match.", Reason.INACTIVE.value),
     ]
-    then: Annotated[RoutingFacts | None, said("What the router saw; `null` when it saw no subscription.")]
+    then: Annotated[
+        RoutingFacts | None, described("The state that the router saw; `null` if it saw no subscription.")
+    ]
     now: Annotated[
         RoutingFacts | None,
-        said(
-            "What is true now; `null` when nothing has changed.",
+        described(
+            "The current state; `null` if nothing has changed.",
             {
                 "event_type": "order.created",
                 "active": True,
@@ -83,43 +90,42 @@ class RoutingDecision(Answer):
     ]
     saga: Annotated[
         SagaStanding | None,
-        said(
-            "Where the delivery stands. `null` though it matched: it was delivered, and pruned since.", None
-        ),
+        described("The delivery. `null` for a match: it was delivered, and deleted by retention.", None),
     ]
 
 
 class Routing(Answer):
-    """What is known of an event's routing, with a page of its tenant's subscriptions."""
+    """The routing of an event, with a page of its tenant's subscriptions."""
 
     state: Annotated[
         str,
         one_of(RoutingState),
-        said("`unrecorded`: routed by a version that did not write down what it saw.", "routed"),
+        described("`unrecorded`: routed by a version that did not record its decisions.", "routed"),
     ]
     waiting_since: Annotated[
-        Time | None, said("Since when it has waited to be routed; `null` once it is routed.", None)
+        Time | None,
+        described("Time since which the event waits for routing; `null` once it is routed.", None),
     ]
-    routed_at: Annotated[Time | None, said("When it was routed.", "2026-03-14T09:26:53.598000Z")]
+    routed_at: Annotated[Time | None, described("Time of routing.", "2026-03-14T09:26:53.598000Z")]
     sagas_started: Annotated[
-        Count | None, said("How many subscriptions it was routed to; while it waits, so far.", 0)
+        Count | None, described("Number of subscriptions it was routed to, so far if it still waits.", 0)
     ]
     decisions: Annotated[
         list[RoutingDecision],
-        said(
-            "The tenant's subscriptions: with a saga, then of this event type at some time, then the others."
+        described(
+            "The tenant's subscriptions: those with a saga, those that ever had this event type, then the others."
         ),
     ]
     next: Annotated[
-        str | None, said("To be passed as `cursor` for more; `null` when there is no more.", None)
+        str | None, described("Pass this as `cursor` to get the next page; `null` on the last page.", None)
     ]
 
 
 class EventRouting(Answer):
-    """An event's routing, where it stands alone."""
+    """An event with its routing only."""
 
     id: OwnEventId
     event_type: EventType
     tenant_id: TenantId
     created_at: AcceptedAt
-    routing: Annotated[Routing, said("How it was routed.")]
+    routing: Annotated[Routing, described("How the event was routed.")]

@@ -1,29 +1,31 @@
-"""Answers about the system itself."""
+"""Backlog and health of the system."""
 
 from typing import Annotated
 
-from hooksaga.api.answers.answer import Answer, Count, always, said
+from hooksaga.api.answers.answer import Answer, Count, always, described
 
 
 class Stats(Answer):
-    """The backlog now."""
+    """The current backlog."""
 
-    outbox: Annotated[Count, said("Events that wait to be routed.", 0)]
-    sagas_waiting: Annotated[Count, said("Sagas that wait for their first or next attempt.", 12)]
-    sagas_due: Annotated[Count, said("Sagas whose next attempt is due now.", 3)]
-    jobs_pending: Annotated[Count, said("Attempts that wait for a worker.", 3)]
-    jobs_leased: Annotated[Count, said("Attempts under way.", 40)]
-    results_unapplied: Annotated[Count, said("Attempts whose result the saga has not taken yet.", 1)]
-    dead_letters_24h: Annotated[Count, said("Dead letters of the last 24 hours.", 2)]
+    outbox: Annotated[Count, described("Events that wait for routing.", 0)]
+    sagas_waiting: Annotated[Count, described("Sagas that wait for their first or next attempt.", 12)]
+    sagas_due: Annotated[Count, described("Sagas that are due.", 3)]
+    jobs_pending: Annotated[Count, described("Attempts that wait for a worker.", 3)]
+    jobs_leased: Annotated[Count, described("Attempts in progress.", 40)]
+    results_unapplied: Annotated[Count, described("Results that are not applied yet.", 1)]
+    dead_letters_24h: Annotated[Count, described("Dead letters of the last 24 hours.", 2)]
     oldest_due_seconds: Annotated[
-        float | None, said("How long the oldest due saga has waited; `null` when none is due.", 0.4)
+        float | None, described("Seconds since the oldest due saga became due; `null` if none is due.", 0.4)
     ]
-    delivered_last_minute: Annotated[Count, said("Sagas that were completed in the last minute.", 5400)]
+    delivered_last_minute: Annotated[Count, described("Sagas completed in the last minute.", 5400)]
 
 
 class Health(Answer):
-    """Whether the database answers."""
+    """Liveness of the API and its database."""
 
     status: Annotated[
-        str, always("ok"), said("Always `ok`; while the database is away the answer is 503.", "ok")
+        str,
+        always("ok"),
+        described("Always `ok`; the status is 503 while the database is unavailable.", "ok"),
     ]

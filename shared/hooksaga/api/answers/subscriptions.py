@@ -1,4 +1,4 @@
-"""Answers about subscriptions: who gets which events, how the endpoint does, and the link into the portal."""
+"""Subscriptions, endpoint health and portal links."""
 
 from typing import Annotated
 
@@ -14,67 +14,68 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    described,
     one_of,
-    said,
 )
 from hooksaga.core.endpoint_health import DisabledReason
 
 
 class Subscription(Answer):
-    """Who gets which events, and where."""
+    """The registration of an endpoint for one event type."""
 
-    id: Annotated[RowId, said("The number that names it.", 7)]
+    id: Annotated[RowId, described("Id.", 7)]
     tenant_id: TenantId
-    event_type: Annotated[EventType, said("Which events it gets.")]
+    event_type: Annotated[EventType, described("The event type that it receives.")]
     callback_url: Annotated[
         str,
-        said(
-            "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters.",
+        described(
+            "The endpoint: `https://`, on the public internet, at most 500 characters.",
             "https://shop.example.com/hooks",
         ),
     ]
     pending_callback_url: Annotated[
         str | None,
-        said(
-            "A new address that gets nothing until it is verified, and then takes the old one's place.", None
+        described(
+            "A new endpoint that replaces `callback_url` once it is verified, and receives nothing before.",
+            None,
         ),
     ]
-    description: Annotated[str, said("A note for people.", "orders of the web shop")]
-    active: Annotated[bool, said("Whether it takes deliveries. `false` stops them at once.", True)]
-    verified: Annotated[bool, said("Whether `callback_url` has answered the challenge.", True)]
+    description: Annotated[str, described("Free text.", "orders of the web shop")]
+    active: Annotated[bool, described("Whether it receives deliveries. `false` stops them at once.", True)]
+    verified: Annotated[bool, described("Whether `callback_url` has answered the challenge.", True)]
     eligible_since: Annotated[
         Time | None,
-        said(
-            "Events accepted since then are delivered to it; `null` while it is inactive or not verified.",
+        described(
+            "It receives the events accepted since this time; `null` while it is inactive or not verified.",
             "2026-03-01T08:00:00.000000Z",
         ),
     ]
     max_retry_limit: Annotated[
         Count | None,
-        said(
-            "Attempts in all, before a delivery becomes a dead letter. `null`: the system's default.",
+        described(
+            "Limit of attempts, after which a delivery becomes a dead letter. `null`: the system's default.",
             8,
         ),
     ]
     base_delay_seconds: Annotated[
         float | None,
-        said(
-            "The wait after the first failure; it doubles with each further one, up to an hour. "
+        described(
+            "The wait after the first failure; it doubles with each further failure, up to an hour. "
             "`null`: the system's default.",
             None,
         ),
     ]
     timeout_seconds: Annotated[
-        float | None, said("How long one attempt may take. `null`: the system's default.", None)
+        float | None, described("Timeout of one attempt. `null`: the system's default.", None)
     ]
     headers: Annotated[
         dict[str, str],
-        said(
-            "Added to each delivery. Their values are write-only: `***` stands for each.", {"x-shop": "***"}
+        described(
+            "Custom headers of each delivery. Values are write-only and shown as `***`.", {"x-shop": "***"}
         ),
     ]
-    created_at: Annotated[Time, said("When it was stored.", "2026-03-01T07:55:10.118000Z")]
-    updated_at: Annotated[Time, said("When it was last changed.", "2026-03-01T08:00:00.000000Z")]
+    created_at: Annotated[Time, described("Time of creation.", "2026-03-01T07:55:10.118000Z")]
+    updated_at: Annotated[Time, described("Time of the last change.", "2026-03-01T08:00:00.000000Z")]
 
 
 class SubscriptionWithSecret(Subscription):
@@ -83,23 +84,23 @@ class SubscriptionWithSecret(Subscription):
     secret: Annotated[
         str,
         Meta(pattern="^whsec_"),
-        said(
-            "Signs the deliveries. Shown this once.",
+        described(
+            "The signing secret. It is shown only once.",
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
         ),
     ]
 
 
 class Missed(Answer):
-    """What a subscription missed while the health monitor had it switched off."""
+    """What a subscription missed while it was disabled."""
 
-    failing_since: Annotated[Time, said("When its failures began.", "2026-03-09T09:00:12.000000Z")]
-    since: Annotated[Time, said("When it was switched off.", "2026-03-14T09:00:30.000000Z")]
+    failing_since: Annotated[Time, described("Time of the first failure.", "2026-03-09T09:00:12.000000Z")]
+    since: Annotated[Time, described("Time when it was disabled.", "2026-03-14T09:00:30.000000Z")]
     dead_letters: Annotated[
-        Count, said("Deliveries that died since `failing_since` and were not requeued.", 1204)
+        Count, described("Dead letters since `failing_since` that were not requeued.", 1204)
     ]
-    events: Annotated[Count, said("Events of its type that were accepted since `since`.", 530)]
-    at_least: Annotated[bool, said("Whether there may be more of both than was looked at.", False)]
+    events: Annotated[Count, described("Events of its type accepted since `since`.", 530)]
+    at_least: Annotated[bool, described("Whether the counts are lower limits.", False)]
 
 
 class ChangedSubscription(Subscription):
@@ -107,7 +108,7 @@ class ChangedSubscription(Subscription):
 
     missed: Annotated[
         Missed | UnsetType,
-        said("What it missed while it was switched off; only in the answer that switches it on again."),
+        described("What it missed while it was disabled; only in the response to enabling it again."),
     ] = UNSET
 
 
@@ -116,62 +117,63 @@ class SubscriptionList(Page[Subscription]):
 
 
 class EndpointHealth(Answer):
-    """How an endpoint does, as far as its attempts are counted."""
+    """The health of an endpoint."""
 
     subscription_id: SubscriptionId
-    consecutive_failures: Annotated[Count, said("Failed attempts since the last success.", 31)]
+    consecutive_failures: Annotated[Count, described("Failed attempts since the last success.", 31)]
     first_failure_at: Annotated[
         Time | None,
-        said(
-            "When the first of these failures ended; `null` where there is none.",
+        described(
+            "Time of the first of these failures; `null` if there is none.",
             "2026-03-12T21:14:05.520000Z",
         ),
     ]
     last_failure_at: Annotated[
-        Time | None, said("When an attempt last failed.", "2026-03-14T09:20:44.007000Z")
+        Time | None, described("Time of the last failed attempt.", "2026-03-14T09:20:44.007000Z")
     ]
     last_success_at: Annotated[
-        Time | None, said("When an attempt last succeeded.", "2026-03-12T21:02:59.713000Z")
+        Time | None, described("Time of the last successful attempt.", "2026-03-12T21:02:59.713000Z")
     ]
     last_error_code: Annotated[
-        ErrorCode | None, said("The word of the last failure; kept after a later success.", "http_503")
+        ErrorCode | None, described("Error code of the last failure; kept after a later success.", "http_503")
     ]
     disabled_at: Annotated[
-        Time | None, said("When the health monitor switched it off; `null` while it did not.", None)
+        Time | None,
+        described("Time when the health monitor disabled it; `null` if it is not disabled.", None),
     ]
     disabled_reason: Annotated[
         Annotated[str, one_of(DisabledReason)] | None,
-        said("`gone`: it answered 410. `failing`: it only failed for days.", None),
+        described("`gone`: the endpoint answered 410. `failing`: all attempts failed for days.", None),
     ]
     counted_until: Annotated[
-        Time, said("Attempts that finished until then are counted.", "2026-03-14T09:25:51.000000Z")
+        Time, described("Attempts that finished before this time are counted.", "2026-03-14T09:25:51.000000Z")
     ]
     will_be_disabled_at: Annotated[
         Time | None,
-        said(
-            "When it is switched off if it only fails until then; `null` where it will not be.",
+        described(
+            "Time when it will be disabled if all attempts fail until then; `null` if it will not be.",
             "2026-03-17T21:14:05.520000Z",
         ),
     ]
 
 
 class PortalLink(Answer):
-    """A link that opens one tenant's own pages."""
+    """A link to the portal of one tenant."""
 
     url: Annotated[
         str,
         Meta(pattern="^https?://"),
-        said(
-            "To be opened in a browser, or in a frame of `embed_origin`. Whoever has it gets in. Begins with "
+        described(
+            "Open it in a browser, or in a frame of `embed_origin`. Anyone who has it is signed in. It begins with "
             "HOOKSAGA_PUBLIC_URL.",
             "https://hooks.example.com/portal/enter?token=gAAAAA",
         ),
     ]
-    tenant_id: Annotated[TenantId, said("Whose pages it opens.", "acme")]
+    tenant_id: Annotated[TenantId, described("The tenant whose pages it opens.", "acme")]
     expires_at: Annotated[
         Time,
-        said(
-            "When it opens nothing any more. Pages that were opened before go on for an hour.",
+        described(
+            "Time when it expires. Pages opened before stay signed in for an hour.",
             "2026-03-14T09:36:53.000000Z",
         ),
     ]

@@ -27,7 +27,7 @@ _ANSWERED_WITHIN = (RefusedEvent, BulkCount, Problem)
 """Classes that no operation answers by name."""
 
 
-def made_document() -> Json:
+def build_document() -> Json:
     """Build the whole document."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:

@@ -2,7 +2,7 @@
 
 from hooksaga.api.description import (
     events_operations,
-    repairs_operations,
+    recovery_operations,
     service_operations,
     subscriptions_operations,
 )
@@ -10,7 +10,7 @@ from hooksaga.api.description import (
 OPERATIONS = (
     *events_operations.OPERATIONS,
     *subscriptions_operations.OPERATIONS,
-    *repairs_operations.OPERATIONS,
+    *recovery_operations.OPERATIONS,
     *service_operations.OPERATIONS,
 )
 

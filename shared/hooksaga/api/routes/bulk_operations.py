@@ -15,7 +15,7 @@ from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
 from hooksaga.operations.bulk_operations import BulkCaller, BulkCount, BulkOperation
 
-KEY_WITHOUT_A_NAME = "api key"
+UNNAMED_CALLER = "api key"
 
 
 async def start(request: Request) -> Response:
@@ -24,7 +24,7 @@ async def start(request: Request) -> Response:
     admin = services_of(request).admin
     wanted = await read_model(request, NewBulkOperation)
     checked_code_filter(caller, wanted.filter.error_code)
-    asking = BulkCaller(caller.tenant_id, caller.name or KEY_WITHOUT_A_NAME, caller.key_id)
+    asking = BulkCaller(caller.tenant_id, caller.name or UNNAMED_CALLER, caller.key_id)
     if wanted.dry_run:
         count = await admin.run(
             lambda connection: bulk_operations.count_bulk_operation(connection, wanted, asking)

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from hooksaga.api.answers.subscriptions import EndpointHealth, Missed
 from hooksaga.api.http_api import Caller, authorize, path_id, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.core.endpoint_health import disabled_at_if_it_goes_on
+from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import NotFound
 from hooksaga.core.models import rfc3339
 from hooksaga.operations import subscription_health
@@ -25,7 +25,7 @@ async def show_health(request: Request) -> Response:
         )
     )
     begun = health.first_failure_at if health.eligible else None
-    ends = rfc3339(disabled_at_if_it_goes_on(begun, services.settings.health_policy))
+    ends = rfc3339(expected_disable_time(begun, services.settings.health_policy))
     return answer_response(EndpointHealth.of(health, will_be_disabled_at=ends), shown_to=caller)
 
 

@@ -20,7 +20,7 @@ from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.runtime_api import ACCOUNT, REGION, Outcome
 from hooksaga.local.sqs.sqs_api import MAX_BATCH, SqsApi, SqsError
 
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 POLL_SECONDS = 1
 PAUSE_AFTER_ERROR_SECONDS = 0.5
 
@@ -61,7 +61,7 @@ class QueueSource:
         self._function = function
         self._places = asyncio.Semaphore(mapping.maximum_concurrency)
         self._at_work: set[asyncio.Task[None]] = set()
-        self.handled: deque[Handled] = deque(maxlen=MOST_REMEMBERED)
+        self.handled: deque[Handled] = deque(maxlen=MAX_REMEMBERED)
 
     async def start(self) -> None:
         """Raises InvalidMapping for what AWS refuses."""
@@ -177,7 +177,7 @@ class Schedule:
     def __init__(self, function: LambdaFunction, every_seconds: float = 60) -> None:
         self._function = function
         self._every = every_seconds
-        self.outcomes: deque[Outcome] = deque(maxlen=MOST_REMEMBERED)
+        self.outcomes: deque[Outcome] = deque(maxlen=MAX_REMEMBERED)
 
     def start(self) -> None:
         self._ticking = asyncio.create_task(self._tick())

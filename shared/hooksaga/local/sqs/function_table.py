@@ -12,7 +12,7 @@ from hooksaga.aws.deployment import LOCAL, Environment
 from hooksaga.local.sqs.runtime_api import FunctionSpec
 from hooksaga.runtime.settings import PREFIX, Settings
 
-MOST_PROCESSES = 4
+MAX_PROCESSES = 4
 """Of one function: this machine is smaller than AWS."""
 
 
@@ -32,7 +32,7 @@ def function_kinds(env: Environment) -> dict[str, FunctionKind]:
 
     def kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
         limits = env.functions[name]
-        concurrency = min(MOST_PROCESSES, limits.concurrency)
+        concurrency = min(MAX_PROCESSES, limits.concurrency)
         return FunctionKind(
             limits.timeout_seconds, env.visibility_seconds(name), concurrency, queues, scheduled
         )

@@ -16,7 +16,7 @@ from hooksaga.local.sqs.function_table import environment_of, function_kinds, fu
 from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import given_endpoint
 from hooksaga.local.sqs.runtime_api import Outcome
-from hooksaga.local.system import LOCAL_KEY_NAME, kept_text
+from hooksaga.local.system import LOCAL_KEY_NAME, read_or_create
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.runtime.settings import Settings
 
@@ -49,7 +49,9 @@ def outcome_content(outcome: Outcome) -> dict[str, Any]:
 
 async def _ensure_api_key(settings: Settings, address: DatabaseAddress) -> str:
     given = settings.api_key
-    key = given.get_secret_value() if given else kept_text(settings.data_dir / "api_key", generate_api_key)
+    key = (
+        given.get_secret_value() if given else read_or_create(settings.data_dir / "api_key", generate_api_key)
+    )
     session = Session(address, Role.ADMIN)
     try:
         await session.run(lambda connection: create_api_key(connection, key, name=LOCAL_KEY_NAME))
@@ -59,7 +61,7 @@ async def _ensure_api_key(settings: Settings, address: DatabaseAddress) -> str:
 
 
 def _environment(settings: Settings, address: DatabaseAddress) -> dict[str, str]:
-    keys = settings.secrets_keys or [kept_text(settings.data_dir / "secrets.key", generate_key)]
+    keys = settings.secrets_keys or [read_or_create(settings.data_dir / "secrets.key", generate_key)]
     endpoint = given_endpoint()
     return environment_of(
         settings,

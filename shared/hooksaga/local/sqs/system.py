@@ -21,7 +21,7 @@ from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import Ministack, given_endpoint
 from hooksaga.local.sqs.queue_set import QueueSet, create_queues
 from hooksaga.local.sqs.sqs_api import SqsApi
-from hooksaga.local.system import LocalSystem, kept_text, secret_box
+from hooksaga.local.system import LocalSystem, read_or_create, secret_box
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import note_migration_waits
 
@@ -126,7 +126,7 @@ class SqsSystem(LocalSystem):
 
     def _make_functions(self) -> None:
         keys = self._settings.secrets_keys or [
-            kept_text(self._settings.data_dir / "secrets.key", generate_key)
+            read_or_create(self._settings.data_dir / "secrets.key", generate_key)
         ]
         environment = environment_of(
             self._settings,
