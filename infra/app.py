@@ -1,10 +1,10 @@
-"""The CDK app: `python -m infra.app`, or any `cdk` command, which cdk.json leads here.
+"""The CDK app: `python -m infra.app`, or any `cdk` command through cdk.json.
 
     cdk deploy --all                   dev, on AWS
     cdk deploy --all -c env=prod       another environment of shared/hooksaga/aws/deployment.py
     cdk deploy --all -c target=local   an emulator; HOOKSAGA_DATABASE_URL names the database
 
-Nothing is looked up: a synth needs no account and no network.
+A synth needs no account and no network, because nothing is looked up.
 """
 
 import os
@@ -32,11 +32,11 @@ FORWARDED_VARIABLES = (
     "HOOKSAGA_LOG_LEVEL",
     "HOOKSAGA_PUBLIC_URL",
 )
-"""Variables of this shell that the functions of a local deployment get too."""
+"""Environment variables that are passed on to the functions of a local deployment."""
 
 
 def build(app: App) -> Environment:
-    """Add the stacks that the context asks for. Raises InvalidDeployment."""
+    """Add the stacks that the context selects. Raises InvalidDeployment."""
     if app.node.try_get_context("target") == "local":
         return _build_local(app)
     env = environment_named(app.node.try_get_context("env") or "dev")
@@ -45,7 +45,7 @@ def build(app: App) -> Environment:
 
 
 def build_on_aws(app: App, env: Environment) -> None:
-    """Everything, held against AWS's rules of good practice."""
+    """Add all stacks, and check them with the AwsSolutions rules."""
     network = NetworkStack(app, env)
     database = DatabaseStack(app, env, network.places).database
     pipeline = PipelineStack(app, env, places=network.places, database=database.access, extra={})
@@ -73,7 +73,7 @@ def _build_local(app: App) -> Environment:
 
 
 def main() -> None:
-    """Synthesise to CDK_OUTDIR, which `cdk` sets, or to cdk.out."""
+    """Synthesize to CDK_OUTDIR, which `cdk` sets, or to cdk.out."""
     app = App()
     try:
         build(app)

@@ -1,7 +1,8 @@
-"""Bundles of functions, built without Docker: modules, their imports, and the imported packages as wheels for Lambda.
+"""Bundles of functions, built without Docker: a handler, its transitive imports, and imported packages as Lambda
+wheels.
 
-Nothing is listed by hand but the names of packages that differ from the names of their modules. So a bundle cannot
-lack a module that the handler imports, and a module that nobody imports is in none.
+Only package names that differ from their modules are listed by hand. So a bundle contains every imported module, and
+no other.
 """
 
 import ast
@@ -30,14 +31,14 @@ BUILT_BY = (Path(__file__), ROOT / "infra" / "elf.py")
 
 OWN_PACKAGES = ("functions", "hooksaga")
 RUNTIME_PACKAGES = frozenset({"boto3", "botocore"})
-"""Lambda brings them along, and they are bigger than all the rest together."""
+"""Packages that the Lambda runtime provides; they exceed all others in size."""
 
 REQUIREMENTS = {
     "aws_lambda_powertools": "aws-lambda-powertools",
     "psycopg": "psycopg[binary]",
     "pydantic_settings": "pydantic-settings",
 }
-"""Where a package is called other than its module."""
+"""Package names that differ from the module name."""
 
 DATA = {
     "hooksaga.adapters.migrations": "sql/[!q]*/*.sql",
@@ -46,7 +47,7 @@ DATA = {
     "hooksaga.console.pages": "shared/hooksaga/console/templates/*.html",
     "hooksaga.api.reference": "shared/hooksaga/api/reference.html",
 }
-"""Files that a module reads at run time."""
+"""Data files that a module reads at run time."""
 
 UNUSED_FILES = (
     *("bin", "cffi", "pycparser", "aws_lambda_powertools/event_handler"),
@@ -55,11 +56,11 @@ UNUSED_FILES = (
     *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.c", "**/*.h", "**/_testcapi*", "**/sboms"),
     *("**/RECORD", "**/INSTALLER", "**/REQUESTED", "**/uv_cache.json", "**/.lock"),
 )
-"""Folders and files of packages that no handler reaches, and what differs from one build to the next, so that the
-same sources give the same bytes. A test starts every handler from nothing but its bundle."""
+"""Files of packages that no handler uses, and files that differ between builds: the same sources give the same bytes.
+A test starts every handler from its bundle alone."""
 
 CERTIFICATES = ROOT / "infra" / "components" / "certificates" / "amazon-rds.pem"
-"""The authorities that sign for RDS and for RDS Proxy: Lambda's own list lacks the former."""
+"""Certificate authorities of RDS and RDS Proxy; Lambda's trust store lacks those of RDS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ X86 = Machine(lambda_.Architecture.X86_64, "x86_64-manylinux_2_28")
 
 
 def this_machine(python: str | None = None) -> Machine:
-    """An emulator runs functions where it runs itself, some of them under the Python that they have."""
+    """Return the platform of this machine: an emulator runs functions on its own platform, some with its own Python."""
     here = ARM if platform.machine().lower() in {"arm64", "aarch64"} else X86
     return replace(here, python=python or here.python)
 
@@ -101,7 +102,7 @@ def contents_of(function: str) -> Contents:
 
 
 def _place_of(path: Path) -> str:
-    """Where a wheel has the file too: modules on the import path, other files in the package."""
+    """Return a file's path in a wheel: modules on the import path, other files in the package."""
     place = path.relative_to(ROOT)
     if place.parts[0] == "sql":
         place = Path("hooksaga", place)
@@ -109,7 +110,7 @@ def _place_of(path: Path) -> str:
 
 
 def _imported_from(start: str) -> dict[str, Path | None]:
-    """Every module that is reached, with its file; None for another project's, by its top name."""
+    """Return all reachable modules with their files; None and the top-level name for other packages."""
     found: dict[str, Path | None] = {}
     waiting = [start]
     while waiting:
@@ -135,13 +136,13 @@ def _imports_in(path: Path) -> Iterator[str]:
             yield from _reached(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from _reached([node.module])
-            # `from package import module` names a module, not a thing inside of one
+            # `from package import module` imports a module
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from _reached(name for name in names if _is_own_module(name))
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All but what only a type checker reads."""
+    """Return the syntax nodes, except those under TYPE_CHECKING."""
     for child in ast.iter_child_nodes(tree):
         if (
             isinstance(child, ast.If)
@@ -178,20 +179,20 @@ def _candidates(module: str) -> tuple[Path, Path]:
 
 @jsii.implements(ILocalBundling)
 class UvBundle:
-    """Fills the folder that the CDK gives it."""
+    """Fills the folder that the CDK provides."""
 
     def __init__(self, function: str, machine: Machine) -> None:
         self._function = function
         self._machine = machine
 
     def try_bundle(self, output_dir: str, options: Any = None, **_: Any) -> bool:
-        """True: there is nothing that Docker would have to do instead."""
+        """Return True: Docker is not needed."""
         build(self._function, self._machine, Path(output_dir))
         return True
 
 
 def build(function: str, machine: Machine, folder: Path) -> None:
-    """Put one function's bundle into the folder and say how big it is. Raises CalledProcessError with uv's words."""
+    """Build the bundle of a function in the folder and return its size. Raises CalledProcessError with uv's output."""
     contents = contents_of(function)
     _install(contents.requirements, machine, folder)
     for place, path in contents.files.items():
@@ -238,7 +239,7 @@ def _size_of(folder: Path) -> int:
 
 
 def digest_of(function: str, machine: Machine) -> str:
-    """Changes when anything changes that the bundle is made from; names the asset."""
+    """Return a digest of everything that the bundle is built from, which names the asset."""
     contents = contents_of(function)
     digest = hashlib.sha256(f"{machine.python} {machine.wheels} {contents.requirements}".encode())
     for path in (ROOT / "constraints.txt", *BUILT_BY, CERTIFICATES, *contents.files.values()):
@@ -247,7 +248,7 @@ def digest_of(function: str, machine: Machine) -> str:
 
 
 def code_of(function: str, machine: Machine) -> lambda_.Code:
-    """The bundle as the CDK wants it. Built once per digest: a second synth finds it in cdk.out."""
+    """Return the bundle as CDK code. It is built once per digest and reused from cdk.out."""
     return lambda_.Code.from_asset(
         str(ROOT / "functions" / function),
         asset_hash=digest_of(function, machine),

@@ -1,7 +1,6 @@
-"""The `cdk` command, in the version that this project's CDK was tried with: `python -m infra.cdk_cli deploy --all`.
+"""Runs the `cdk` command in the version that this project is tested with: `python -m infra.cdk_cli deploy --all`.
 
-It is an npm package. It is installed once, beside the Python packages of this environment, with the npm of the Node
-that came with them.
+It is an npm package, installed once into this environment, with the npm of the environment's Node.
 """
 
 import os
@@ -16,7 +15,7 @@ VERSION = "2.1148.1"
 
 
 class NoCdk(RuntimeError):
-    """The command is not there and could not be installed; the message says what to do."""
+    """The command is missing and could not be installed; the message says what to do."""
 
 
 def command() -> list[str]:
@@ -28,7 +27,7 @@ def command() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """This process's own, in which `python` is the one that runs now: cdk.json asks for it by that name."""
+    """Return this process's environment, with `python` as the current interpreter, which cdk.json names."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "PATH": path}
 
@@ -76,7 +75,7 @@ def _npm() -> list[str]:
 
 
 def main() -> int:
-    """Hand everything on to cdk, and its exit code back."""
+    """Run cdk with these arguments and return its exit code."""
     try:
         return subprocess.run([*command(), *sys.argv[1:]], env=environment(), check=False).returncode
     except NoCdk as problem:

@@ -1,11 +1,11 @@
-"""Shared libraries without what only debuggers read, whatever machine they are for."""
+"""Removes debug data from shared libraries of any machine type."""
 
 import shutil
 import struct
 from pathlib import Path
 
 MAGIC = b"\x7fELF\x02\x01"
-"""A 64-bit, little-endian ELF file: x86-64 and AArch64."""
+"""Magic number of 64-bit little-endian ELF files: x86-64 and AArch64."""
 
 _PROGRAM_TABLE_OFFSET, _SECTION_TABLE_OFFSET = 0x20, 0x28
 _PROGRAM_ENTRIES = struct.Struct("<HH")
@@ -14,10 +14,10 @@ _NUMBER = struct.Struct("<Q")
 
 
 def strip(path: Path) -> int:
-    """Cut off what no segment holds (sections of debuggers and linkers) and return how many bytes that were.
+    """Cut off sections that no segment contains (for debuggers and linkers) and return the number of bytes removed.
 
-    A loader maps segments and reads no sections. They are written at the end of a file, after all segments, by
-    every linker in use; where they are not, less is cut off. Another kind of file is left as it is.
+    A loader maps segments and reads no sections. Linkers write them at the end of the file, after all segments;
+    otherwise less is removed. Other files are not changed.
     """
     content = bytearray(path.read_bytes())
     if not content.startswith(MAGIC):
@@ -26,13 +26,13 @@ def strip(path: Path) -> int:
     _NUMBER.pack_into(content, _SECTION_TABLE_OFFSET, 0)
     content[_SECTION_ENTRIES_OFFSET : _SECTION_ENTRIES_OFFSET + 4] = bytes(
         4
-    )  # how many, and which has the names
+    )  # their number, and the index of the name section
     _replace(path, content[:end])
     return len(content) - end
 
 
 def _replace(path: Path, content: bytearray) -> None:
-    """By a file of its own: an installer may have hard-linked this one to its cache and to other installations."""
+    """Write a new file: an installer may have hard-linked this one to its cache and other installations."""
     draft = path.with_name(f"{path.name}.stripped")
     draft.write_bytes(content)
     shutil.copymode(path, draft)

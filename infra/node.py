@@ -1,4 +1,4 @@
-"""The CDK's libraries run on Node. A current one comes as a wheel; the system's is used where it is not installed."""
+"""Node.js for the CDK's libraries: from a wheel if it is installed, otherwise the system's."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ def node_folder() -> Path | None:
 
 
 def use_current_node() -> None:
-    """Tell jsii which Node to start, unless JSII_NODE says so already."""
+    """Set JSII_NODE to the wheel's Node, unless it is set."""
     folder = node_folder()
     if folder is not None:
         os.environ.setdefault("JSII_NODE", str(folder / ("node.exe" if os.name == "nt" else "node")))

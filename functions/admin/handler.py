@@ -1,4 +1,4 @@
-"""Admin: reading and requeueing, behind API Gateway and by direct invocation; bulk operations by a tick."""
+"""Admin: inspection and requeue, through API Gateway and by direct invocation. A tick continues bulk operations."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ function = ApiFunction(Role.ADMIN, ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """An API Gateway REST proxy event; by direct invocation `{"method": …, "path": …}` or `{"action": …}`; or a tick.
+    """Handle a REST proxy event, a direct `{"method": …, "path": …}` or `{"action": …}`, or a tick.
 
-    An action's fault is answered as `{"error": problem}`.
+    An error of an action is returned as `{"error": problem}`.
     """
     trigger = expect(event, Trigger.REST, Trigger.TICK, Trigger.OBJECT, Trigger.EMPTY)
     if trigger is Trigger.REST:

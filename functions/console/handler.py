@@ -1,6 +1,5 @@
-"""Console: the pages for operators and subscribers, behind API Gateway. What a page asks for, it asks as the role that
-the API's own function would: it reads and requeues as `admin`, changes subscriptions as `subscriptions`, and sends test
-events as `ingest`."""
+"""Console: pages for operators and subscribers, through API Gateway. Each request uses the role of the corresponding
+API function: `admin` to read and requeue, `subscriptions` to change subscriptions, `ingest` to send test events."""
 
 import functools
 from typing import Any
@@ -15,7 +14,7 @@ from hooksaga.console.routes import ROUTES
 
 
 class ConsoleFunction(SendingFunction, ApiFunction):
-    """Its sessions are sealed, and its verifications call receivers."""
+    """A function with sealed sessions that calls receivers for verification."""
 
     @functools.cached_property
     def services(self) -> Services:
@@ -26,6 +25,6 @@ function = ConsoleFunction(Role.ADMIN, ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """An API Gateway REST proxy event."""
+    """Handle a REST proxy event of API Gateway."""
     expect(event, Trigger.REST)
     return function.answer(event, context)

@@ -1,4 +1,4 @@
-"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then let the messages go."""
+"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then confirm the messages."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from hooksaga.stages.telemetry import note_attempts, note_claimed, note_refused
 
 CLAIM_PAUSES_SECONDS = (0, 0.05, 0.2)
 LOCKED_PAUSE_SECONDS = 0.2
-"""A result whose row somebody has locked is tried again after that, as long as there is time."""
+"""Pause before a result with a locked row is written again, while there is time."""
 
 Attempt: TypeAlias = asyncio.Task[AttemptResult]
 
@@ -32,7 +32,7 @@ WORKER_ID = f"{os.environ.get('AWS_LAMBDA_LOG_STREAM_NAME', 'local')[-60:]}:{sec
 
 
 def handler(event: Event, context: Any) -> Any:
-    """SQS batch in, `batchItemFailures` out: exactly the messages whose result could not be written."""
+    """Handle an SQS batch. `batchItemFailures` are exactly the messages whose result could not be written."""
     expect(event, Trigger.SQS)
     return function.run(run, event, context)
 
@@ -40,7 +40,7 @@ def handler(event: Event, context: Any) -> Any:
 async def run(function: SendingFunction, invocation: Invocation) -> Any:
     check_times(function.settings, invocation)
     messages = read_messages(invocation.event, DeliveryMessage)
-    if invocation.seconds_left() <= 0:  # a start so late that a claim could not even be handed back
+    if invocation.seconds_left() <= 0:  # too little time even to hand a claim back
         return failures(messages)
     idle, unwritten = await _claim_and_deliver(
         function, invocation, {message.body.job_id for message in messages}
@@ -52,9 +52,9 @@ async def run(function: SendingFunction, invocation: Invocation) -> Any:
 async def _claim_and_deliver(
     function: SendingFunction, invocation: Invocation, job_ids: set[int]
 ) -> tuple[set[int], set[int]]:
-    """The ids of the jobs that were not ours, and of those whose message must come back.
+    """Return the ids of jobs that belong to others, and of those whose message must return to the queue.
 
-    Jobs whose workers died again and again are sent one after the other: the rest while there is time, and else later.
+    Jobs that lost several leases are sent one by one, while there is time.
     """
     alone_from = deliver.alone_from_lost(function.settings.max_lost_leases)
     left, unwritten = job_ids, set[int]()
@@ -69,7 +69,7 @@ async def _claim_and_deliver(
 
 
 async def _deliver(function: SendingFunction, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
-    """The ids of the jobs whose message must come back."""
+    """Return the ids of the jobs whose message must return to the queue."""
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
     return await _hand_back(function, late) | await _attempt_all(function, invocation, in_time)
@@ -78,11 +78,11 @@ async def _deliver(function: SendingFunction, invocation: Invocation, jobs: Sequ
 async def _claim(
     function: SendingFunction, job_ids: Iterable[int], alone_from: int
 ) -> tuple[list[ClaimedJob], set[int]]:
-    """The jobs that are ours now, and the ids of those that could not be asked for.
+    """Return the claimed jobs, and the ids of those that could not be claimed in time.
 
-    A claim skips what another transaction has locked. That may be a worker, who keeps it; but it may be the
-    orchestrator, which notes just now that it has sent this very message, and then nobody else will come for the job.
-    So what is missing is asked for again, until such a short lock must be over.
+    A claim skips locked rows. A worker keeps its lock, but the orchestrator holds a lock briefly while it records that
+    it sent this very message, and then no other worker has a message for the job. So missing jobs are claimed again
+    until such a lock must have ended.
     """
     jobs: list[ClaimedJob] = []
     missing = set(job_ids)
@@ -111,7 +111,7 @@ async def _claim(
 
 
 def _could_finish(function: SendingFunction, invocation: Invocation, job: ClaimedJob) -> bool:
-    """A POST that could outlive the function is not begun: its result could not be written."""
+    """Return whether the POST would end before the function does. Otherwise its result could not be written."""
     return (job.timeout_seconds or function.settings.http_timeout_seconds) < invocation.seconds_left()
 
 
@@ -119,7 +119,7 @@ async def _hand_back(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> s
     try:
         if jobs:
             await function.session.run(partial(deliver.hand_back_jobs, jobs=jobs, worker_id=WORKER_ID))
-    except DatabaseUnavailable as error:  # their leases end by themselves
+    except DatabaseUnavailable as error:  # their leases expire
         logger.warning("jobs not handed back", extra={"jobs": len(jobs), "error": str(error)})
     return {job.id for job in jobs}
 
@@ -127,7 +127,7 @@ async def _hand_back(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> s
 async def _attempt_all(
     function: SendingFunction, invocation: Invocation, jobs: Sequence[ClaimedJob]
 ) -> set[int]:
-    """POST side by side; write whatever has ended while the others go on."""
+    """Send POSTs concurrently, and write finished results while others continue."""
     deadline = time.monotonic() + invocation.seconds_left()
     timeout = function.settings.http_timeout_seconds
     pending = {
@@ -144,12 +144,12 @@ async def _attempt_all(
 
 
 async def _wait_for_some(pending: set[Attempt], at_most: float | None) -> tuple[set[Attempt], set[Attempt]]:
-    """Wait until some have ended. Return the ended and the others."""
+    """Wait until some tasks are done. Return the done and the pending ones."""
     if not pending:
         await asyncio.sleep(at_most or 0)
         return set(), pending
     done, pending = await asyncio.wait(pending, timeout=at_most, return_when=asyncio.FIRST_COMPLETED)
-    await asyncio.sleep(0)  # those that ended in the same moment go in the same statement
+    await asyncio.sleep(0)  # results of the same moment share a statement
     done |= {task for task in pending if task.done()}
     return done, pending - done
 
@@ -157,7 +157,7 @@ async def _wait_for_some(pending: set[Attempt], at_most: float | None) -> tuple[
 async def _record(
     function: SendingFunction, results: Sequence[AttemptResult]
 ) -> tuple[set[int], list[AttemptResult]]:
-    """The ids of jobs whose result could not be written, and the results whose rows somebody has locked."""
+    """Write results. Return the ids of jobs whose result could not be written, and the results with locked rows."""
     refused: list[RefusedRow] = []
     locked: set[int] = set()
     record = partial(

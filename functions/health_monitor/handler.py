@@ -1,4 +1,4 @@
-"""The health monitor: a tick every minute that counts attempts, warns, switches off, and tells of it."""
+"""Health monitor: a tick every minute counts attempts, warns, disables endpoints, and sends operational events."""
 
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ function = Function(Role.HEALTH_MONITOR)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """A tick in, `{"attempts": n, "verdicts": n, "events": n}` out."""
+    """Handle a tick: returns `{"attempts": n, "verdicts": n, "events": n}`."""
     expect(event, Trigger.TICK)
     return function.run(run, event, context)
 

@@ -1,4 +1,4 @@
-"""Ingest: the routes of events behind API Gateway, and the description of the API."""
+"""Ingest: the routes of events through API Gateway, and the API description."""
 
 from typing import Any
 
@@ -13,6 +13,6 @@ function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES, *re
 
 
 def handler(event: Event, context: Any) -> Any:
-    """API Gateway REST proxy event in, its answer out."""
+    """Handle a REST proxy event of API Gateway."""
     expect(event, Trigger.REST)
     return function.answer(event, context)

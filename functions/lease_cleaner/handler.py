@@ -1,4 +1,4 @@
-"""Lease cleaning: a tick every minute. The orchestrator's sweep sends what was reset on its way again."""
+"""Lease cleaning: a tick every minute. The orchestrator's sweep dispatches the reset jobs again."""
 
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ function = Function(Role.LEASE_CLEANER)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """A tick in, `{"reset": n}` out."""
+    """Handle a tick: returns `{"reset": n}`."""
     expect(event, Trigger.TICK)
     return function.run(run, event, context)
 

@@ -1,4 +1,4 @@
-"""Migrate: runs before new code does, as the owner, whose secret no other function can read."""
+"""Migrate: runs before new code, as the owner, whose secret no other function can read."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from hooksaga.runtime.telemetry import note_migration_waits
 
 
 def handler(event: Event, context: Any) -> Any:
-    """A request of CloudFormation in, or `{}` by hand; `{"applied": [names]}` out.
+    """Handle a request of CloudFormation, or `{}`: returns `{"applied": [names]}`.
 
-    A failed migration raises, which stops the deploy. A deployment that is taken away (CloudFormation's `Delete`)
-    leaves the schema as it is.
+    A failed migration raises an exception, which stops the deployment. CloudFormation's `Delete` leaves the schema
+    unchanged.
     """
     expect(event, Trigger.DEPLOYMENT, Trigger.EMPTY)
     if event.get("RequestType") == "Delete":

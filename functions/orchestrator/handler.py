@@ -1,4 +1,4 @@
-"""Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due."""
+"""Orchestration: SQS `orchestration`, and a tick every minute that finds due work by SQL alone."""
 
 from collections.abc import Awaitable, Callable, Set
 from functools import partial
@@ -22,13 +22,13 @@ function = Function(Role.ORCHESTRATOR)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """SQS batch in, `batchItemFailures` out; a tick in, `{"moved": n, "dispatched": n}` out."""
+    """Handle an SQS batch with `batchItemFailures`, or a tick: returns `{"moved": n, "dispatched": n}`."""
     trigger = expect(event, Trigger.SQS, Trigger.TICK)
     return function.run(sweep if trigger is Trigger.TICK else take, event, context)
 
 
 async def take(function: Function, invocation: Invocation) -> Any:
-    """Return the work that the messages name."""
+    """Process the work that the messages name."""
     messages = read_messages(invocation.event, OrchestrationMessage)
     try:
         await _take(function, messages)
@@ -78,10 +78,9 @@ async def _cancel(function: Function, saga_id: int, correlation_id: str | None) 
 
 
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
-    """Everything that is due, whether a message told of it or not.
+    """Process all due work, with or without a message.
 
-    Raises RowRefused, after all the rest, where the database does not take a row: the tick fails, so that somebody
-    looks.
+    Raises RowRefused at the end if the database rejected a row, so that the tick fails and the error alarm fires.
     """
     policy, counts = function.settings.retry_policy, {"moved": 0, "dispatched": 0}
     refusals: list[RowRefused] = []
@@ -100,7 +99,9 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
         )
         told = await dispatch_jobs(function.queues, function.session, jobs)
         counts["dispatched"] += told
-        if told < len(jobs) or len(jobs) < orchestrate.BATCH:  # a queue that takes nothing is not asked again
+        if (
+            told < len(jobs) or len(jobs) < orchestrate.BATCH
+        ):  # a queue that rejects messages is not tried again
             break
     if refusals:
         raise refusals[0]
@@ -108,7 +109,7 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
 
 
 async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> list[SagaMoved]:
-    """What was moved, and told of, although the database may have refused a row of it."""
+    """Return the moves, after sending their messages, even if the database rejected some rows."""
     try:
         moves = await function.session.run(unit)
     except RowRefused as refused:

@@ -1,4 +1,4 @@
-"""Routing: SQS `routing`, and a tick every minute that finds what a lost message left in the outbox."""
+"""Routing: SQS `routing`, and a tick every minute that routes events whose message was lost."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,20 +19,20 @@ function = Function(Role.ROUTER)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """SQS batch in, `batchItemFailures` out; a tick in, `{"routed": n}` out."""
+    """Handle an SQS batch with `batchItemFailures`, or a tick: returns `{"routed": n}`."""
     trigger = expect(event, Trigger.SQS, Trigger.TICK)
     return function.run(sweep if trigger is Trigger.TICK else route, event, context)
 
 
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
-    """Whatever waits in the outbox."""
+    """Route all events in the outbox."""
     note_outbox_age(await function.session.run(outbox_age_seconds))
     routed, _ = await _route_all(function, invocation, None)
     return {"routed": len(routed)}
 
 
 async def route(function: Function, invocation: Invocation) -> Any:
-    """The events that the messages name."""
+    """Route the events that the messages name."""
     messages = read_messages(invocation.event, RoutingMessage)
     event_ids = [message.body.event_id for message in messages]
     try:
@@ -49,7 +49,7 @@ async def route(function: Function, invocation: Invocation) -> Any:
 async def _route_all(
     function: Function, invocation: Invocation, event_ids: Sequence[int] | None
 ) -> tuple[set[int], bool]:
-    """The events that were routed, and whether none was left when the time was over."""
+    """Return the routed events, and whether the outbox was empty before the time limit."""
     done: set[int] = set()
     told: set[RefusedRow] = set()
     while invocation.seconds_left() > 0:

@@ -1,5 +1,5 @@
-"""Subscriptions: their routes behind API Gateway, the verification handshake, and by direct invocation
-the rotation of the key that seals signing secrets."""
+"""Subscriptions: their routes through API Gateway, the verification handshake, and by direct invocation the rotation
+of the key that seals secrets."""
 
 import functools
 from typing import Any
@@ -15,7 +15,7 @@ from hooksaga.aws.triggers import Trigger, expect
 
 
 class SubscriptionsFunction(SendingFunction, ApiFunction):
-    """Its routes call receivers."""
+    """A function whose routes call receivers."""
 
     @functools.cached_property
     def services(self) -> Services:
@@ -26,7 +26,7 @@ function = SubscriptionsFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
 
 
 def handler(event: Event, context: Any) -> Any:
-    """An API Gateway REST proxy event, or `{"action": …}`; an action's fault is answered as `{"error": problem}`."""
+    """Handle a REST proxy event, or `{"action": …}`. An error of an action is returned as `{"error": problem}`."""
     if expect(event, Trigger.REST, Trigger.OBJECT, Trigger.EMPTY) is Trigger.REST:
         return function.answer(event, context)
     return function.run(run_secret_action, event, context)

@@ -1,1 +1,1 @@
-"""Components: one capability each, whatever resources that takes. Exceptions from rules stand where they apply."""
+"""Components, one per capability. An exception from a rule is next to the resource that it concerns."""

@@ -1,4 +1,4 @@
-"""Security groups: who may open a connection to whom. Only what calls receivers may reach the internet."""
+"""Security groups. Only functions that call receivers may reach the internet."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ NOWHERE = ec2.Peer.ipv4("255.255.255.255/32")
 
 
 class AccessRules(Construct):
-    """`inside` and `outbound` are for functions, by whether they call receivers; the others for what they reach."""
+    """`inside` and `outbound` are for functions without and with calls to receivers; the other groups for their
+    targets."""
 
     def __init__(self, scope: Construct, name: str, vpc: ec2.IVpc, receiver_ports: Sequence[int]) -> None:
         super().__init__(scope, name)
@@ -25,7 +26,7 @@ class AccessRules(Construct):
                 _allow(functions, target, port)
         _allow(self.proxy, self.database, POSTGRES)
         for group in (self.inside, self.outbound, self.proxy):
-            # Only a rule within the group surely replaces AWS's own first one, which lets everything out.
+            # A rule of the group itself reliably replaces AWS's default rule, which allows all outgoing traffic.
             group.add_egress_rule(NOWHERE, ec2.Port.tcp(1), "Nothing but what the other rules say")
         self._allow_egress(receiver_ports)
 

@@ -1,4 +1,4 @@
-"""Alarms, each with the heading of its page in its description: what it means, and what to type."""
+"""Alarms. Each description names the runbook section with its meaning and the commands."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -18,7 +18,7 @@ from hooksaga.aws.deployment import Environment
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The alarm goes off when the metric is at or over (or, `below`, under) the threshold for so many periods."""
+    """The alarm fires if the metric is at or above (`below`: under) the threshold for this many periods."""
 
     threshold: float
     periods: int = 1
@@ -27,7 +27,7 @@ class Limit:
 
 
 class Alarms(Construct):
-    """All of them tell one topic, which mails where an address is set."""
+    """All alarms notify one topic, with a mail subscription if an address is set."""
 
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
@@ -40,7 +40,7 @@ class Alarms(Construct):
             self.topic.add_subscription(subscriptions.EmailSubscription(env.alarm_mail))
 
     def add(self, page: str, subject: str, metric: cloudwatch.IMetric, limit: Limit) -> None:
-        """`page` is the heading in the runbook, `subject` what it is about; together they name the alarm."""
+        """Add an alarm. `page` is the heading in the runbook, `subject` the resource; together they are its name."""
         alarm = cloudwatch.Alarm(
             self,
             f"{page} {subject}".title().replace(" ", "").replace("-", "").replace("_", ""),
@@ -55,7 +55,7 @@ class Alarms(Construct):
         alarm.add_alarm_action(actions.SnsAction(self.topic))
 
     def _allow_alarms_to_publish(self) -> None:
-        """A policy of our own takes the place of the one that a topic has by itself, which let CloudWatch in."""
+        """Allow CloudWatch to publish: a custom policy replaces the topic's default one, which allows it."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],

@@ -1,4 +1,4 @@
-"""One page with the figures that the alarms watch."""
+"""Dashboard with the metrics that the alarms watch."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ IN_A_ROW = 2
 
 
 class Dashboard(Construct):
-    """Named as the deployment."""
+    """Has the name of the deployment."""
 
     def __init__(
         self, scope: Construct, name: str, env: Environment, widgets: Sequence[cloudwatch.IWidget]

@@ -1,4 +1,4 @@
-"""PostgreSQL 18 on RDS, where all state lives; in front of it, if asked for, RDS Proxy."""
+"""PostgreSQL 18 on RDS, which stores all state, and optionally RDS Proxy in front of it."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -21,7 +21,7 @@ PORT = 5432
 
 
 class Database(Construct):
-    """`access` is how functions get in. The owner's password is RDS's own: it makes and rotates the secret."""
+    """`access` is how functions log in. RDS creates and rotates the owner's password."""
 
     def __init__(
         self, scope: Construct, name: str, env: Environment, vpc: ec2.IVpc, rules: AccessRules
@@ -73,7 +73,7 @@ class Database(Construct):
                 "max_connections": str(self._env.database.connection_limit),
                 "rds.force_ssl": "1",
                 "log_min_duration_statement": "1000",
-                "log_parameter_max_length": "0",  # no payload that is bound to a slow statement
+                "log_parameter_max_length": "0",  # do not log payloads that are parameters of slow statements
                 "log_lock_waits": "1",
             },
         )
@@ -106,7 +106,7 @@ class Database(Construct):
         return role
 
     def _fixed(self, group: ec2.SecurityGroup) -> ec2.ISecurityGroup:
-        """The same group, whose rules stay as AccessRules has them: the proxy's construct would add its own."""
+        """Return the group as immutable: the proxy's construct would add rules to it."""
         return ec2.SecurityGroup.from_security_group_id(
             self, f"{group.node.id}Group", group.security_group_id, mutable=False
         )

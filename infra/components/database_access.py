@@ -1,4 +1,4 @@
-"""How functions find the database and log in: as a user of their own, with a token, or by a given URL."""
+"""Address and login of the database for functions: as a user with an IAM token, or by a given URL."""
 
 from typing import Protocol
 
@@ -20,7 +20,7 @@ class DatabaseAccess(Protocol):
 
 
 class GivenDatabase:
-    """A database that is there already, by its owner's URL. For emulators: the URL stands in the template."""
+    """An existing database, by its owner's URL. For emulators: the template contains the URL."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -29,11 +29,12 @@ class GivenDatabase:
         return {"HOOKSAGA_DATABASE_URL": self._url}
 
     def allow_login(self, function: iam.Role, role: Role) -> None:
-        """A password in the URL, or none, is all that it takes."""
+        """Do nothing: the URL contains the password."""
 
 
 class RdsDatabase:
-    """Each function as its own user by IAM, through the proxy where there is one. The owner past it, by secret."""
+    """Functions log in as their own users by IAM, through the proxy if there is one. The owner bypasses it, with a
+    secret."""
 
     def __init__(
         self, instance: rds.DatabaseInstance, proxy: rds.DatabaseProxy | None, database_name: str
@@ -70,7 +71,7 @@ class RdsDatabase:
         return secret.secret_arn
 
     def _user_arn(self, role: Role) -> str:
-        """The proxy is asked by the user's name too; its own id stands last in its ARN."""
+        """The ARN for the proxy contains the user's name too, and ends with the proxy's id."""
         if self._proxy is None:
             resource_id = self._instance.instance_resource_id
         else:
@@ -79,6 +80,6 @@ class RdsDatabase:
 
 
 def login_arn(scope: IConstruct, resource_id: str, role: Role) -> str:
-    """Names one user of one database, or of one proxy, for `rds-db:connect`."""
+    """Return the ARN of one user of a database or proxy, for `rds-db:connect`."""
     stack = Stack.of(scope)
     return f"arn:{stack.partition}:rds-db:{stack.region}:{stack.account}:dbuser:{resource_id}/{role}"

@@ -1,4 +1,4 @@
-"""SQS and Secrets Manager within the VPC: functions without a way out reach them here."""
+"""SQS and Secrets Manager endpoints in the VPC, for functions without internet access."""
 
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
@@ -8,7 +8,7 @@ from infra.components.network import INSIDE
 
 
 class Endpoints(Construct):
-    """In as many zones as asked for: each has its price by the hour."""
+    """Created in the configured number of zones: each has an hourly price."""
 
     def __init__(self, scope: Construct, name: str, vpc: ec2.Vpc, rules: AccessRules, zones: int) -> None:
         super().__init__(scope, name)
@@ -25,5 +25,5 @@ class Endpoints(Construct):
                 service=service,
                 subnets=ec2.SubnetSelection(subnets=subnets),
                 security_groups=[rules.endpoints],
-                open=False,  # AccessRules say who may
+                open=False,  # AccessRules define the access
             )

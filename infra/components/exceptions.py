@@ -1,9 +1,9 @@
-"""Exceptions from the AwsSolutions rules, each with its reason beside what it is about."""
+"""Suppressions of AwsSolutions findings, each with its reason."""
 
 from aws_cdk import Acknowledgment, Validations
 from constructs import IConstruct
 
 
 def allow(construct: IConstruct, rule: str, reason: str) -> None:
-    """Accept a finding on this construct and all within it. A rule with findings of its own is `RuleId[finding]`."""
+    """Suppress a finding on this construct and its children. A granular rule is `RuleId[finding]`."""
     Validations.of(construct).acknowledge(Acknowledgment(id=rule, reason=reason))

@@ -1,4 +1,4 @@
-"""One Lambda function with a role of its own that starts out with nothing but its log."""
+"""One Lambda function with its own role, which may only write its log."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -27,7 +27,7 @@ _NETWORK_INTERFACES = (
 
 
 class LeastFunction(Construct):
-    """`place` is None where there is no network of ours. `repeats`: what it sends may come back to it, many times."""
+    """`place` is None without a VPC. `repeats`: messages that it sends may start it again many times."""
 
     def __init__(
         self,
@@ -97,12 +97,13 @@ class LeastFunction(Construct):
         )
 
     def _recursive_loop(self) -> lambda_.RecursiveLoop | None:
-        """Lambda stops a chain of messages that starts one function about 16 times. A delivery that is retried soon is
-        such a chain, two starts of the orchestrator for each attempt; max_retry_limit ends it."""
+        """Allow recursive loops. Lambda stops a chain of messages that starts a function about 16 times; a delivery
+        with short retries is such a chain, with two starts of the orchestrator per attempt, and max_retry_limit ends
+        it."""
         return lambda_.RecursiveLoop.ALLOW if self._repeats and not self._env.is_local else None
 
     def _allow_network_interfaces(self, role: iam.Role) -> None:
-        """Lambda needs this to put a function into a VPC; the function's own code does not, and may not."""
+        """Lambda needs this right to connect a function to a VPC. The function's own code is denied it."""
         stack = Stack.of(self)
         itself = f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{self.name}"
         for effect, conditions in (

@@ -1,4 +1,4 @@
-"""All functions of the flow, each with what its design names: its login, its queues, its secrets, its way out."""
+"""All functions of the pipeline with their logins, queues, secrets and network access."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from infra.components.secrets_key import SecretsKey
 
 
 class FunctionSet(Construct):
-    """`functions[name]`. `extra` are variables of every function; `after` is what has to be done before they change."""
+    """`functions[name]`. `extra`: variables of every function. `after`: what must be finished before they change."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class FunctionSet(Construct):
         }
 
     def _wake(self, function: LeastFunction, queue: Queue) -> None:
-        """Messages of the queue start copies, as many as its share allows; failed ones come back one by one."""
+        """Start the function for messages of the queue, within its concurrency. Failed messages return one by one."""
         function.function.add_event_source(
             sources.SqsEventSource(
                 self._queues.work[queue],

@@ -1,4 +1,4 @@
-"""The functions and their rights, in one table: who logs in as whom, who reads and sends where, who may leave."""
+"""The functions and their rights in one table: database role, queues, secrets, internet access."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hooksaga.adapters.queues import Queue
 
 @dataclass(frozen=True, slots=True)
 class FunctionDesign:
-    """Resources and rights of one function. `routes` are those that its own code answers."""
+    """Resources and rights of one function. `routes` are those of its own code."""
 
     role: Role
     reads: Sequence[Queue] = ()
@@ -24,20 +24,20 @@ class FunctionDesign:
     opens_secrets: bool = False
     calls_receivers: bool = False
     repeats: bool = False
-    """Whether what it sends comes back to it: attempt after attempt, until one succeeds or none is left."""
+    """Whether its messages can start it again, attempt after attempt, until the last one."""
     also: Sequence[Role] = ()
-    """Roles that it logs in as beside its own."""
+    """Additional roles that it logs in as."""
     pages: Sequence[str] = ()
-    """Paths that it answers with everything below them, whatever the method."""
+    """Path prefixes that it handles, with any method."""
 
     @property
     def answers_http(self) -> bool:
-        """Return whether the gateway sends it anything."""
+        """Return whether the gateway sends requests to it."""
         return bool(self.routes or self.pages)
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """All that it logs in as."""
+        """Return all roles that it logs in as."""
         return (self.role, *self.also)
 
 
@@ -70,7 +70,7 @@ DESIGNS = {
         routes=admin.routes,
         ticks=True,
     ),
-    # What a page does is what the API does, so it needs what the API's three functions need, but no more.
+    # Pages use the API's operations, so the console needs the rights of the API's three functions and no others.
     "console": FunctionDesign(
         Role.ADMIN,
         sends=(Queue.ROUTING, Queue.ORCHESTRATION),
@@ -80,9 +80,9 @@ DESIGNS = {
         pages=("/console", "/portal"),
     ),
 }
-"""All but migrate, which is no part of the flow: see components.migration."""
+"""All functions except migrate: see components.migration."""
 
 
 def reader_of(queue: Queue) -> str | None:
-    """The function that takes messages from the queue; none takes from dead-tasks, which is for the user's tools."""
+    """Return the function that reads the queue; None for dead-tasks, which is for the user's tools."""
     return next((name for name, design in DESIGNS.items() if queue in design.reads), None)

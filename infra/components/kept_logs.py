@@ -1,4 +1,4 @@
-"""Log groups that are kept for the time that the settings say."""
+"""Log groups with the configured retention."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
@@ -16,7 +16,8 @@ _RETENTION = {
 
 
 def log_group(scope: Construct, name: str, log_group_name: str, env: Environment) -> logs.LogGroup:
-    """Goes with the deployment; a KeyError names a `log_days` that CloudWatch does not know."""
+    """Create a log group that is deleted with the deployment. Raises KeyError for a `log_days` that CloudWatch does
+    not support."""
     return logs.LogGroup(
         scope,
         name,

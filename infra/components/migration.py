@@ -1,7 +1,7 @@
-"""Brings the schema to its newest state at a deployment, before any other function's new code runs.
+"""Migrates the schema during a deployment, before the new code of other functions runs.
 
-CloudFormation waits for the answer. A migration that fails is the deployment's failure, with the database's words in
-its reason, and CloudFormation goes back to what ran before.
+CloudFormation waits for the result. A failed migration fails the deployment, with the database's message as its
+reason, and CloudFormation rolls back.
 """
 
 # pyright: reportArgumentType=false
@@ -27,8 +27,8 @@ BASIC_EXECUTION = (
 
 
 class Migration(Construct):
-    """Runs whenever the migrations, or the code that runs them, differ from the last deployment's. What has to come
-    after it depends on this construct."""
+    """Runs if the migrations, or their code, changed since the last deployment. Resources that must come later depend
+    on it."""
 
     def __init__(
         self, scope: Construct, name: str, *, env: Environment, place: Place | None, database: DatabaseAccess

@@ -1,4 +1,4 @@
-"""The VPC: where functions, database and endpoints stand, and the one way out, with a fixed address."""
+"""The VPC of functions, database and endpoints, with one egress path that has a fixed address."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -16,10 +16,10 @@ INSIDE = ec2.SubnetSelection(subnet_group_name="inside")
 DATABASE = ec2.SubnetSelection(subnet_group_name="database")
 
 _ADDRESSES = {Nat.GATEWAY: "EgressAddress", Nat.INSTANCE: "EgressAddressOfNatInstance"}
-"""Each kind has an address of its own: AWS gives none to a gateway that an instance still holds."""
+"""One address per kind of NAT: AWS does not assign one to a gateway while an instance still holds it."""
 
 _SWAP = (
-    # Not fallocate: XFS refuses to swap to a file with holes.
+    # Not fallocate: XFS does not swap to a file with holes.
     "dd if=/dev/zero of=/swapfile bs=1M count=1024",
     "chmod 600 /swapfile",
     "mkswap /swapfile",
@@ -29,7 +29,7 @@ _FIRST_COMMAND_OF_CDK = "yum install iptables-services -y"
 
 
 class Network(Construct):
-    """`outbound` is for what calls receivers, `inside` for all other functions: it has no route to the internet."""
+    """`outbound` is for functions that call receivers; `inside` for all others has no route to the internet."""
 
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
@@ -42,7 +42,7 @@ class Network(Construct):
             max_azs=env.zones,
             nat_gateways=1,
             nat_gateway_provider=nat,
-            restrict_default_security_group=False,  # needs a function of its own; nothing of ours is in that group
+            restrict_default_security_group=False,  # would need a custom resource; no resource uses that group
             subnet_configuration=[
                 ec2.SubnetConfiguration(name="public", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=26),
                 _subnets("outbound", ec2.SubnetType.PRIVATE_WITH_EGRESS),
@@ -70,7 +70,7 @@ class Network(Construct):
         )
 
     def _finish_instance(self, nat: ec2.NatInstanceProviderV2, env: Environment) -> None:
-        """Lets the receivers' ports through and nothing else but what the instance needs to set itself up."""
+        """Allow the ports of receivers, and what the instance needs for its own setup."""
         for port in sorted({443, *env.receiver_ports}):
             nat.security_group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port))
         for port in env.receiver_ports:
@@ -110,10 +110,10 @@ def _subnets(name: str, kind: ec2.SubnetType) -> ec2.SubnetConfiguration:
 
 
 def _user_data() -> ec2.UserData:
-    """What the CDK has the instance do at its first start, so that an installation that fails is not the end of it.
+    """Return the CDK's first-boot script, with retries, so that a failed installation is repeated.
 
-    Swap comes first: installing may take more than the 512 MB that a nano has. It is repeated until it is done: the
-    mirror may be out of reach for a while, as the instance's address changes to the fixed one meanwhile.
+    Swap comes first: an installation can need more than the 512 MB of a nano instance. It is repeated until it
+    succeeds: the mirror can be unreachable while the instance's address changes to the fixed one.
     """
     install, *rest = ec2.NatInstanceProviderV2.DEFAULT_USER_DATA_COMMANDS
     assert install == _FIRST_COMMAND_OF_CDK, install

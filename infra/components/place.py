@@ -10,7 +10,7 @@ from infra.components.network import INSIDE, OUTBOUND
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Subnets and the group whose rules hold for the function."""
+    """Subnets and security group of a function."""
 
     vpc: ec2.IVpc
     subnets: ec2.SubnetSelection
@@ -19,13 +19,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The two there are."""
-
     vpc: ec2.IVpc
     rules: AccessRules
 
     def of(self, *, calls_receivers: bool) -> Place:
-        """With a way to the internet only for who calls receivers."""
+        """Return the place with internet access only for functions that call receivers."""
         if calls_receivers:
             return Place(self.vpc, OUTBOUND, self.rules.outbound)
         return Place(self.vpc, INSIDE, self.rules.inside)

@@ -1,4 +1,4 @@
-"""The queues: ids on their way from one function to the next, each with a queue for what was tried too often."""
+"""The queues, each with a redrive queue for messages that failed repeatedly."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MESSAGE_RETENTION = Duration.days(4)
 
 
 class Queues(Construct):
-    """`work[queue]`, and `redrive[queue]` for those that a function reads."""
+    """`work[queue]`, and `redrive[queue]` for queues that a function reads."""
 
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
@@ -28,7 +28,7 @@ class Queues(Construct):
             self._add(queue)
 
     def allow_sending(self, role: iam.Role, queue: Queue) -> None:
-        """SQS asks for SendMessage when a batch is sent; the emulator asks for an action of its own."""
+        """Allow SendMessage, which covers batches on SQS; an emulator checks SendMessageBatch."""
         actions = ["sqs:SendMessage", *(["sqs:SendMessageBatch"] if self._env.is_local else [])]
         role.add_to_principal_policy(
             iam.PolicyStatement(actions=actions, resources=[self.work[queue].queue_arn])
@@ -64,6 +64,6 @@ class Queues(Construct):
             queue_name=f"{self._env.prefix}-{queue.value.replace('_', '-')}{suffix}",
             retention_period=retention,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=None if self._env.is_local else True,  # an emulator speaks plain HTTP
+            enforce_ssl=None if self._env.is_local else True,  # an emulator uses plain HTTP
             **options,
         )

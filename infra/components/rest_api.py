@@ -1,4 +1,4 @@
-"""The HTTP API: every route of every function that has routes, behind API Gateway (REST, v1)."""
+"""The HTTP API: the routes of all functions behind API Gateway (REST, v1)."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -22,7 +22,7 @@ from infra.components.functions import DESIGNS
 from infra.components.kept_logs import log_group
 
 STAGE = "api"
-"""In the URL before every path, unless there is a domain of your own."""
+"""First part of every path, unless there is a custom domain."""
 
 PAGE_METHODS = ("GET", "POST")
 
@@ -30,7 +30,7 @@ TLS_POLICY = "SecurityPolicy_TLS13_1_2_PQ_2025_09"
 
 
 class RestApi(Construct):
-    """`url` ends with a slash. The functions check keys, and bodies: the gateway sees neither."""
+    """`url` ends with a slash. The gateway checks neither keys nor bodies; the functions do."""
 
     def __init__(
         self, scope: Construct, name: str, env: Environment, functions: Mapping[str, LeastFunction]
@@ -55,14 +55,14 @@ class RestApi(Construct):
         return f"https://{domain}/" if domain else self.api.url
 
     def _set_public_url(self) -> None:
-        """In a variable of the stage: in the functions' environment it would be circular, as the API names them."""
+        """Set a stage variable: a function's environment variable would be a circular dependency."""
         if (address := self._public_url()) is not None:
             stage = self.api.deployment_stage.node.default_child
             assert isinstance(stage, gateway.CfnStage)
             stage.variables = {PUBLIC_URL_VARIABLE: address}
 
     def _public_url(self) -> str | None:
-        """An emulator's address is known to nobody but its caller."""
+        """Return None for an emulator, whose address only its caller knows."""
         if self._env.public_url or self._env.is_local:
             return self._env.public_url
         stack = Stack.of(self)
@@ -75,7 +75,7 @@ class RestApi(Construct):
             "Api",
             rest_api_name=env.prefix,
             endpoint_types=[gateway.EndpointType.REGIONAL],
-            # Of a body that it takes for text the gateway replaces what is not UTF-8, unseen.
+            # In a text body the gateway silently replaces bytes that are not UTF-8.
             binary_media_types=["*/*"],
             disable_execute_api_endpoint=own_domain,
             domain_name=self._domain(),
@@ -92,7 +92,7 @@ class RestApi(Construct):
         return api
 
     def _watching(self) -> dict[str, Any]:
-        """Throttling, and a line for each request that names neither body nor key."""
+        """Configure throttling, and an access log without bodies and keys."""
         env = self._env
         log: logs.ILogGroup = log_group(self, "AccessLog", f"/hooksaga/{env.name}/access", env)
         return {
@@ -127,12 +127,12 @@ class RestApi(Construct):
         )
 
     def _add(self, path: str, function: LeastFunction) -> None:
-        """Any method: the function answers 405 to those that the path has not, where the gateway would say 404."""
+        """Route any method: the function answers 405 for unsupported ones, where the gateway would answer 404."""
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
         self.api.root.resource_for_path(path).add_method("ANY", integration)
 
     def _add_pages(self, path: str, function: LeastFunction) -> None:
-        """The path and all below it: pages tell each other apart by themselves."""
+        """Route the path and everything below it."""
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
         for below in (path, f"{path}/{{proxy+}}"):
             resource = self.api.root.resource_for_path(below)
@@ -140,7 +140,7 @@ class RestApi(Construct):
                 resource.add_method(method, integration)
 
     def _answer(self, kind: str) -> None:
-        """$context.requestId is the one that the functions log."""
+        """$context.requestId is the id that the functions log."""
         root_path = "" if self._env.api.domain_name else f"/{STAGE}"
         self.api.add_gateway_response(
             f"Answer{kind.title().replace('_', '')}",

@@ -1,4 +1,4 @@
-"""The key that encrypts the subscriptions' signing secrets in the database."""
+"""The key that encrypts signing secrets in the database."""
 
 import string
 
@@ -12,7 +12,7 @@ from infra.components.exceptions import allow
 
 
 class SecretsKey(Construct):
-    """Made once. Where data is kept it is kept too: without it no signing secret can be opened any more."""
+    """Generated once, and retained with the data: without it no signing secret can be decrypted."""
 
     def __init__(self, scope: Construct, name: str, env: Environment) -> None:
         super().__init__(scope, name)
@@ -23,11 +23,11 @@ class SecretsKey(Construct):
             "Secret",
             secret_name=self._name,
             description="Encrypts signing secrets. Before you rotate it, read docs/operations/keys.md.",
-            # 43 characters of base64 are 32 bytes and a rest of two bits, which decoding leaves out
+            # 43 characters of base64 are 32 bytes and two extra bits, which decoding ignores
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=43, exclude_characters=string.punctuation, require_each_included_type=False
             ),
-            # Not RETAIN: a first deployment that fails would leave the name taken, and no second one could succeed.
+            # Not RETAIN: after a failed first deployment the name would be in use, and the second one would fail.
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY,
         )
         allow(
@@ -40,7 +40,8 @@ class SecretsKey(Construct):
         return {"HOOKSAGA_SECRETS_KEY_ARN": self._secret.secret_arn}
 
     def allow_reading(self, role: iam.Role) -> None:
-        """By its name and the six characters that AWS adds to it: not every emulator knows a secret's ARN by Ref."""
+        """Allow reading the secret by its name and AWS's six-character suffix: some emulators do not return an ARN by
+        Ref."""
         stack = Stack.of(self)
         arn = (
             f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}:secret:{self._name}-??????"

@@ -1,4 +1,4 @@
-"""A tick every minute for the functions that find lost work by SQL. What one tick misses, the next one finds."""
+"""A tick every minute for the functions that find lost work by SQL. The next tick finds what one has missed."""
 
 # pyright: reportArgumentType=false
 # The CDK's classes name some parameters other than its interfaces do, which pyright takes for a mismatch.
@@ -16,7 +16,7 @@ EVERY = Duration.minutes(1)
 
 
 class Ticks(Construct):
-    """A rule, not a schedule of EventBridge Scheduler: rules fire on every emulator too."""
+    """EventBridge rules, not EventBridge Scheduler: emulators support rules."""
 
     def __init__(
         self, scope: Construct, name: str, env: Environment, functions: dict[str, LeastFunction]
@@ -32,5 +32,5 @@ class Ticks(Construct):
         )
         rule.add_target(targets.LambdaFunction(function.function, retry_attempts=0, max_event_age=EVERY))
         if not env.is_local:
-            # The target's two are for EventBridge's handing over; then Lambda has a queue and two retries of its own.
+            # The target's retries cover EventBridge's invocation; Lambda then has a queue and two retries of its own.
             function.function.configure_async_invoke(retry_attempts=0, max_event_age=EVERY)

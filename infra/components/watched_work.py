@@ -1,7 +1,7 @@
-"""Alarms on the metrics that the functions write (shared/hooksaga/aws/emf.py).
+"""Alarms on the metrics of functions (shared/hooksaga/aws/emf.py).
 
-Their dimension is the function's name, which begins with the deployment's, so two deployments in one account never
-raise each other's alarms.
+Their dimension is the function's name, which begins with the deployment's name, so deployments in one account are
+separate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ WATCHED = (
         Limit(300, periods=2),
     ),
 )
-"""Alarm, whose metric, which, how it is taken together over five minutes, and what is too much."""
+"""Alarm, function, metric, statistic over five minutes, and limit."""
 
 
 def watch_work(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
-    """The alarms are added; the widgets are for the dashboard."""
+    """Add the alarms and return the widgets of the dashboard."""
     for page, name, metric, statistic, limit in WATCHED:
         alarms.add(page, name, _metric(functions[name], metric, statistic), limit)
     return [_flow(functions), _failures(functions["delivery"]), _latencies(functions), _ages(functions)]

@@ -1,6 +1,6 @@
-"""AWS WAF in front of the API: known bad addresses, and too many requests from one.
+"""AWS WAF in front of the API: addresses with a bad reputation, and too many requests from one address.
 
-The managed rules that read bodies are left out: a webhook's payload may look like anything, and they would refuse it.
+The managed rules for bodies are not used: a webhook payload can contain anything, and they would block it.
 """
 
 from aws_cdk import aws_apigateway as gateway
@@ -11,7 +11,7 @@ from hooksaga.aws.deployment import Environment
 
 
 class WebFirewall(Construct):
-    """Stands before one stage of one API."""
+    """Protects one stage of one API."""
 
     def __init__(self, scope: Construct, name: str, env: Environment, stage: gateway.Stage) -> None:
         super().__init__(scope, name)

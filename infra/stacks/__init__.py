@@ -1,1 +1,1 @@
-"""Stacks: each composes components and defines no resource of its own."""
+"""Stacks. Each composes components and defines no resources itself."""

@@ -1,4 +1,4 @@
-"""The HTTP API, and the firewall before it if asked for."""
+"""Stack of the HTTP API and its optional firewall."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from infra.components.web_firewall import WebFirewall
 
 
 class ApiStack(Stack):
-    """`api` is what a producer calls."""
+    """`api` is the API that producers call."""
 
     def __init__(self, scope: Construct, env: Environment, functions: Mapping[str, LeastFunction]) -> None:
         super().__init__(scope, f"{env.prefix}-api", description="hooksaga: HTTP API")

@@ -1,4 +1,4 @@
-"""Stack of the database, which holds all state."""
+"""Stack of the database."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
@@ -9,11 +9,11 @@ from infra.components.place import Places
 
 
 class DatabaseStack(Stack):
-    """`database` is what functions log in to."""
+    """`database` is the database of the functions."""
 
     def __init__(self, scope: Construct, env: Environment, places: Places) -> None:
         super().__init__(scope, f"{env.prefix}-database", description="hooksaga: database")
         self.database = Database(self, "Database", env, places.vpc, places.rules)
-        # Logins past a proxy name it. An export that another stack uses cannot go away before its use.
+        # Logins that bypass the proxy name it. An export cannot be removed before its use in another stack.
         self.export_value(self.database.instance.instance_resource_id)
         CfnOutput(self, "DatabaseHost", value=self.database.instance.db_instance_endpoint_address)

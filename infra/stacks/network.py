@@ -11,7 +11,7 @@ from infra.components.place import Places
 
 
 class NetworkStack(Stack):
-    """`places` is where functions can stand."""
+    """`places` are the network placements of functions."""
 
     def __init__(self, scope: Construct, env: Environment) -> None:
         super().__init__(scope, f"{env.prefix}-network", description="hooksaga: network")
@@ -20,7 +20,7 @@ class NetworkStack(Stack):
         Endpoints(self, "Endpoints", network.vpc, rules, env.endpoint_zones)
         self.vpc = network.vpc
         self.places = Places(network.vpc, rules)
-        # Whether there is a proxy or not: an export that another stack uses cannot go away before its use.
+        # With or without a proxy: an export cannot be removed before its use in another stack.
         self.export_value(rules.proxy.security_group_id)
         CfnOutput(
             self, "EgressAddress", value=network.egress_address, description="Deliveries come from here"

@@ -20,7 +20,7 @@ from infra.components.watched_work import watch_work
 
 
 class ObservabilityStack(Stack):
-    """`database` is None where it is not ours."""
+    """`database` is None if the deployment does not include it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Queues, functions, what wakes them, and the migration that comes before their new code."""
+"""Stack of the queues, the functions, their triggers, and the migration that precedes new code."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from infra.components.ticks import Ticks
 
 
 class PipelineStack(Stack):
-    """`places` is None where there is no network of ours; `extra` are variables for every function."""
+    """`places` is None without a VPC; `extra` are variables of every function."""
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ def test_an_attempt_is_shown_with_its_headers(
     ("arguments", "code", "words"),
     [
         (["show", "999999999"], 1, "attempt_not_found (404)"),
-        (["list", "--status-class", "6xx"], 1, "status_class is one of"),
+        (["list", "--status-class", "6xx"], 1, "status_class must be one of"),
         (["list", "--cursor", "x"], 1, "invalid_cursor"),
         (["list", "--limit", "1000"], 2, "250"),
     ],

@@ -58,7 +58,7 @@ def test_type_checkers_take_its_types() -> None:
         (None, KEY, "HOOKSAGA_API_URL"),
         ("hooks.example.com", KEY, "base_url"),
         ("ftp://hooks.example.com", KEY, "base_url"),
-        ("https://user:word@hooks.example.com", KEY, "no user"),
+        ("https://user:word@hooks.example.com", KEY, "not have a user"),
         (f"{URL}?a=1", KEY, "query"),
         (URL, None, "HOOKSAGA_API_KEY"),
         (URL, "", "api_key"),

@@ -98,5 +98,5 @@ def test_the_databases_own_words_are_on_no_page(
     assert_tells_nothing(answer.text)
     assert [line["fault"] for line in logged] == ([error] if status >= 500 else [])
     if status == 422:
-        assert "the database does not take one of the values" in answer.text
+        assert "the database rejects one of the values" in answer.text
         assert "https://127.0.0.1/typed" in answer.body

@@ -268,12 +268,12 @@ async def test_a_subscription_that_takes_nothing_gets_no_job_and_loses_nothing(
 @pytest.mark.parametrize(
     ("disabled_reason", "cause"),
     [
-        ("gone", "the endpoint answered 410 Gone, and the subscription was switched off"),
+        ("gone", "the endpoint answered 410 Gone, and the subscription was disabled"),
         (
             "failing",
-            "the endpoint had only failed since 2026-01-30T12:00:00Z, and the subscription was switched off",
+            "all attempts had failed since 2026-01-30T12:00:00Z, and the subscription was disabled",
         ),
-        (None, "the subscription was switched off by hand"),
+        (None, "the subscription was deactivated by an operator"),
     ],
 )
 async def test_what_waited_when_its_subscription_was_switched_off_says_why_it_was_not_sent(
@@ -302,7 +302,7 @@ async def test_a_last_attempt_that_was_claimed_too_late_to_be_sent_says_why(
     (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
     assert moved.final_error_code == "subscription_inactive"
     reason = await seed.value("SELECT reason FROM dead_letters")
-    assert reason == "it was not sent: the subscription was switched off by hand"
+    assert reason == "it was not sent: the subscription was deactivated by an operator"
 
 
 @pytest.mark.parametrize("status", [SagaStatus.PENDING, SagaStatus.PENDING_RETRY])

@@ -157,7 +157,7 @@ def test_deactivated_while_waiting_is_a_dead_letter_that_can_be_requeued_later(w
         1,
     )
     letter = world.dead_letter(event_id)
-    assert letter["reason"] == "no further attempt was made: the subscription was switched off by hand"
+    assert letter["reason"] == "no further attempt was made: the subscription was deactivated by an operator"
     assert_problem(world.api.post(f"/v1/dead-letters/{letter['id']}/requeue"), 409, "subscription_inactive")
     world.api.good("PATCH", subscriber.target, {"active": True})
     world.recorder.receiver.fix(subscriber.path)

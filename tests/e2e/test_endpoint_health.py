@@ -70,7 +70,7 @@ def test_an_endpoint_that_says_gone_is_switched_off_and_told(world: World) -> No
     letter = world.dead_letter(event_id)
     assert letter["final_error_code"] == "http_410"
     assert letter["reason"].startswith(
-        "no further attempt was made: the endpoint answered 410 Gone, and the subscription was switched off at 2"
+        "no further attempt was made: the endpoint answered 410 Gone, and the subscription was disabled at 2"
     )
 
 

@@ -205,35 +205,35 @@ def test_hosts_made_of_digits_are_plain_addresses_or_refused(url: str) -> None:
 
 
 WORDS = {
-    "https://a.example.com/" + "x" * 2000: "the callback URL is longer than 500 characters",
-    "https://a.example.com/" + "x" * 500: "the callback URL is longer than 500 characters",
+    "https://a.example.com/" + "x" * 2000: "callback_url must have at most 500 characters",
+    "https://a.example.com/" + "x" * 500: "callback_url must have at most 500 characters",
     "https://a.example.com/ ": (
-        "the callback URL contains a blank, a control or invisible character, or a backslash"
+        "callback_url must not contain spaces, control or invisible characters, or backslashes"
     ),
     "https://a.example.com\\": (
-        "the callback URL contains a blank, a control or invisible character, or a backslash"
+        "callback_url must not contain spaces, control or invisible characters, or backslashes"
     ),
-    "http://a.example/": "the callback URL does not start with https://",
-    "https://a.example.com/#": "the callback URL has a fragment (#)",
+    "http://a.example/": "callback_url must start with https://",
+    "https://a.example.com/#": "callback_url must not have a fragment (#)",
     "https://a.example.com/\u00fc": (
-        "characters outside ASCII in the path or query of the callback URL have to be percent-encoded"
+        "callback_url must percent-encode non-ASCII characters in its path and query"
     ),
-    "https://u@a.example.com/": "the callback URL contains a user name or password (@)",
-    "https://[::1": "the brackets around the host of the callback URL do not match",
-    "https://[::1]x/": "the brackets around the host of the callback URL do not match",
-    "https://[2606:4700::1]:1]/": "the port of the callback URL is not a number from 1 to 65535",
-    "https://::1/": "an IPv6 address in a callback URL stands in brackets",
-    "https://a.example.com:0/": "the port of the callback URL is not a number from 1 to 65535",
-    "https://a.example.com:65536/": "the port of the callback URL is not a number from 1 to 65535",
-    "https://a.example.com:22/": "port 22 belongs to a service other than HTTPS",
-    "https:///": "the callback URL has no host",
-    "https://[x]/": "the host in brackets is not an IPv6 address",
-    "https://[fe80::1%25eth0]/": "an IPv6 address in a callback URL has no zone id",
-    "https://1.2.3/": "the host looks like an IPv4 address, but is not four decimal numbers",
-    "https://10.0.0.1/": "callback URLs may not name this address",
-    "https://a_b.example.com/": "the host of the callback URL is not a valid domain name",
-    "https://\u00fc\u2488.example.com/": "the host of the callback URL is not a valid domain name",
-    "https://host/": "the host of the callback URL is no name of the public DNS",
+    "https://u@a.example.com/": "callback_url must not contain a user name or password (@)",
+    "https://[::1": "callback_url has unbalanced brackets around its host",
+    "https://[::1]x/": "callback_url has unbalanced brackets around its host",
+    "https://[2606:4700::1]:1]/": "the port of callback_url must be a number from 1 to 65535",
+    "https://::1/": "an IPv6 address in callback_url must be in brackets",
+    "https://a.example.com:0/": "the port of callback_url must be a number from 1 to 65535",
+    "https://a.example.com:65536/": "the port of callback_url must be a number from 1 to 65535",
+    "https://a.example.com:22/": "callback_url must not use port 22, the port of another service",
+    "https:///": "callback_url must have a host",
+    "https://[x]/": "the bracketed host of callback_url must be an IPv6 address",
+    "https://[fe80::1%25eth0]/": "an IPv6 address in callback_url must not have a zone id",
+    "https://1.2.3/": "an IPv4 address in callback_url must be four decimal numbers",
+    "https://10.0.0.1/": "the address in callback_url is not permitted",
+    "https://a_b.example.com/": "the host of callback_url must be a valid domain name",
+    "https://\u00fc\u2488.example.com/": "the host of callback_url must be a valid domain name",
+    "https://host/": "the host of callback_url must be a public DNS name",
 }
 
 

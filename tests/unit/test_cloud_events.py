@@ -140,7 +140,7 @@ def test_a_header_that_comes_twice_is_no_attribute() -> None:
     twice = [*BINARY.items(), ("ce-id", "A-2")]
     with pytest.raises(InvalidInput) as refused:
         read_binary(twice, b"{}", max_bytes=MAX, tenant_id=None)
-    assert (refused.value.field, str(refused.value)) == ("id", "id: is given more than once")
+    assert (refused.value.field, str(refused.value)) == ("id", "id: must be sent once")
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_a_name_like_the_end_of_an_error_is_a_name() -> None:
     assert "unknown field `b - at `$.c" in str(refused.value)
     with pytest.raises(InvalidInput) as refused:
         read('{"event_type": 1, "payload": 1}')
-    assert str(refused.value) == "the event is not valid: Expected `str`, got `int`"
+    assert str(refused.value) == "the event is invalid: Expected `str`, got `int`"
 
 
 @pytest.mark.parametrize("deep", [MAX_DEPTH - 1, MAX_DEPTH])

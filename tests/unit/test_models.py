@@ -17,7 +17,7 @@ from hooksaga.core.portal_links import NewPortalLink
 from hooksaga.core.requeue_models import RequeueFilter
 
 GOOD = {"event_type": "a", "callback_url": "https://receiver.example.com/"}
-RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+RULE = "must be an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_half_a_character_is_refused() -> None:
 
 @pytest.mark.parametrize("field", ["event_type", "callback_url", "description", "active"])
 def test_null_does_not_reset_what_has_no_default(field: str) -> None:
-    with pytest.raises(ValidationError, match="null is not allowed; leave the field out to keep its value"):
+    with pytest.raises(ValidationError, match="null is not allowed; omit the field to keep its value"):
         SubscriptionChange.model_validate({field: None})
 
 

@@ -9,14 +9,14 @@ import botocore.session
 
 
 def read_secret(arn: str) -> str:
-    """The secret's text. Raises botocore's errors: without its secret a function cannot start."""
+    """Return the secret's text. Raises botocore's errors: without its secret a function cannot start."""
     return str(_client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"])
 
 
 def database_url_from_secret(arn: str, *, host: str | None = None, dbname: str | None = None) -> str:
-    """A libpq URL of the owner, from a secret as RDS writes it: username, password, and often host, port, dbname.
+    """Return the owner's libpq URL from an RDS secret: username, password, and optionally host, port and dbname.
 
-    A secret that RDS keeps by itself names neither host nor database: then those given here are meant.
+    A secret managed by RDS contains neither host nor database; `host` and `database` apply then.
     """
     secret = cast(dict[str, Any], json.loads(read_secret(arn)))
     fields = {
@@ -34,14 +34,14 @@ def _quoted(value: str) -> str:
 
 
 def rds_login_token(host: str, port: int, user: str) -> str:
-    """A password for IAM authentication, good for 15 minutes. Made on this side; nothing is called."""
+    """Create a password for IAM authentication, valid for 15 minutes. Makes no network call."""
     client = _rds_client(os.environ.get("AWS_DEFAULT_REGION"))
     return str(client.generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user))
 
 
 @functools.cache
 def _rds_client(region: str | None) -> Any:
-    """Kept, because to make one takes far longer than to sign. The region is botocore's own choice for None."""
+    """Cached, because creating a client takes far longer than signing. region None: botocore's default."""
     return cast(Any, botocore.session).get_session().create_client("rds", region_name=region)
 
 

@@ -1,7 +1,7 @@
-"""Connections to receivers: opened to addresses that the policy permits, kept for a while, and closed.
+"""Connections to endpoints: opened to permitted addresses, reused, and closed when idle.
 
-A connection goes only to an address that was vetted: names by the resolver, and every address once more where its
-socket is made, which also covers literal hosts. aiohappyeyeballs picks among the addresses of a name.
+A connection goes only to a permitted address: the resolver checks names, and every address is checked again where its
+socket is created, which covers literal hosts too. aiohappyeyeballs selects among the addresses of a name.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ from hooksaga.adapters.http_connections import HttpConnection
 from hooksaga.adapters.resolver import AddressBlocked, VettedResolver
 from hooksaga.core.address_policy import AddressPolicy
 
-# Node's HTTP server, behind many receivers, closes a connection that was idle for 5 s. Reusing one at that
-# very moment costs a second POST.
+# Node's HTTP server, which many endpoints use, closes connections that are idle for 5 s. Reusing one at that moment
+# costs a second POST.
 KEEPALIVE_SECONDS = 4.0
 
 SWEEP_SECONDS = 1.0
 
-# RFC 8305 §5: a second address is tried beside the first one after so long.
+# RFC 8305 §5: delay before a second address is tried in parallel.
 _NEXT_ADDRESS_SECONDS = 0.25
 
-# A farewell that a receiver does not return is not waited for.
+# Closing does not wait for the endpoint's close_notify.
 _CLOSE_SECONDS = 1.0
 
 _AddressInfo = tuple[Any, ...]
-"""As getaddrinfo tells of one address."""
+"""One entry of the result of getaddrinfo."""
 
 
 class ConnectFailed(Exception):
-    """No connection came about. The cause, an OSError, says why."""
+    """No connection could be opened. The cause is an OSError."""
 
 
 class Origin(NamedTuple):
@@ -46,7 +46,7 @@ class Origin(NamedTuple):
 
 
 class ConnectionPool:
-    """Connections that were opened and may be used again. Belongs to the loop that runs when it is made."""
+    """Open connections for reuse. Bound to the event loop in which it is created."""
 
     def __init__(self, policy: AddressPolicy, resolver: VettedResolver, tls: ssl.SSLContext) -> None:
         self._loop = asyncio.get_running_loop()
@@ -59,7 +59,7 @@ class ConnectionPool:
         self.is_closed = False
 
     def take(self, origin: Origin) -> HttpConnection | None:
-        """The one that was used last; None when there is none that can be used."""
+        """Return the most recently used idle connection, or None."""
         idle = self._idle.get(origin)
         while idle:
             connection = idle.pop()
@@ -69,7 +69,7 @@ class ConnectionPool:
         return None
 
     def give_back(self, origin: Origin, connection: HttpConnection) -> None:
-        """After an exchange. One that is closed is forgotten."""
+        """Return a connection after an exchange. Closed ones are dropped."""
         if not connection.is_open:
             return
         connection.idle_since = self._loop.time()
@@ -78,11 +78,11 @@ class ConnectionPool:
             self._sweep = self._loop.call_later(SWEEP_SECONDS, self._close_idle)
 
     async def open(self, origin: Origin, dialled: Callable[[str], None]) -> HttpConnection:
-        """A new one. `dialled` is told of each address before it is tried. One that takes the connection and then
-        fails in TLS is left for the next.
+        """Open a new connection. `dialled` is called with each address before it is tried. If TLS fails on an address
+        that accepted the connection, the next address is tried.
 
-        Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound, ResolveFailed, or RuntimeError once the
-        pool is closed.
+        Raises ConnectFailed, ssl.SSLError, AddressBlocked, NameNotFound, ResolveFailed, or RuntimeError once the pool
+        is closed.
         """
         addresses = [origin.host] if is_address(origin.host) else await self._resolver.addresses(origin.host)
         infos = [_address_info(address, origin.port) for address in addresses]
@@ -105,7 +105,7 @@ class ConnectionPool:
                     raise ConnectFailed(str(fault)) from fault
 
     def close(self) -> None:
-        """All of them, at once. One that is being opened is closed as soon as it is there."""
+        """Close all connections at once. A connection that is being opened is closed when it is established."""
         self.is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -127,7 +127,8 @@ class ConnectionPool:
             socket_factory=partial(self._open_socket, made, dialled),
         )
         if task and task.cancelling() > cancels:
-            # A cancel that comes while the losers of the race are ended is swallowed there: a deadline would be lost.
+            # aiohappyeyeballs swallows a cancel that arrives while it ends the losing attempts; a deadline would be
+            # lost.
             connected.close()
             raise asyncio.CancelledError
         return connected
@@ -135,7 +136,7 @@ class ConnectionPool:
     def _open_socket(
         self, made: dict[socket.socket, _AddressInfo], dialled: Callable[[str], None], info: _AddressInfo
     ) -> socket.socket:
-        """The only place where a socket is made, so the only one that has to be right about addresses."""
+        """The only place that creates a socket, and therefore the place that enforces the address policy."""
         family, kind, protocol, _, address = info
         host = str(address[0])
         if not self._policy.permits(host):
@@ -162,7 +163,7 @@ class ConnectionPool:
         return connection
 
     def _close_idle(self) -> None:
-        """Close connections that were idle too long, the oldest of each origin first."""
+        """Close connections that were idle too long, oldest first per origin."""
         oldest = self._oldest()
         for origin, idle in tuple(self._idle.items()):
             while idle and (idle[0].idle_since <= oldest or not idle[0].is_open):

@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg: one connection per session, each logged in as the role of one function.
 
-Lock order, everywhere: sagas before jobs, rows of one table by id. What another worker holds is skipped, not
-waited for. No transaction is open while anything but the database is waited for.
+Lock order: sagas before jobs, rows of one table by id. Locked rows are skipped. No transaction is open while anything
+but the database is waited for.
 """
 
 import asyncio
@@ -27,18 +27,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 RERUNS = 4
-"""How often a unit that lost a deadlock or a serialization race is run, in all."""
+"""Maximum number of runs of a unit that lost a deadlock or a serialization race."""
 
 IDLE_CHECK_SECONDS = 5
-"""A connection unused for this long is asked for a sign of life first: it may have slept through a freeze, or be one
-that a NAT on the way has forgotten."""
+"""A connection idle for this long is checked before use: the machine may have been suspended, or a NAT may have
+dropped it."""
 
 
 class Session:
-    """One connection for one role, opened on first use, replaced when it breaks, used by one unit at a time."""
+    """One connection for one role. It is opened on first use, replaced when it breaks, and used by one unit at a
+    time."""
 
     def __init__(self, address: DatabaseAddress, role: Role, *, reads_only: bool = False) -> None:
-        """reads_only: no unit writes anything, so any of them may be run again."""
+        """reads_only: no unit writes, so any unit may be repeated."""
         self._address = address
         self._role = role
         self._reads_only = reads_only
@@ -47,12 +48,12 @@ class Session:
         self._lock = asyncio.Lock()
 
     async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run a unit of work that is safe to repeat, and give back its answer.
+        """Run a unit of work that is safe to repeat, and return its result.
 
-        A deadlock or serialization failure re-runs the whole unit a few times. A connection that was opened for an
-        earlier unit and breaks before this one can have committed anything is replaced, and the unit is run once
-        more. Raises DatabaseUnavailable when the database is away, read-only, full, too slow or set up wrongly,
-        RowRefused when it does not take a row, and SchemaMismatch when it is not the database of this version.
+        A unit that loses a deadlock or a serialization race is repeated a few times. A connection that breaks before
+        the unit can have committed is replaced, and the unit is repeated once. Raises DatabaseUnavailable if the
+        database is unreachable, read-only, full, too slow or misconfigured, RowRefused if it rejects a row, and
+        SchemaMismatch if its schema has another version.
         """
         async with self._lock:
             for left in reversed(range(RERUNS)):
@@ -90,8 +91,8 @@ class Session:
         return await self._run_on(await self._ready_connection(), unit)
 
     def _changed_nothing(self, connection: WatchedConnection, error: psycopg.Error) -> bool:
-        """Whether the unit that was lost with the connection cannot have changed anything. A session is ended for its
-        idleness only before it has read the next statement."""
+        """Return whether the unit lost with the connection cannot have changed anything. The server ends an idle
+        session only before it reads the next statement."""
         was_idle = isinstance(error, errors.IdleSessionTimeout) and not connection.answers
         return self._reads_only or was_idle or not connection.may_have_committed
 
@@ -138,14 +139,15 @@ class Session:
         return True
 
     async def _close_if_useless(self, error: psycopg.Error) -> None:
-        """A server that has become read-only or is going down answers pings well: let go of it by its errors."""
+        """Close the connection after errors of a read-only server or one that shuts down: such a server still answers
+        pings."""
         if fault_of_error(error) is Fault.CONNECTION:
             await self.close()
         else:
             await self._close_if_unusable()
 
     async def _close_if_unusable(self) -> None:
-        """For the next unit: a transaction is open, or the server can only be read."""
+        """Close a connection with an open transaction, or to a read-only server."""
         connection = self._connection
         if connection is not None and (
             connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
@@ -154,18 +156,19 @@ class Session:
             await self.close()
 
     def check_before_next_use(self) -> None:
-        """Ask for a sign of life first, however short ago the last use seems: clocks stand still in a freeze."""
+        """Check the connection before the next unit, however recently it was used: clocks stop while a process is
+        frozen."""
         self._last_used = float("-inf")
 
     async def close(self) -> None:
-        """Close the connection, if there is one. The next unit opens a new one."""
+        """Close the connection. The next unit opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
 
 class Sessions:
-    """A few sessions of one role for callers that come at the same time. A caller waits when all are in use."""
+    """Several sessions of one role for concurrent callers. A caller waits while all are in use."""
 
     def __init__(self, address: DatabaseAddress, role: Role, size: int, *, reads_only: bool = False) -> None:
         self._all = [Session(address, role, reads_only=reads_only) for _ in range(size)]
@@ -174,7 +177,7 @@ class Sessions:
             self._free.put_nowait(session)
 
     async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
-        """As Session.run, on a session that nobody uses."""
+        """Like Session.run, on an idle session."""
         session = await self._free.get()
         try:
             return await session.run(unit)
@@ -182,18 +185,18 @@ class Sessions:
             self._free.put_nowait(session)
 
     def check_before_next_use(self) -> None:
-        """As Session.check_before_next_use, for all."""
+        """Like Session.check_before_next_use, for all sessions."""
         for session in self._all:
             session.check_before_next_use()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         for session in self._all:
             await session.close()
 
 
 async def _run_as_owner(connection: Connection, unit: Callable[[Connection], Awaitable[T]]) -> T:
-    """In one transaction that states what the unit depends on."""
+    """Run the unit in a transaction that sets the required settings."""
     await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
     async with transaction(connection):
         await connection.execute(
@@ -208,22 +211,19 @@ def settings_params(settings: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 async def _check_settings(connection: Connection) -> None:
-    """Once for each connection, because nothing would tell otherwise. Raises DatabaseUnavailable."""
+    """Check the settings of a new connection. Wrong ones cause no error later. Raises DatabaseUnavailable."""
     wrong = await fetch_dicts(connection, load_queries("session")["wrong_settings"], {})
     if wrong:
         found = ", ".join(f"{row['name']} = {row['value']!r}" for row in wrong)
         raise DatabaseUnavailable(
-            f"sessions of {connection.info.user} would misread the database, because of {found}: run "
-            "`hooksaga migrate`, which states what they need, and see that no ALTER ROLE says otherwise"
+            f"sessions of {connection.info.user} would read the database incorrectly because of {found}: run "
+            "`hooksaga migrate`, which configures them, and check that no ALTER ROLE overrides it"
         )
 
 
 @asynccontextmanager
 async def transaction(connection: Connection) -> AsyncGenerator[None]:
-    """One transaction; committed at the end, rolled back when anything is raised inside.
-
-    Raises RowRefused for a row that the database does not take.
-    """
+    """Run one transaction: commit at the end, roll back on any exception. Raises RowRefused for a rejected row."""
     watched = connection if isinstance(connection, WatchedConnection) else None
     async with refusals():
         if watched is not None:
@@ -238,7 +238,7 @@ async def transaction(connection: Connection) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def refusals() -> AsyncGenerator[None]:
-    """Turns the database's refusal of a row into RowRefused, so that a stage can try the rows one by one."""
+    """Convert rejections of a row to RowRefused, so that a stage can retry the rows one by one."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -250,31 +250,31 @@ async def refusals() -> AsyncGenerator[None]:
 
 
 async def fetch_rows(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> list[R]:
-    """Every row of the answer as an object of the class, whose fields are named as the columns are."""
+    """Return all rows as objects of the class, whose fields have the names of the columns."""
     async with connection.cursor(row_factory=rows_as(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
 
 async def fetch_row(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> R | None:
-    """The first row of the answer, or None."""
+    """Return the first row, or None."""
     async with connection.cursor(row_factory=rows_as(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()
 
 
 async def fetch_dicts(connection: Connection, query: LiteralString, params: Params) -> list[dict[str, Any]]:
-    """Every row of the answer by column name, for answers whose columns are not known beforehand."""
+    """Return all rows as dicts, for results whose columns are not known beforehand."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchall()
 
 
 def _can_only_be_read(connection: Connection) -> bool:
-    """Whether the server said so with its last answer. After a failover the old one may go on answering reads from
-    rows that no longer change, without an error: who only looks for work would never find any again."""
+    """Return whether the server reported itself read-only with its last answer. After a failover the old server may
+    answer reads from stale rows without an error, and a polling unit would never find work again."""
     return "on" in [connection.info.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
 
 
 _READ_ONLY_PARAMETERS = ("default_transaction_read_only", "in_hot_standby")
-"""PostgreSQL 14 and later report their changes unasked."""
+"""Settings whose changes PostgreSQL 14 and later report without a query."""

@@ -16,7 +16,7 @@ from hooksaga.adapters.row_mapping import ADAPTERS
 
 
 class Role(StrEnum):
-    """The database roles: one for each function, and the dashboards' own. OWNER is the user in the database URL."""
+    """The database roles: one per function, and one for dashboards. OWNER is the user in the database URL."""
 
     INGEST = "event_ingest_writer"
     ROUTER = "router_worker"
@@ -32,9 +32,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Address of the database. prepare: use server-side prepared statements; off behind a transaction pooler.
+    """Address of the database. prepare: use server-side prepared statements; False behind a transaction pooler.
 
-    mint_password, when given, makes the password of a role at each new connection: tokens expire.
+    mint_password creates the password of a role for each new connection, if passwords expire.
     """
 
     url: str
@@ -45,13 +45,13 @@ class DatabaseAddress:
 
 
 def role_password(owner_password: str, role: Role) -> str:
-    """A password for the role that tells nothing of the owner's: HMAC-SHA256 of the role's name under it."""
+    """Derive the role's password from the owner's, which it does not reveal: an HMAC-SHA256 of the role's name."""
     digest = hmac.new(owner_password.encode(), f"hooksaga:{role}".encode(), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest).decode()
 
 
 def role_conninfo(address: DatabaseAddress, role: Role) -> str:
-    """libpq connection string that logs in as the role, with dead peers noticed within about 15 s."""
+    """Return the libpq connection string of the role. Dead peers are detected within about 15 s."""
     login: dict[str, Any] = {}
     if role is not Role.OWNER and libpq.user_of(address.url) != role:
         login["user"] = role.value
@@ -69,18 +69,18 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
 
 
 class WatchedConnection(AsyncConnection[Any]):
-    """Knows what the unit that uses it has had of the server: how many answers, and whether it may have committed."""
+    """A connection that records how many answers the current unit received, and whether it may have committed."""
 
     answers = 0
     may_have_committed = False
     begins = False
 
     def start_unit(self) -> None:
-        """Forget the unit before."""
+        """Reset the record for a new unit."""
         self.answers, self.may_have_committed, self.begins = 0, False, False
 
     async def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
-        """As psycopg's. What is sent while no transaction is open commits by itself, but for a BEGIN."""
+        """Like psycopg's wait. A statement outside a transaction commits by itself, except BEGIN."""
         if self.info.transaction_status == psycopg.pq.TransactionStatus.IDLE and not self.begins:
             self.may_have_committed = True
         answer = await super().wait(gen, *args, **kwargs)
@@ -88,17 +88,17 @@ class WatchedConnection(AsyncConnection[Any]):
         return answer
 
     def has_ended(self) -> bool:
-        """Return whether the peer has closed it, or said that it would: known from what has arrived, without asking."""
+        """Return whether the peer has closed the connection or announced it. Reads only what has already arrived."""
         try:
-            self.pgconn.consume_input()  # its last words
-            self.pgconn.consume_input()  # and the end behind them
+            self.pgconn.consume_input()  # the server's last message
+            self.pgconn.consume_input()  # and the end of the stream
         except psycopg.Error:
             return True
         return self.closed
 
 
 async def connect_as(address: DatabaseAddress, role: Role) -> WatchedConnection:
-    """A connection that commits each statement by itself. Raises psycopg.OperationalError."""
+    """Open a connection in autocommit mode. Raises psycopg.OperationalError."""
     return await WatchedConnection.connect(
         role_conninfo(address, role),
         autocommit=True,

@@ -1,9 +1,8 @@
-"""The exchange of one POST for one answer on a kept TLS connection: HTTP/1.1, as much of it as a webhook needs.
+"""One HTTP/1.1 exchange at a time on a reusable TLS connection, with the subset of HTTP that webhooks need.
 
-httptools parses answers, the ssl module of Python verifies. What a receiver may cost is bounded here: the head of its
-answer, interim answers included, the whole answer, and how much of its body is kept. What arrives outside of an
-exchange is never taken for an answer: the connection is dropped. It is not kept either where more may still come of
-the answer than its status and framing allow.
+httptools parses responses; Python's ssl module verifies certificates. The size of the response head (with interim
+responses), of the whole response and of the stored body is limited. Data that arrives outside an exchange is never
+taken for a response: the connection is closed. A connection is not reused if more of the response may follow.
 """
 
 import asyncio
@@ -17,27 +16,27 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from hooksaga.core.lenient_heads import LenientHead, MalformedHead, has_no_body
 
-# Interim answers (1xx) included. A larger head ends as protocol_error; curl, Go and browsers accept this much.
+# With interim responses (1xx). A larger head ends as protocol_error; curl, Go and browsers accept this much.
 MAX_HEAD_BYTES = 256 * 1024
 
-# Head, body, and what frames the body. Of the body 16 KiB are kept and the rest is not waited for, so this ends
-# only an answer that never comes to its body, such as an endless chunk extension.
+# Head, body and framing. Reading stops after 16 KiB of body, so this limit ends only responses that never reach their
+# body, such as an endless chunk extension.
 MAX_ANSWER_BYTES = 1024 * 1024
 
 _SWITCHING_PROTOCOLS = 101
 
 
 class MalformedAnswer(Exception):
-    """Error for bytes that are not an HTTP/1 response, or for too large a head. Later faults concern the body."""
+    """The response is not HTTP/1, or its head is too large. Later errors concern the body."""
 
 
 class EndedUnanswered(ConnectionResetError):
-    """The connection ended, and not one byte of an answer had come over it."""
+    """The connection closed before the first byte of a response."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """As much as has come: status is None until the head is complete; body holds most bytes at the most."""
+    """The response so far: status is None until the head is complete; body holds at most `most` bytes."""
 
     most: int
     status: int | None = None
@@ -47,7 +46,7 @@ class Answer:
 
 
 class HttpConnection(asyncio.Protocol):
-    """One exchange at a time, by `exchange`. Whoever gets an exception from it need not close the connection."""
+    """A connection with one exchange at a time. After an exception the connection is closed."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, address: str, on_lost: Callable[["HttpConnection"], None]
@@ -61,10 +60,10 @@ class HttpConnection(asyncio.Protocol):
         self._poll: select.poll | None = None
 
     async def exchange(self, message: bytes, answer: Answer, deadline: float) -> None:
-        """Send a request and fill the answer, until it is complete or its body has as much as is kept.
+        """Send a request and fill `answer` until it is complete or its body has reached its limit.
 
-        deadline is of the loop's clock. Raises TimeoutError, MalformedAnswer, EndedUnanswered, or another OSError;
-        the answer keeps what had come by then.
+        deadline is a time of the loop's clock. Raises TimeoutError, MalformedAnswer, EndedUnanswered, or another
+        OSError; `answer` keeps what arrived before.
         """
         if not self.is_open:
             raise EndedUnanswered("the connection has ended")
@@ -87,37 +86,36 @@ class HttpConnection(asyncio.Protocol):
             self._waiter = None
             if not self._may_be_kept():
                 self.abort()
-            del self._parser, self._answer  # they hold each other and this
+            del self._parser, self._answer  # break the reference cycle
 
     @property
     def is_usable(self) -> bool:
-        """Asked before a connection is used again. False also when something has arrived, be it the end of the
-        connection, that the event loop has not come to yet, and while a request that was answered early is still
-        being written: the transport's own count stops at TLS."""
+        """Return whether the connection can be reused. False also if data or the end of the stream has arrived that
+        the event loop has not processed yet, and while a request that was answered early is still being written."""
         if self._poll is None:
             return self.is_open
         return self.is_open and [event for _, event in self._poll.poll(0)] == [select.POLLOUT]
 
     @property
     def is_open(self) -> bool:
-        """False once it is closed, or is being closed."""
+        """Return False once the connection is closed or closing."""
         return not (self._is_lost or self._transport.is_closing())
 
     def close(self) -> None:
-        """With a farewell. For one without an exchange under way."""
+        """Close gracefully. Call this only without an active exchange."""
         self._transport.close()
 
     def abort(self) -> None:
-        """At once. An exchange that is under way ends with ConnectionError."""
+        """Close at once. An active exchange ends with ConnectionError."""
         self._transport.abort()
 
-    # The transport's calls.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if peer := transport.get_extra_info("peername"):  # None for one that was reset at once
+        if peer := transport.get_extra_info("peername"):  # None if it was reset at once
             self.address = str(peer[0])
-        if hasattr(select, "poll"):  # there is none on Windows
+        if hasattr(select, "poll"):  # not available on Windows
             self._poll = select.poll()
             self._poll.register(transport.get_extra_info("socket"), select.POLLIN | select.POLLOUT)
 
@@ -143,7 +141,7 @@ class HttpConnection(asyncio.Protocol):
             self._end(MalformedAnswer("the answer never comes to its end"))
 
     def _feed_head(self, data: bytes) -> None:
-        """Bytes of which the first belong to the head. A head that the strict parser refuses gets a second reading."""
+        """Parse data that begins in the head. A head that the strict parser rejects is parsed leniently."""
         room = MAX_HEAD_BYTES - len(self._head)
         head, rest = data[:room], data[room:]
         self._head += head
@@ -152,7 +150,7 @@ class HttpConnection(asyncio.Protocol):
                 self._parser.feed_data(head)
         except HttpParserError:
             if self._answer.status is not None:
-                raise  # about the body
+                raise  # an error of the body
             self._lenient_head, head = LenientHead(), bytes(self._head)
         if self._lenient_head is not None:
             self._feed_lenient_head(self._lenient_head, head)
@@ -169,8 +167,8 @@ class HttpConnection(asyncio.Protocol):
             self._parser.feed_data(strict)
 
     def eof_received(self) -> bool:
-        """Not left to the transport, which would first send what is left of the request. uvloop may do so all the same
-        when the end comes without TLS's farewell: then the deadline ends it."""
+        """Close at once. The transport's default would first send the rest of the request. uvloop may do that if the
+        end comes without close_notify; then the deadline ends the exchange."""
         self._end_with_connection(None)
         self.abort()
         return False
@@ -180,10 +178,10 @@ class HttpConnection(asyncio.Protocol):
         self._end_with_connection(exc)
         self._on_lost(self)
 
-    # The parser's calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        self._must_close = self._must_close or self._is_over  # a second answer
+        self._must_close = self._must_close or self._is_over  # a second response
         self._is_interim = self._announces_body = False
         self._ends_with_connection = True
 
@@ -208,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
         if status < 100 or not self._head.lstrip(b"\r\n").startswith(b"HTTP/1."):
             raise MalformedAnswer("not an HTTP/1 answer")
         if has_no_body(status) and self._announces_body:
-            self._must_close = True  # what was announced may come yet
+            self._must_close = True  # the announced body may still follow
         self._is_interim = status < 200 and status != _SWITCHING_PROTOCOLS
         if self._is_interim:
             self._answer.retry_after = None
@@ -250,16 +248,16 @@ class HttpConnection(asyncio.Protocol):
 
 
 def _answer_parser(protocol: HttpConnection) -> HttpResponseParser:
-    """Accepts lines that end without CR, and blanks behind a chunk's size. Odd heads have a reader of their own."""
+    """Create a parser that accepts lines without CR and blanks after a chunk size. LenientHead handles other heads."""
     parser = HttpResponseParser(protocol)
     parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
     return parser
 
 
 def client_tls(ca_file: str | None) -> ssl.SSLContext:
-    """Verifies names and certificates, from TLS 1.2 on, and offers HTTP/1.1 alone.
+    """Create a TLS context that verifies names and certificates, requires TLS 1.2, and offers HTTP/1.1 only.
 
-    ca_file is a PEM bundle, trusted besides the system's. Raises OSError when it cannot be read.
+    ca_file: a PEM bundle trusted in addition to the system's. Raises OSError if it cannot be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

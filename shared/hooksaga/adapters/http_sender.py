@@ -1,15 +1,13 @@
-"""One signed POST to one receiver, and what came of it. The only module that knows the HTTP client.
+"""Sends one signed POST to an endpoint and returns the outcome. The only module that uses the HTTP client.
 
-The rules:
-
-- One deadline covers look-up, connect, TLS, request and response.
-- Once the head of the answer is complete its status decides, whatever happens to the body after it.
-- Of the body at most 16 KiB are read. A connection whose answer was not read to its end is closed.
-- A connection goes only to an address that the policy permits: names are vetted by the resolver, and every
-  address once more at the moment its socket is made, which also covers literal hosts.
+- One deadline covers DNS lookup, connect, TLS, request and response.
+- Once the response head is complete, its status decides, whatever happens to the body.
+- At most 16 KiB of the body are read. A connection with an incompletely read response is closed.
+- A connection goes only to a permitted address: the resolver checks names, and every address is checked again when
+  its socket is created, which covers literal hosts too.
 - No redirects, cookies, decompression, or proxies from the environment.
-- A second POST within the attempt only where a reused connection ended without a byte of an answer: once, over a new
-  connection, by the same deadline.
+- A second POST within the attempt happens only if a reused connection closed before the first byte of a response:
+  once, on a new connection, with the same deadline.
 """
 
 import asyncio
@@ -37,7 +35,7 @@ from hooksaga.core.callback_url import InvalidCallbackUrl, UrlRule, parse_callba
 from hooksaga.core.outcomes import ErrorCode, http_error, is_success
 from hooksaga.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
 
-# They frame the message, name its target or change the exchange: they are the sender's own.
+# Headers that frame the message, name its target or change the exchange are set by the sender only.
 _FRAMING_HEADERS = frozenset(
     {"connection", "content-length", "cookie", "expect", "host", "keep-alive", "proxy-authorization"}
     | {"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -48,15 +46,15 @@ _TARGETS_KEPT = 4096
 
 
 class BadRequestHeader(ValueError):
-    """A header that no HTTP/1.1 request can carry, or that only the sender may set."""
+    """A header that HTTP/1.1 does not allow, or that only the sender may set."""
 
 
 class ConnectTimedOut(Exception):
-    """Nobody took the connection in the time for that."""
+    """No address accepted the connection in time."""
 
 
 class OutgoingRequest(msgspec.Struct, frozen=True):
-    """A POST. url is a stored callback URL; headers are sent in their order; body is sent as it is."""
+    """A POST. url is a stored callback URL; headers are sent in order; body is sent unchanged."""
 
     url: str
     headers: Mapping[str, str]
@@ -67,9 +65,9 @@ class OutgoingRequest(msgspec.Struct, frozen=True):
 class SendOutcome(msgspec.Struct, frozen=True):
     """Outcome of one attempt. error_code is None exactly for a status from 200 to 299.
 
-    response_body is None without an answer, else its first 16 KiB as text; response_truncated says that the
-    receiver sent, or meant to send, more. resolved_ip is the peer, or the last address that was tried. reconnected
-    says that a reused connection ended without a byte of an answer, and that the attempt went on over a new one.
+    response_body: the first 16 KiB as text, None without a response. response_truncated: the endpoint sent or
+    announced more. resolved_ip: the peer, or the last address tried. reconnected: a reused connection closed before
+    the first byte of a response, and the attempt continued on a new one.
     """
 
     response_status: int | None
@@ -83,7 +81,8 @@ class SendOutcome(msgspec.Struct, frozen=True):
 
 
 class HttpSender:
-    """Sends any number of requests at once over kept connections. Belongs to the loop of its first send()."""
+    """Sends any number of requests concurrently over reusable connections. Bound to the event loop of its first
+    send()."""
 
     def __init__(
         self,
@@ -93,7 +92,7 @@ class HttpSender:
         ca_file: str | None = None,
         lookup: Lookup | None = None,
     ) -> None:
-        """ca_file is a PEM bundle, trusted besides the system's. Raises OSError when it cannot be read."""
+        """ca_file: a PEM bundle trusted in addition to the system's. Raises OSError if it cannot be read."""
         self._policy = policy
         self._tls = client_tls(ca_file)
         self._resolver = VettedResolver(policy, lookup)
@@ -102,7 +101,7 @@ class HttpSender:
         self._target = lru_cache(_TARGETS_KEPT)(self._parse_target)
 
     async def send(self, request: OutgoingRequest) -> SendOutcome:
-        """One attempt. Every fault is in the outcome; only asyncio.CancelledError is raised."""
+        """Make one attempt. Every error is part of the outcome; only asyncio.CancelledError is raised."""
         attempt = _Attempt()
         try:
             await self._exchange(request, attempt)
@@ -111,7 +110,7 @@ class HttpSender:
         return attempt.outcome()
 
     async def close(self) -> None:
-        """Closes all connections. What is in flight ends as connection_reset, what is connecting as internal_error."""
+        """Close all connections. Active requests end as connection_reset, connecting ones as internal_error."""
         if self._pool is not None:
             self._pool.close()
         await self._resolver.close()
@@ -134,7 +133,7 @@ class HttpSender:
             try:
                 await exchange_over(reused)
             except EndedUnanswered:
-                # After the deadline the lease may be another worker's: this process may have been asleep.
+                # After the deadline another worker may own the lease: this process may have been suspended.
                 if pool.is_closed or loop.time() >= deadline:
                     raise
                 attempt.reconnected = True
@@ -155,7 +154,7 @@ class HttpSender:
             raise ConnectTimedOut from None
 
     def _parse_target(self, url: str) -> "_Target":
-        """Today's rules for a URL that was stored earlier. Raises AddressBlocked or InvalidCallbackUrl."""
+        """Check a stored URL by the current rules. Raises AddressBlocked or InvalidCallbackUrl."""
         try:
             parsed = parse_callback_url(url, self._policy)
         except InvalidCallbackUrl as fault:
@@ -168,7 +167,7 @@ class HttpSender:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A URL, taken apart: head_start is its part of a request's head."""
+    """A parsed URL. head_start is its part of the request head."""
 
     origin: Origin
     head_start: str
@@ -176,7 +175,7 @@ class _Target:
 
 @dataclass(slots=True)
 class _Attempt:
-    """State of one send(). It keeps one byte of the body more than is shown, to detect truncation."""
+    """State of one send(). It stores one byte more of the body than is returned, to detect truncation."""
 
     started: float = field(default_factory=time.monotonic)
     address: str | None = None
@@ -188,7 +187,7 @@ class _Attempt:
         self.address = address
 
     def outcome(self) -> SendOutcome:
-        """A fault counts only without a status: after the head of the answer it is about the body."""
+        """Build the outcome. An error counts only without a status: later errors concern the body."""
         duration_ms = round((time.monotonic() - self.started) * 1000)
         status = self.answer.status
         if status is None:
@@ -208,14 +207,14 @@ class _Attempt:
 
     def _error_code(self) -> str:
         word = _error_code(self.fault)
-        # Nothing was dialled, so the look-up had used up the time for connecting.
+        # No address was tried: the lookup used up the connect timeout.
         if word is ErrorCode.TIMEOUT_CONNECT and self.address is None:
             word = ErrorCode.DNS_ERROR
         return word.value
 
 
 def _message(target: _Target, request: OutgoingRequest) -> bytes:
-    """The request, to the byte. Raises BadRequestHeader."""
+    """Return the bytes of the request. Raises BadRequestHeader."""
     _check_headers(request.headers)
     lines = "".join([f"{name}: {value}\r\n" for name, value in request.headers.items()])
     head = f"{target.head_start}{lines}Content-Length: {len(request.body)}\r\n\r\n"
@@ -229,7 +228,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
 
 
 def _is_plain(value: str) -> bool:
-    """Nearly every value is; the pattern takes several times as long."""
+    """Fast path: nearly all values are printable ASCII, and the pattern takes several times as long."""
     return value.isascii() and value.isprintable()
 
 
@@ -238,8 +237,8 @@ def _may_be_sent(name: str) -> bool:
     return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _FRAMING_HEADERS
 
 
-# The first row that fits the fault or one of its causes gives the word. A number is an errno: what the
-# operating system said is more exact than the class that the client wraps it in.
+# The first row that matches the exception or one of its causes gives the code. A number is an errno, which is more
+# specific than the exception's class.
 _WORDS: tuple[tuple[type[BaseException] | int, ErrorCode], ...] = (
     (AddressBlocked, ErrorCode.ADDRESS_BLOCKED),
     (NameNotFound, ErrorCode.DNS_NXDOMAIN),

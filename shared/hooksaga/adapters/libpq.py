@@ -1,8 +1,8 @@
-"""Parameters of a libpq connection: the URL first, then libpq's environment for what the URL does not say.
+"""Parameters of a libpq connection: first the URL, then libpq's environment variables for what the URL omits.
 
-libpq reads some forty variables by itself. Those that lead elsewhere than the URL, or make another session of it, are
-shut out; those that say how to log in and how to encrypt (PGPASSWORD, PGPASSFILE, PGSSLMODE and their like) complete a
-URL that says nothing of it. The URL of the embedded server says everything, so nothing completes it.
+libpq reads about forty variables. Those that change the target or the session are ignored; those for login and
+encryption (PGPASSWORD, PGPASSFILE, PGSSLMODE and the like) complete a URL without them. The URL of the embedded server
+is complete.
 """
 
 import os
@@ -12,7 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 CLEARED_VARIABLES = ("PGSERVICE", "PGDATESTYLE", "PGTZ", "PGGEQO")
-"""No parameter overrules them, so they are taken out of this process's environment: no part of it wants them."""
+"""Variables that no parameter overrides. They are removed from the environment of this process."""
 
 KEEPALIVE = {
     "keepalives_idle": 5,
@@ -20,7 +20,7 @@ KEEPALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-"""A peer that is gone is noticed within about 15 s, and no NAT on the way forgets a connection."""
+"""Detects a dead peer within about 15 s, and keeps NAT entries alive."""
 
 _EMPTY_IS_INVALID = {
     "connect_timeout": "10",
@@ -28,11 +28,11 @@ _EMPTY_IS_INVALID = {
     "max_protocol_version": "3.0",
     "sslcertmode": "disable",
 }
-"""Values for parameters without a default that libpq takes no empty text for."""
+"""Values for parameters that have no default and accept no empty text."""
 
 
 def is_conninfo(text: str) -> bool:
-    """Return whether libpq can read the text as a connection string."""
+    """Return whether libpq can parse the text as a connection string."""
     try:
         return bool(conninfo_to_dict(text))
     except psycopg.Error:
@@ -40,21 +40,21 @@ def is_conninfo(text: str) -> bool:
 
 
 def user_of(url: str) -> str | None:
-    """The user whom the URL names, if it names one."""
+    """Return the user in the URL, or None."""
     user = conninfo_to_dict(url).get("user")
     return None if user is None else str(user)
 
 
 def owner_password(url: str) -> str | None:
-    """The password of the user whom the URL names: the URL's, or where it says nothing of one, PGPASSWORD's."""
+    """Return the password of the URL's user: from the URL, otherwise from PGPASSWORD."""
     given = conninfo_to_dict(url)
     return str(given["password"]) if "password" in given else os.environ.get("PGPASSWORD") or None
 
 
 def conninfo(url: str, *, options: str = "", **parameters: Any) -> str:
-    """A connection string of the URL and these parameters, which win over it.
+    """Return a connection string of the URL and these parameters, which override it.
 
-    options come behind the URL's own, which win over every other default of a session; PGOPTIONS never counts.
+    `options` is appended to the URL's options, which override other defaults of the session; PGOPTIONS is ignored.
     """
     clear_environment()
     given = conninfo_to_dict(url)
@@ -70,13 +70,14 @@ def conninfo(url: str, *, options: str = "", **parameters: Any) -> str:
 
 
 def clear_environment() -> None:
-    """Take the variables that no connection string overrules out of the environment of this process."""
+    """Remove CLEARED_VARIABLES from the environment of this process."""
     for name in CLEARED_VARIABLES:
         os.environ.pop(name, None)
 
 
 def complete(url: str) -> str:
-    """The URL of a server without TLS and passwords, with a value for everything that the environment could say."""
+    """Return the URL of a server without TLS and passwords, with a value for everything that the environment could
+    set."""
     said = conninfo_to_dict(url)
     defaults = {
         option.keyword.decode(): (option.compiled or b"").decode()

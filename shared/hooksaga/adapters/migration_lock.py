@@ -1,8 +1,8 @@
 """Transactions that change the schema: one at a time per database, with short waits for locks.
 
-The lock is an advisory one of the transaction: it holds behind a pooler, and ends with its session. A statement
-that changes a table waits for all who use the table, and all who come later wait behind it. So such a transaction
-gives up after two seconds, lets them pass, and is tried again.
+A transaction-level advisory lock works behind a pooler and ends with its session. A statement that changes a table
+waits for all users of the table, and all later users wait behind it. So a transaction that waits for two seconds is
+rolled back, lets the others proceed, and is retried.
 """
 
 import random
@@ -26,10 +26,10 @@ Row = dict[str, Any]
 Tell = Callable[[str], None]
 
 LOCK_SECONDS = 2.0
-"""How long a transaction may wait for locks, all its waits together: so long may it hold others up."""
+"""Limit of the total lock wait of a transaction, during which it can block others."""
 
 CLIENT_CHECK_SECONDS = 1.0
-"""How soon the server ends a long statement, and its locks, after `migrate` was killed."""
+"""Time in which the server ends a long statement and its locks after `migrate` was killed."""
 
 LOOK_SECONDS = 0.1
 FIRST_PAUSE_SECONDS = 0.5
@@ -37,15 +37,15 @@ LONGEST_PAUSE_SECONDS = 10.0
 
 _KEY = 0x686F6F6B73616761  # "hooksaga"
 _CONCURRENTLY_UPDATED = "concurrently updated"
-"""In the message of an internal error: two databases of one server changed the same role."""
+"""Part of the message of an internal error: two databases of one server changed the same role."""
 
 
 class _Held(Exception):
-    """The message says who holds what the transaction needs."""
+    """The message names the sessions that hold the required locks."""
 
 
 class LockedTransactions:
-    """Runs work in such transactions, each tried again for patience_seconds; `tell` is told of each wait."""
+    """Runs work in such transactions. Each is retried for patience_seconds; `tell` receives a message for each wait."""
 
     def __init__(self, conninfo: str, patience_seconds: float, tell: Tell) -> None:
         self._patience = patience_seconds
@@ -59,9 +59,9 @@ class LockedTransactions:
         self._connection.close()
 
     def run(self, name: str, work: Callable[[psycopg.Connection[Row]], T]) -> T:
-        """The answer of the work, which is safe to repeat until it returns, committed.
+        """Return the committed result of the work, which may run several times.
 
-        Raises MigrationFailed, with who is in the way, when the locks are not to be had in all that time.
+        Raises MigrationFailed with the blocking sessions if the locks are not available in time.
         """
         begun = time.monotonic()
         for pause in _pauses():
@@ -70,7 +70,7 @@ class LockedTransactions:
             except _Held as held:
                 if time.monotonic() + pause > begun + self._patience:
                     raise MigrationFailed(
-                        f"{held}; given up after {time.monotonic() - begun:.0f} s"
+                        f"{held}; timed out after {time.monotonic() - begun:.0f} s"
                     ) from held
                 self._tell(f"{held}; trying again in {pause:.1f} s")
                 time.sleep(pause)
@@ -98,7 +98,7 @@ class LockedTransactions:
                 raise _Held(f"{name}: {error}") from error
 
     def _take_lock(self) -> int:
-        """The pid of the session that has it now. Raises _Held."""
+        """Take the lock and return the session's pid. Raises _Held."""
         row = self._connection.execute(load_queries("migrate")["take_lock"], {"key": _KEY}).fetchone()
         assert row is not None
         if not row["taken"]:
@@ -126,7 +126,7 @@ def _settings() -> dict[str, str]:
 
 
 def _pauses() -> Iterator[float]:
-    """Twice as long each time, and up to a tenth more, so that several do not come in step."""
+    """Exponential pauses with up to 10 % jitter, so that concurrent migrations do not stay in step."""
     pause = FIRST_PAUSE_SECONDS
     while True:
         yield pause * random.uniform(1, 1.1)  # noqa: S311 - no secret
@@ -134,10 +134,10 @@ def _pauses() -> Iterator[float]:
 
 
 class _Watch:
-    """Looks, on a connection of its own, whom a transaction waits for, and ends its waits in time.
+    """Observes on a second connection which sessions block a transaction, and ends its waits in time.
 
-    lock_timeout ends each wait by itself; only this sees their sum, and who they are for. Without a connection the
-    former has to do.
+    lock_timeout ends each single wait; only this sees the total. Without a second connection lock_timeout has to
+    suffice.
     """
 
     def __init__(self, conninfo: str) -> None:
@@ -150,7 +150,7 @@ class _Watch:
 
     @contextmanager
     def over(self) -> Generator["_Watch"]:
-        """Over one transaction, from the moment that `pid` is set."""
+        """Watch one transaction, from the moment when `pid` is set."""
         self.pid, self.blockers, self.has_canceled = None, "", False
         self._over.clear()
         thread = threading.Thread(target=self._look_until_over, name="migrate-watch", daemon=True)

@@ -1,7 +1,7 @@
-"""Brings a database to the newest schema: the files of sql/schema, then those of sql/migrations, each once.
+"""Migrates a database to the current schema: the files of sql/schema, then those of sql/migrations, each once.
 
-A file and the note that it ran are one transaction, under a lock that belongs to the transaction too. So there is no
-moment at which a killed process leaves anything behind, and a transaction pooler does not matter.
+A file and the record of its run are one transaction, under a lock of that transaction. So a killed process leaves
+nothing behind, and a transaction pooler is no problem.
 """
 
 import re
@@ -24,20 +24,21 @@ SQL_DIR = package_folder("sql")
 _LOAD = re.compile(r"^-- load: (functions/\w+\.sql)$", re.MULTILINE)
 
 TIMEOUT_SECONDS = 120.0
-"""How long a step is tried again while others hold locks that it needs."""
+"""How long a step is retried while other sessions hold locks that it needs."""
 
 Connection = psycopg.Connection[Row]
 
 
 def migration_files(folder: Path = SQL_DIR) -> list[Path]:
-    """The first schema, then what came later, each in the order of their names. A file is recorded by its stem."""
+    """Return the schema files, then the migrations, each in the order of their names. A file is recorded by its
+    stem."""
     return [*sorted((folder / "schema").glob("*.sql")), *sorted((folder / "migrations").glob("*.sql"))]
 
 
 def migration_text(path: Path) -> str:
     """Return the SQL text of a migration file.
 
-    Each line `-- load: functions/<name>.sql` gives its place to that file, as it is now.
+    Each line `-- load: functions/<name>.sql` is replaced by the current content of that file.
     """
     folder = path.parents[1]
     return _LOAD.sub(lambda load: (folder / load[1]).read_text("utf-8"), path.read_text("utf-8"))
@@ -50,14 +51,13 @@ def migrate(
     patience_seconds: float = TIMEOUT_SECONDS,
     tell: Tell = lambda _: None,
 ) -> list[str]:
-    """Run what is missing, each file in one transaction, and give the names of what was run.
+    """Run the missing files, each in one transaction, and return their names.
 
-    Safe to run again, and by several processes at once. What a session needs is settings_params for every role in this
-    database; with a password in the address, each role's password is set to the one derived from it; and the function
-    that deletes gets its owner back where a restored dump has lost it. A step that has to wait for the locks of others
-    holds nobody up for more than two seconds: it lets go and tries again for patience_seconds, and says through `tell`
-    who is in the way. Raises MigrationFailed with the database's own words, or with who was in the way to the end, and
-    DatabaseUnavailable when the database cannot be reached.
+    Safe to repeat and to run concurrently. It also sets the required settings of every role in this database, sets
+    each role's derived password if the address has one, and restores the owner of the retention function after a
+    restore. A step that waits for locks blocks other sessions for at most two seconds at a time; it is retried for
+    patience_seconds, and `tell` receives the blocking sessions. Raises MigrationFailed with the database's message or
+    the blocking sessions, and DatabaseUnavailable if the database is unreachable.
     """
     try:
         transactions = LockedTransactions(role_conninfo(address, Role.OWNER), patience_seconds, tell)
@@ -87,7 +87,7 @@ def _applied(connection: Connection) -> set[str]:
 
 
 def _run_file(connection: Connection, path: Path) -> bool:
-    """False: another process has run it meanwhile. Raises MigrationFailed."""
+    """Run a file. Returns False if another process has run it meanwhile. Raises MigrationFailed."""
     if path.stem in _applied(connection):
         return False
     connection.execute(load_queries("migrate")["leave_bodies_unchecked"])
@@ -104,10 +104,8 @@ def _run_file(connection: Connection, path: Path) -> bool:
 
 
 def _settle(connection: Connection, address: DatabaseAddress) -> None:
-    """Restore settings that a dump does not contain.
-
-    A test, or an old version, may have run other files: only what is there is set.
-    """
+    """Restore settings that a dump does not contain. Sets only what exists: an older version may have run other
+    files."""
     names = {"names": [role.value for role in Role if role is not Role.OWNER]}
     roles = [Role(row["name"]) for row in connection.execute(load_queries("migrate")["roles"], names)]
     _set_passwords(connection, address, roles)
@@ -128,7 +126,7 @@ def _set_passwords(connection: Connection, address: DatabaseAddress, roles: list
 
 
 def _state_settings(connection: Connection, roles: list[Role]) -> None:
-    """A role that another owner has made on this server is left to that one."""
+    """Set the roles' settings, except of roles that belong to another owner on this server."""
     guarded = connection.execute(
         load_queries("migrate")["settable"], {"names": list(session_settings.GUARDED)}
     )

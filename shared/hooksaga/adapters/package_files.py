@@ -1,4 +1,4 @@
-"""Folders of files that the package reads: beside its modules in a wheel and in a bundle, at the root of a checkout."""
+"""Data folders of the package: beside its modules in a wheel or a bundle, at the root of a checkout."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def package_folder(name: str) -> Path:
-    """The folder `sql`, `functions` or `events-samples`."""
+    """Return the folder `sql`, `functions` or `events-samples`."""
     installed = PACKAGE / name
     return installed if installed.is_dir() else PACKAGE.parents[1] / name

@@ -1,7 +1,7 @@
-"""Named SQL blocks from sql/queries/*.sql: the only SQL that the stages run.
+"""Named SQL blocks from sql/queries/*.sql.
 
-A block begins with a line `-- name: word` and ends before the next. A part, which begins with `-- part: word`, is no
-statement: a line `-- insert: word` below it gives its place to the part. Comment lines are left out of what is sent.
+A block begins with a line `-- name: word` and ends before the next one. A part begins with `-- part: word` and is not
+a statement; a line `-- insert: word` below it is replaced by the part. Comment lines are not sent.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ _NAME, _PART, _INSERT = "-- name:", "-- part:", "-- insert:"
 
 @cache
 def load_queries(stage: str) -> dict[str, LiteralString]:
-    """The blocks of sql/queries/<stage>.sql by name. Files are read once, so the text is as fixed as a literal."""
+    """Return the blocks of sql/queries/<stage>.sql by name. Files are read once."""
     blocks: dict[str, list[str]] = {}
     parts: dict[str, list[str]] = {}
     lines: list[str] = []

@@ -1,7 +1,7 @@
-"""SQS through botocore: batches of ids, sent after the commit that made them true.
+"""SQS through botocore: batches of ids, sent after the commit that they refer to.
 
-A send may fail: SendMessageBatch can answer 200 and still name entries that it did not take. Those are sent once more,
-and what fails then is left to the sweeps, which find the same work by SQL. So nothing here waits long for SQS either.
+SendMessageBatch can return 200 and still reject single entries. These are sent once more; the sweeps find the work of
+those that fail again by SQL. So sending never waits long for SQS.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message. group: SQS shares a queue fairly between groups. delay_seconds: 0 to 900.
+    """One message. group: SQS serves groups fairly. delay_seconds: 0 to 900.
 
-    correlation_id goes beside the body, as an attribute: a body is ids of work and nothing else.
+    correlation_id is sent as an attribute; the body has ids only.
     """
 
     body: BaseModel
@@ -53,14 +53,14 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Positions of the messages that were taken, and of those that were not."""
+    """Positions of the accepted and of the failed messages."""
 
     taken: list[int] = field(default_factory=list[int])
     failed: list[int] = field(default_factory=list[int])
 
 
 def sqs_client() -> Any:
-    """A client for AWS, or for AWS_ENDPOINT_URL, or for LOCALSTACK_HOST (host, or host:port)."""
+    """Create a client for AWS, for AWS_ENDPOINT_URL, or for LOCALSTACK_HOST (host or host:port)."""
     host = os.environ.get("LOCALSTACK_HOST")
     endpoint = None
     if host and not os.environ.get("AWS_ENDPOINT_URL"):
@@ -75,7 +75,7 @@ def sqs_client() -> Any:
 
 
 class Queues:
-    """Sends to queues by their URLs. The client is made on first use; one object serves one event loop."""
+    """Sends to queues by their URLs. The client is created on first use. Bound to one event loop."""
 
     def __init__(self, urls: dict[Queue, str], make_client: Callable[[], Any] = sqs_client) -> None:
         self._urls = urls
@@ -86,14 +86,12 @@ class Queues:
         return self._make_client()
 
     async def send(self, queue: Queue, messages: Sequence[Outgoing]) -> Sent:
-        """Send in batches of ten. Never raises for what SQS refuses: the answer says which were taken.
-
-        A queue without a URL takes none.
-        """
+        """Send in batches of ten. Rejected messages are part of the result, not an exception. A queue without a URL
+        rejects all."""
         url = self._urls.get(queue)
         if url is None:
             return Sent(failed=list(range(len(messages))))
-        client = self._client  # made here, before there are threads: making one is not safe in several
+        client = self._client  # created before any threads exist: creating a client is not thread-safe
         limit = asyncio.Semaphore(PARALLEL_CALLS)
 
         async def send_one(batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
@@ -107,7 +105,7 @@ class Queues:
 
 
 def _send_batch(client: Any, url: str, batch: Sequence[tuple[int, Outgoing]]) -> list[int]:
-    """The positions that were not taken. A call that fails as a whole was repeated by the client already."""
+    """Return the positions of the failed messages. The client has already retried a call that fails as a whole."""
     waiting = {str(position): _entry(position, message) for position, message in batch}
     for _ in range(TRIES):
         try:

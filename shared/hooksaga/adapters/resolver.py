@@ -1,7 +1,6 @@
-"""Names to addresses that a delivery may go to.
+"""Resolves host names to addresses that the policy permits.
 
-The one place where a name is looked up. What comes back has been vetted, and is what the connection is made
-to: nothing looks the name up again.
+This is the only DNS lookup: the connection is opened to the checked addresses, without a second lookup.
 """
 
 import asyncio
@@ -14,43 +13,42 @@ from functools import partial
 
 from hooksaga.core.address_policy import AddressPolicy
 
-# A host name to its addresses as text, or socket.gaierror. It may block: it runs in a thread.
+# Resolves a host name to addresses as text, or raises socket.gaierror. May block: it runs in a thread.
 Lookup = Callable[[str], Sequence[str]]
 
-# getaddrinfo cannot be interrupted, so a name whose servers are silent holds a thread until it gives up. The
-# pool of the event loop has as few as five: a handful of such names would hold back all the others. A look-up may
-# outlive its POST, so there may be more of them than POSTs in flight. Threads are only made as they are needed.
+# getaddrinfo cannot be interrupted, so a name whose DNS servers do not answer occupies a thread. The event loop's
+# default pool has as few as five threads, so a few such names would block all lookups. A lookup can outlast its POST,
+# so there can be more of them than active POSTs. Threads are created on demand.
 LOOKUP_THREADS = 512
 
-# Addresses that were vetted are used again for this long; a burst to one name makes one look-up.
+# Permitted addresses are cached for this long, so a burst to one name needs one lookup.
 KEPT_SECONDS = 10
 
 _NO_SUCH_NAME = frozenset(
     getattr(socket, name)
     for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
-    if hasattr(socket, name)  # the last two are missing on some systems
+    if hasattr(socket, name)  # the last two do not exist on some systems
 )
 
 
-# None of the three is an OSError: those are about connections.
+# None of these is an OSError; those are connection errors.
 class AddressBlocked(Exception):
-    """The policy permits none of the addresses that the name, or the literal host, stands for."""
+    """The policy permits none of the addresses of the name or literal host."""
 
 
 class NameNotFound(Exception):
-    """DNS says that the name does not exist, or has no address."""
+    """DNS reports that the name does not exist or has no address."""
 
 
 class ResolveFailed(Exception):
-    """DNS gave no answer this time: SERVFAIL, a timeout, no server within reach."""
+    """DNS gave no answer: SERVFAIL, a timeout, or no reachable server."""
 
 
 class VettedResolver:
-    """Looks a name up once, in a thread of its own pool, and drops the addresses that policy refuses.
+    """Resolves names in threads of its own pool, and removes addresses that the policy does not permit.
 
-    Whoever asks for a name that is being looked up waits for the same look-up. What was found is kept for
-    KEPT_SECONDS; a failure is not. Names of the localhost family stand for 127.0.0.1 without a look-up
-    (RFC 6761 §6.3). Belongs to one event loop.
+    Concurrent callers share one lookup per name. Results are cached for KEPT_SECONDS, failures are not. localhost
+    names resolve to 127.0.0.1 without a lookup (RFC 6761 §6.3). Bound to one event loop.
     """
 
     def __init__(self, policy: AddressPolicy, lookup: Lookup | None = None) -> None:
@@ -60,10 +58,7 @@ class VettedResolver:
         self._known: dict[str, _LookUp] = {}
 
     async def addresses(self, host: str) -> list[str]:
-        """All permitted addresses of either family, never none.
-
-        Raises AddressBlocked, NameNotFound or ResolveFailed.
-        """
+        """Return all permitted addresses, at least one. Raises AddressBlocked, NameNotFound or ResolveFailed."""
         known = self._known.get(host)
         if known is None or known.is_old():
             known = self._known[host] = _LookUp(asyncio.create_task(self._vetted(host)))
@@ -73,7 +68,7 @@ class VettedResolver:
         except asyncio.CancelledError:
             if not known.task.cancelled():
                 raise
-            raise ResolveFailed(host) from None  # by close(), and not who asks
+            raise ResolveFailed(host) from None  # cancelled by close(), not by the caller
 
     def _keep(self, host: str, look_up: "_LookUp", task: "asyncio.Task[list[str]]") -> None:
         if task.cancelled() or task.exception() is not None:
@@ -96,7 +91,7 @@ class VettedResolver:
         return vetted
 
     async def close(self) -> None:
-        """Look-ups that are under way end by themselves; nothing waits for them."""
+        """Stop. Active lookups end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _addresses(self, host: str) -> Sequence[str]:
@@ -107,7 +102,7 @@ class VettedResolver:
             return await loop.run_in_executor(self._threads, self._lookup, host)
         except socket.gaierror as fault:
             raise _translated(fault, host) from fault
-        except UnicodeError as fault:  # a label that cannot be a name, such as one of 64 characters
+        except UnicodeError as fault:  # an invalid label, such as one of 64 characters
             raise NameNotFound(host) from fault
         except OSError as fault:
             raise ResolveFailed(host) from fault
@@ -119,15 +114,15 @@ class _LookUp:
     kept_until: float = math.inf
 
     def is_old(self) -> bool:
-        """Timers of a process that was frozen come later than its next look-up."""
+        """Checked on use, because timers of a suspended process fire late."""
         return asyncio.get_running_loop().time() >= self.kept_until
 
 
 def system_lookup(host: str) -> list[str]:
-    """Resolve a name with the system's resolver: addresses in its order, each once; IPv6 only if this machine has it.
+    """Resolve a name with the system's resolver: unique addresses in its order; IPv6 only if this machine has it.
 
-    The dot at the end makes the name absolute. Without it the search list of this machine would be tried, in
-    Kubernetes even first, and a wildcard in it would turn a subscriber's name into one inside (decision 0031).
+    The final dot makes the name absolute. Otherwise the resolver would try its search list, in Kubernetes even first,
+    and a wildcard in it could map a subscriber's name to an internal host (decision 0031).
     """
     found = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     return list(dict.fromkeys(_with_zone(sockaddr) for _, _, _, _, sockaddr in found))

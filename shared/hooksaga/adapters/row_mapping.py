@@ -1,4 +1,4 @@
-"""Columns of a batch as arrays, and rows of an answer as objects: psycopg's own, without its detours."""
+"""Fast paths for psycopg: list parameters as arrays, and rows as objects."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -17,11 +17,10 @@ R = TypeVar("R")
 
 
 class ColumnDumper(ListDumper):
-    """A list as the text of an array, as psycopg writes it, but at once where it holds numbers or texts: its own
-    goes from item to item. Set-based SQL takes every column of a batch as such a list."""
+    """Dumps a list as an array, like psycopg, but at once for numbers and texts instead of item by item."""
 
     def dump(self, obj: list[Any]) -> Any:
-        """Raises psycopg.DataError for a NUL in a text, UnicodeEncodeError for half of a surrogate pair."""
+        """Raises psycopg.DataError for a NUL in a text, UnicodeEncodeError for an unpaired surrogate."""
         types = set(map(type, obj))
         if types <= _NUMBERS:
             return f"{{{str(obj)[1:-1].replace('None', 'NULL')}}}".encode()
@@ -48,7 +47,7 @@ ADAPTERS.register_dumper(list, ColumnDumper)
 
 
 def rows_as(row: type[R]) -> AsyncRowFactory[R]:
-    """psycopg's class_row, but for the dict of arguments that it makes of each row."""
+    """Like psycopg's class_row, without a dict of arguments per row."""
 
     def factory(cursor: AsyncCursor[Any]) -> RowMaker[R]:
         names = tuple(column.name for column in cursor.description or ())
@@ -64,7 +63,7 @@ def rows_as(row: type[R]) -> AsyncRowFactory[R]:
 def _in_order_of_fields(
     row: type[Any], names: tuple[str, ...]
 ) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """Puts the values of these columns into the order of the first fields; None when they are other ones."""
+    """Reorder column values to match the first fields; None if the columns are different ones."""
     fields = list(signature(row).parameters)[: len(names)]
     if sorted(fields) != sorted(names):
         return None

@@ -1,7 +1,7 @@
 """Encryption at rest of signing secrets and header values, with Fernet of the `cryptography` package (AES-128-CBC and
 HMAC).
 
-Several keys make a rotation: the first encrypts, all of them decrypt.
+Several keys allow a rotation: the first one encrypts, all of them decrypt.
 """
 
 import base64
@@ -14,15 +14,15 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
 class UnreadableSecret(Exception):
-    """No key opens this ciphertext: it is damaged, or its key is gone. The message never holds it."""
+    """No key decrypts this ciphertext: it is damaged, or its key is missing. The message never contains it."""
 
 
 class SecretBox:
-    """Seals and opens secrets. Raises ValueError for a key that is not 32 bytes of URL-safe base64."""
+    """Encrypts and decrypts secrets. Raises ValueError for a key that is not 32 bytes of URL-safe base64."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
-            raise ValueError("at least one key is needed")
+            raise ValueError("at least one key is required")
         self._keys = tuple(keys)
         self._fernet = MultiFernet([Fernet(key) for key in keys])
         self._first = Fernet(keys[0])
@@ -30,27 +30,25 @@ class SecretBox:
         self._for_purposes = dict[str, SecretBox]()
 
     def for_purpose(self, purpose: str) -> "SecretBox":
-        """The box for something else, whose keys are derived from these (HKDF): neither opens what the other sealed.
+        """Return the box for another purpose, with derived keys (HKDF): neither box decrypts the other's values.
 
-        Derived once, so each purpose has a memory of its own for what it has opened.
+        Cached, so each purpose has its own cache of decrypted values.
         """
         if purpose not in self._for_purposes:
             self._for_purposes[purpose] = SecretBox([_derived(key, purpose) for key in self._keys])
         return self._for_purposes[purpose]
 
     def seal(self, secret: str) -> str:
-        """Ciphertext under the first key, as ASCII text."""
+        """Encrypt with the first key; the ciphertext is ASCII text."""
         return self._fernet.encrypt(secret.encode()).decode("ascii")
 
     def open(self, sealed: str) -> str:
-        """The secret. Remembered, because every delivery of a subscription opens the same one.
-
-        Raises UnreadableSecret.
-        """
+        """Decrypt a secret. Cached, because all deliveries of a subscription use the same one. Raises
+        UnreadableSecret."""
         return self._open_cached(sealed)
 
     def reseal(self, sealed: str) -> str | None:
-        """The same secret under the first key; None when it is that already. Raises UnreadableSecret."""
+        """Encrypt the secret with the first key; None if it already is. Raises UnreadableSecret."""
         try:
             self._first.decrypt(sealed.encode())
         except (InvalidToken, UnicodeError):
@@ -67,7 +65,7 @@ class SecretBox:
 
 
 def generate_key() -> str:
-    """A new random key for a SecretBox."""
+    """Create a random key for a SecretBox."""
     return Fernet.generate_key().decode("ascii")
 
 

@@ -1,10 +1,10 @@
-"""Everything that a session depends on, said once, so that no default of a role, a database or a server counts.
+"""Settings of a session, set explicitly, so that defaults of a role, a database or a server have no effect.
 
-`migrate` states it for each function's role in its database (ALTER ROLE … IN DATABASE … SET): no other default is
-stronger, sessions need no SET, and poolers pass it on. The owner's role is its operator's, who may use it elsewhere:
-its transactions state it for themselves.
+`migrate` sets them for each function's role in its database (ALTER ROLE … IN DATABASE … SET): no other default
+overrides that, sessions need no SET, and poolers preserve it. The owner's role may be used elsewhere, so the owner's
+transactions set them locally.
 
-default_transaction_read_only is left alone: it is how a server says that it must not be written any more.
+default_transaction_read_only is not set: with it a server announces that it must not be written.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ REQUIRED_SETTINGS: Mapping[str, str] = {
     "transaction_timeout": "0",
     "synchronous_commit": "on",
 }
-"""Settings that change the meaning of statements and results, or of a COMMIT."""
+"""Settings that change the meaning of statements, results or a COMMIT."""
 
 FUNCTIONS: Mapping[str, str] = {
     **REQUIRED_SETTINGS,
@@ -46,11 +46,11 @@ FUNCTIONS: Mapping[str, str] = {
     "plan_cache_mode": "auto",
     "jit": "off",
 }
-"""Of a function's role, with what the plans of its statements depend on. Time limits, and plans that are ruled out,
-are set on the roles where these are created."""
+"""Settings of a function's role, including those that plans depend on. sql/schema sets its timeouts and disabled
+plans."""
 
 GUARDED: Mapping[str, str] = {"session_replication_role": "origin"}
-"""As well, but only who may set it can state it: with another value triggers do not fire."""
+"""Set only by users with the right to: with another value triggers do not fire."""
 
 OWNER: Mapping[str, str] = {
     **REQUIRED_SETTINGS,
@@ -59,9 +59,9 @@ OWNER: Mapping[str, str] = {
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "0",
 }
-"""Of a transaction of the owner. An audit reads for long, but waits for no lock for long."""
+"""Settings of an owner's transaction. An audit reads for a long time, but waits briefly for locks."""
 
 
 def as_options(settings: Mapping[str, str]) -> str:
-    """Command-line options for libpq's `options`; backslashes keep blanks together."""
+    """Return settings as command-line options for libpq's `options`; backslashes escape blanks."""
     return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in settings.items())

@@ -1,4 +1,4 @@
-"""Whose fault an error of the database is: one table, by SQLSTATE, and what is raised for each kind.
+"""Classification of database errors: one table by SQLSTATE, and the exception for each class.
 
 The default is the database: a producer that gets a 4xx drops its event, one that gets a 503 repeats it.
 """
@@ -14,10 +14,9 @@ from hooksaga.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch
 class Fault(StrEnum):
     """Cause of a database error.
 
-    SENDER: a value that a caller sent. ROW: one row, but no value that a caller sent; its neighbours may pass.
-    RACE: another transaction; the same unit may pass when it is run again. CONNECTION: this session is of no use any
-    more, another one may be. DATABASE: every statement of the kind, until somebody acts. SCHEMA: tables, rights or
-    functions are not those of this version.
+    SENDER: a value that a caller sent. ROW: one row, but no value of a caller; other rows may succeed. RACE: another
+    transaction; repeating the unit may succeed. CONNECTION: this session is unusable, another may work. DATABASE: all
+    such statements fail until an operator acts. SCHEMA: tables, rights or functions are not those of this version.
     """
 
     SENDER = "sender"
@@ -40,7 +39,7 @@ FAULTS: dict[str, Fault] = {
     "22P05": Fault.SENDER,  # untranslatable_character
     "23514": Fault.SENDER,  # check_violation
     "HS": Fault.SENDER,  # hooksaga's own guards
-    # Rows. Ids, references and triggers are the database's own: no caller can send a better one.
+    # Rows. Ids, references and triggers are set by the database: a caller cannot send better ones.
     "09": Fault.ROW,  # triggered_action_exception
     "0A": Fault.CONNECTION,  # feature_not_supported, such as a prepared plan whose table has changed since
     "20": Fault.ROW,  # case_not_found
@@ -56,16 +55,16 @@ FAULTS: dict[str, Fault] = {
     "39": Fault.ROW,  # external_routine_invocation_exception
     "44": Fault.ROW,  # with_check_option_violation
     "54": Fault.ROW,  # program_limit_exceeded, such as a row that is too large for an index
-    "P0": Fault.ROW,  # raised by a trigger that is none of hooksaga's
+    "P0": Fault.ROW,  # raised by a trigger that is not hooksaga's
     # Other transactions.
     "40001": Fault.RACE,  # serialization_failure
     "40P01": Fault.RACE,  # deadlock_detected
     # Sessions.
     "08": Fault.CONNECTION,  # connection_exception
-    "25006": Fault.CONNECTION,  # read_only_sql_transaction: after a failover another server can be written
+    "25006": Fault.CONNECTION,  # read_only_sql_transaction: after a failover another server accepts writes
     "25P03": Fault.CONNECTION,  # idle_in_transaction_session_timeout
     "25P04": Fault.CONNECTION,  # transaction_timeout
-    "26": Fault.CONNECTION,  # invalid_sql_statement_name: a pooler that knows nothing of prepared statements
+    "26": Fault.CONNECTION,  # invalid_sql_statement_name: a pooler without support for prepared statements
     "28": Fault.CONNECTION,  # invalid_authorization_specification
     "3D": Fault.CONNECTION,  # invalid_catalog_name
     "40003": Fault.CONNECTION,  # statement_completion_unknown
@@ -76,7 +75,7 @@ FAULTS: dict[str, Fault] = {
     # The schema.
     "3F": Fault.SCHEMA,  # invalid_schema_name
     "42": Fault.SCHEMA,  # undefined or different tables, columns, functions; insufficient_privilege
-    # Everything of the kind, until somebody acts or waits.
+    # All statements of this kind, until an operator acts.
     "03": Fault.DATABASE,  # sql_statement_not_yet_complete
     "0B": Fault.DATABASE,  # invalid_transaction_initiation
     "0F": Fault.DATABASE,  # locator_exception
@@ -91,18 +90,18 @@ FAULTS: dict[str, Fault] = {
     "34": Fault.DATABASE,  # invalid_cursor_name
     "3B": Fault.DATABASE,  # savepoint_exception
     "40": Fault.DATABASE,  # any other transaction_rollback
-    "55": Fault.DATABASE,  # object_not_in_prerequisite_state; 55P03 is a lock that was not to be had in time
-    "57": Fault.DATABASE,  # operator_intervention; 57014 is a statement that took too long
+    "55": Fault.DATABASE,  # object_not_in_prerequisite_state; 55P03 is a lock timeout
+    "57": Fault.DATABASE,  # operator_intervention; 57014 is a statement timeout
     "58": Fault.DATABASE,  # system_error, io_error
     "72": Fault.DATABASE,  # snapshot_too_old
     "F0": Fault.DATABASE,  # config_file_error
     "HV": Fault.DATABASE,  # foreign data wrappers
 }
-"""By SQLSTATE, or what it begins with; the longest that fits counts."""
+"""By SQLSTATE or its prefix; the longest match counts."""
 
 
 def fault_of(sqlstate: str) -> Fault:
-    """Whose fault the state is. An unknown state is the database's."""
+    """Classify a SQLSTATE. An unknown one is the database's."""
     for length in range(5, 1, -1):
         if fault := FAULTS.get(sqlstate[:length]):
             return fault
@@ -110,10 +109,10 @@ def fault_of(sqlstate: str) -> Fault:
 
 
 def fault_of_error(error: psycopg.Error) -> Fault | None:
-    """Whose fault the error is; None for a mistake of this program that the driver has noticed."""
+    """Classify an error; None for a programming error that the driver detected."""
     if error.sqlstate is not None:
         return fault_of(error.sqlstate)
-    if isinstance(error, psycopg.DataError):  # the driver's own refusal, such as of a NUL in a text
+    if isinstance(error, psycopg.DataError):  # rejected by the driver, such as a NUL in a text
         return Fault.SENDER
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return Fault.CONNECTION
@@ -124,10 +123,10 @@ CONNECTION_LOST = "the connection broke"
 
 
 def message_of(error: psycopg.Error, fault: Fault | None) -> str:
-    """Return the loggable words of an error: rules and names, never values.
+    """Return a message that can be logged: rules and names, never values.
 
-    The server's own message may quote a value, and its detail a whole row with payload and secrets, so of a refused
-    row only the state and what it is about is told, unless the message is one of hooksaga's guards.
+    The server's message may quote a value, and its detail a whole row with payload and secrets. So the message of a
+    rejected row names only the SQLSTATE and the objects, unless it comes from one of hooksaga's guards.
     """
     if error.sqlstate is None:
         return (
@@ -153,7 +152,7 @@ _FUNCTION = re.compile(r"PL/pgSQL function ([\w.\"]+)\(")
 
 
 def translated(error: psycopg.Error) -> Exception:
-    """The error that stages and callers see in its place."""
+    """Return the exception that stages and callers see instead."""
     fault = fault_of_error(error)
     words = message_of(error, fault)
     match fault:

@@ -43,7 +43,7 @@ def moment_at(microseconds: int) -> datetime:
 
 def invalid_cursor() -> InvalidInput:
     return InvalidInput(
-        "invalid_cursor", "cursor is the `next` of a list's answer", field="cursor", status=422
+        "invalid_cursor", "cursor must be the `next` value of the previous page", field="cursor", status=422
     )
 
 

@@ -38,5 +38,5 @@ def checked_code_filter(caller: Caller, error_code: str | None) -> str | None:
     """Check a filter by error code. Raises InvalidInput if it would distinguish codes that the caller may not see."""
     if error_code is None or caller.is_operator or error_code not in (*INSIDE_CODES, NO_PUBLIC_ADDRESS):
         return error_code
-    rule = f"error_code {NO_PUBLIC_ADDRESS} and what it stands for can be asked for by operators only"
+    rule = f"error_code {NO_PUBLIC_ADDRESS} and the codes that it replaces require an operator's key"
     raise InvalidInput("invalid_parameter", rule, field="error_code", status=422)

@@ -64,7 +64,7 @@ async def authorize(request: Request, *scopes: str) -> Caller:
         return operator
     found = await services_of(request).check_key.submit(hash_api_key(bearer_of(request)))
     if found is None:
-        raise Unauthorized("this key is not valid")
+        raise Unauthorized("the key is unknown or revoked")
     if not set(scopes) & set(found.scopes):
         raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
     return Caller(found.tenant_id, found.id, found.tenant_id is None and "admin" in found.scopes)
@@ -74,7 +74,7 @@ def bearer_of(request: Request) -> str:
     """Return the key as it was sent. Raises Unauthorized without one."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
-        raise Unauthorized("a key is needed: Authorization: Bearer hs_…")
+        raise Unauthorized("a key is required: Authorization: Bearer hs_…")
     return key.strip()
 
 
@@ -89,7 +89,7 @@ async def read_body(request: Request, max_bytes: int, *, media_type: str = JSON_
     Raises InvalidInput when it is larger than max_bytes, compressed, of another type or charset, or too slow.
     """
     if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        raise InvalidInput("body_compressed", "compressed bodies are not accepted", status=415)
+        raise InvalidInput("body_compressed", "the body must not be compressed", status=415)
     given = media_type_of_request(request)
     if not (is_json(given) if media_type == ANY_JSON else given == media_type):
         raise InvalidInput("unsupported_media_type", f"the content type must be {media_type}", status=415)
@@ -107,7 +107,7 @@ async def _whole_body(request: Request, max_bytes: int) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise InvalidInput("body_too_large", f"the body may have {max_bytes} bytes", status=413)
+            raise InvalidInput("body_too_large", f"the body must be at most {max_bytes} bytes", status=413)
     return bytes(body)
 
 

@@ -128,16 +128,16 @@ def _status_of(error: Exception) -> tuple[int, str, dict[str, str]]:
 def _detail(error: Exception, status: int) -> str:
     match error:
         case ValueRefused():
-            return "the database does not take one of the values"
+            return "the database rejects one of the values"
         case DatabaseUnavailable() | RowRefused() | SchemaMismatch():
             return (
-                "the database is away, or takes no writes, for the moment; it may or may not have carried this call "
-                "out: repeat it"
+                "the database is unavailable or accepts no writes; the call may or may not have been executed: "
+                "repeat it"
             )
         case HTTPException():
             return error.detail
         case _ if status == 500:
-            return "the fault is ours; it was logged under this request_id"
+            return "internal error; it is logged under this request_id"
         case _:
             return str(error)
 

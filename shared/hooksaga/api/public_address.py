@@ -23,7 +23,7 @@ def public_url_of(request: Request) -> str:
     if not is_loopback(host):
         raise Conflict(
             "public_url_missing",
-            "a link begins with HOOKSAGA_PUBLIC_URL, which is not set; this request came by another name",
+            "HOOKSAGA_PUBLIC_URL must be set, because this request used an untrusted host name",
         )
     return f"{request.url.scheme}://{host}{root_path_of(request)}"
 

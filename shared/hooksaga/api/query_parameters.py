@@ -64,12 +64,12 @@ def check_parameters(request: Request, *known: str) -> None:
     for name, value in given:
         if name not in known:
             raise InvalidInput(
-                "unknown_parameter", f"there is no query parameter {name!r}", field=name, status=422
+                "unknown_parameter", f"unknown query parameter {name!r}", field=name, status=422
             )
         if sum(other == name for other, _ in given) > 1:
-            raise InvalidInput("invalid_parameter", f"{name} is given more than once", field=name, status=422)
+            raise InvalidInput("invalid_parameter", f"{name} must be sent once", field=name, status=422)
         if NOT_UTF8 in value:
-            raise InvalidInput("invalid_parameter", f"{name} is not UTF-8", field=name, status=422)
+            raise InvalidInput("invalid_parameter", f"{name} must be UTF-8", field=name, status=422)
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
@@ -80,7 +80,7 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
     found = _WHOLE_NUMBER.fullmatch(text)
     if found is None or not least <= int(found[1]) <= most:
         raise InvalidInput(
-            "invalid_parameter", f"{name} is a whole number from {least} to {most}", field=name, status=422
+            "invalid_parameter", f"{name} must be an integer from {least} to {most}", field=name, status=422
         )
     return int(found[1])
 
@@ -89,7 +89,7 @@ def query_text(request: Request, name: str) -> str | None:
     """Read a text query parameter, or None without it. Raises InvalidInput for text that can never be stored."""
     value = request.query_params.get(name)
     if value is not None and not re.fullmatch(QUERY_TEXT, value):
-        rule = f"{name} has 1 to 100 characters, and no control characters"
+        rule = f"{name} must have 1 to 100 characters and no control characters"
         raise InvalidInput("invalid_parameter", rule, field=name, status=422)
     return value
 
@@ -113,5 +113,5 @@ def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice |
     try:
         return choices(text)
     except ValueError:
-        rule = f"{name} is one of: {', '.join(choices)}"
+        rule = f"{name} must be one of: {', '.join(choices)}"
         raise InvalidInput("invalid_parameter", rule, field=name, status=422) from None

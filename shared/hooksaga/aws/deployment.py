@@ -26,7 +26,7 @@ class Nat(StrEnum):
 
     GATEWAY = "gateway"
     INSTANCE = "instance"
-    """One small virtual machine: a tenth of the price, no failover, and nobody but you replaces it when it dies."""
+    """A small virtual machine: a tenth of the price, without failover; a failed one must be replaced by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class ApiSettings:
     public_url: str | None = None
     web_firewall: bool = False
     requests_per_address: int = 2000
-    """In five minutes; counts with `web_firewall` only."""
+    """Limit per address in five minutes; used with `web_firewall` only."""
 
 
 FOLLOWS: Any = None
-"""The default of a field that follows others, or that has the default of one machine."""
+"""Default of a field that is derived from others, or whose default is that of one machine."""
 
 
 def delivery_limits(lease_seconds: float | None, *, concurrency: int = 10) -> FunctionLimits:
@@ -92,7 +92,7 @@ class Environment:
     name: str
     target: Literal["aws", "local"] = "aws"
     local_python: str | None = None
-    """The Python of an emulator that runs functions under its own, whatever they ask for."""
+    """The Python version of an emulator that ignores the functions' runtime."""
 
     ingest: FunctionLimits = FunctionLimits(timeout_seconds=15, concurrency=10, connections=2)
     subscriptions: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=2)
@@ -105,34 +105,34 @@ class Environment:
     health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
     retry_concurrency: int = FOLLOWS
-    """Of delivery's copies, those that retries may take: a storm of retries never delays first attempts."""
+    """Share of delivery's concurrency for retries, so that many retries do not delay first attempts."""
     reserve_api_concurrency: bool = False
-    """AWS keeps these copies for the functions of the API, and gives no more. A new account has none to reserve."""
+    """Reserved concurrency of the API's functions, which is also their limit. A new account cannot reserve any."""
 
     http_timeout_seconds: float = FOLLOWS
     http_connect_timeout_seconds: float = FOLLOWS
     lease_seconds: float = FOLLOWS
     redispatch_seconds: float = FOLLOWS
     max_retry_limit: int = FOLLOWS
-    """Attempts in all, for subscriptions without a limit of their own; so are the delays."""
+    """Limit of attempts for subscriptions without their own; the delays are such defaults too."""
     base_delay_seconds: float = FOLLOWS
     max_delay_seconds: float = FOLLOWS
     retry_jitter: float = FOLLOWS
     max_lost_leases: int = FOLLOWS
     disable_after_days: float = FOLLOWS
-    """Of nothing but failure, after which an endpoint's subscription is switched off; 0 for never."""
+    """Hours of continuous failure after which a subscription is disabled; 0 for never."""
     payload_max_bytes: int = FOLLOWS
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
     receives: int = 10
-    """How often a message is tried before it goes to the redrive queue. The sweeps do its work all the same."""
+    """Number of receives before a message goes to the redrive queue. The sweeps do its work anyway."""
 
     nat: Nat = Nat.INSTANCE
     zones: int = 2
     address_range: str = "10.20.0.0/16"
-    """The VPC's own; only matters to you when you join it to another network."""
+    """Address range of the VPC. Change it to join the VPC to another network."""
     endpoint_zones: int = 1
-    """In how many zones the endpoints of SQS and Secrets Manager stand; each costs the same again."""
+    """Number of zones with endpoints of SQS and Secrets Manager; each zone costs the same again."""
     receiver_ports: tuple[int, ...] = (443,)
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
@@ -173,7 +173,7 @@ class Environment:
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
-            object.__setattr__(self, name, value)  # only until it is made, past `frozen`
+            object.__setattr__(self, name, value)  # set during construction, despite `frozen`
 
     @property
     def prefix(self) -> str:

@@ -1,5 +1,4 @@
-"""Send the messages for committed changes. No delivery depends on these messages: the sweeps find the same work by
-SQL."""
+"""Messages for committed changes. No delivery depends on them: the sweeps find the same work by SQL."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,19 +27,19 @@ from hooksaga.stages.undispatched import WaitingJob, mark_dispatched
 
 
 async def wake_router(queues: Queues, events: Iterable[Traced]) -> None:
-    """Tell the router that these events wait in the outbox."""
+    """Send the ids of events that wait in the outbox."""
     messages = [Outgoing(RoutingMessage(event_id=one), correlation_id=trace) for one, trace in events]
     await _send(queues, Queue.ROUTING, messages)
 
 
 async def wake_orchestrator_for_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
-    """Tell the orchestrator that these sagas may be due."""
+    """Send the ids of sagas that may be due."""
     messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
 async def wake_orchestrator_for_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
-    """Tell the orchestrator of sagas that become due one after the other; each message arrives when its saga is due."""
+    """Send the ids of sagas that become due one after the other; each message arrives when its saga is due."""
     messages = [
         Outgoing(
             SagaMessage(saga_id=saga_id),
@@ -54,7 +53,7 @@ async def wake_orchestrator_for_step(queues: Queues, step: BulkStep, traces: Map
 
 
 async def wake_orchestrator_for_results(queues: Queues, jobs: Iterable[Traced]) -> None:
-    """Tell the orchestrator that these jobs have a result."""
+    """Send the ids of jobs with a result."""
     messages = [Outgoing(ResultMessage(job_id=one), correlation_id=trace) for one, trace in jobs]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
@@ -64,7 +63,7 @@ async def ask_to_cancel(queues: Queues, saga: Traced) -> None:
     request = Outgoing(CancelMessage(cancel_saga_id=saga.id), correlation_id=saga.correlation_id)
     sent = await queues.send(Queue.ORCHESTRATION, [request])
     if sent.failed:
-        raise QueueUnavailable("the orchestrator could not be asked; repeat the call")
+        raise QueueUnavailable("the request could not be sent to the orchestrator; repeat the call")
 
 
 async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> int:
@@ -135,7 +134,7 @@ async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
 
 
 async def publish_dead_tasks(queues: Queues, moves: Sequence[SagaMoved]) -> None:
-    """Publish DeadTaskEvents, best effort: a refused one is logged and counted, and nothing else changes."""
+    """Publish DeadTaskEvents, best effort: failures are logged and counted only."""
     if not moves:
         return
     messages = [Outgoing(_dead_task(move), correlation_id=move.correlation_id) for move in moves]

@@ -53,7 +53,7 @@ def _body(event: Event) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput(
-            "body_not_base64", "the gateway marked the body as base64, and it is not"
+            "body_not_base64", "the gateway marked the body as base64, but it is not valid base64"
         ) from None
 
 

@@ -101,7 +101,7 @@ async def _prune(function: Function, invocation: Invocation, action: Prune) -> d
 async def _audit(function: Function, invocation: Invocation, wanted: list[str]) -> dict[str, Any]:
     if unknown := [name for name in wanted if name not in invariants()]:
         raise InvalidInput(
-            "invalid_field", f"invariants: there is no {unknown[0]}", field="invariants", status=422
+            "invalid_field", f"invariants: unknown invariant {unknown[0]}", field="invariants", status=422
         )
     at_rest = await function.session.run(is_at_rest)
     findings = list[Finding]()

@@ -1,4 +1,4 @@
-"""Options of every command that talks to the API, and the client that they make."""
+"""Options of all commands that use the API, and their client."""
 
 import ipaddress
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,7 @@ ApiKey = Annotated[
 
 
 def connect(url: str, key: str | None) -> "ApiClient":
-    """A client, to be closed. Raises WrongUse when the URL is none, or there is no usable key."""
+    """Create a client, which the caller must close. Raises WrongUse for an invalid URL, or without a usable key."""
     from hooksaga.local.api_client import ApiClient
 
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
@@ -40,7 +40,7 @@ def connect(url: str, key: str | None) -> "ApiClient":
 
 
 def _kept_key(url: str) -> str:
-    """The key in the data folder, which is for APIs on this machine only: no other host ever sees it."""
+    """Return the key in the data folder, for APIs on this machine only: no other host ever receives it."""
     from hooksaga.runtime.settings import read_settings
 
     if not _is_this_machine(url):

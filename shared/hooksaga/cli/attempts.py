@@ -83,13 +83,13 @@ def attempt_filter(subscription: int | None, event_type: str | None, failed: boo
 
 
 def attempt_of(one: dict[str, Any]) -> str:
-    """`2/5`: the second of at most five. The limit is missing for attempts of older versions."""
+    """Format as `2/5`: the second of at most five. Attempts of older versions have no limit."""
     limit = one["max_attempts"]
     return str(one["attempt_number"]) if limit is None else f"{one['attempt_number']}/{limit}"
 
 
 def result_of(one: dict[str, Any]) -> str:
-    """The error code, or the status of a success; and whether the POST was sent again over a new connection."""
+    """Return the error code or the status, and a note if the POST was sent again on a new connection."""
     result = str(one["error_code"] or one["response_status"] or one["status"])
     return f"{result} (reconnected)" if one["reconnected"] else result
 

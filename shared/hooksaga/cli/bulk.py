@@ -1,6 +1,6 @@
 """`hooksaga bulk`: bulk requeues and backfills, which run in the background at their rate.
 
-What starts one (`dead-letters requeue --rate`, `subscriptions backfill`) follows it as `bulk watch` does.
+The commands that start one (`dead-letters requeue --rate`, `subscriptions backfill`) follow it like `bulk watch`.
 """
 
 import time
@@ -33,7 +33,7 @@ PATH = "/v1/bulk-operations"
 ENDED = ("Stopped", "Completed")
 LOOK_SECONDS = 0.5
 TIMEOUT_SECONDS = 60
-"""How long `watch` waits for an API that is away, as while it is started again."""
+"""How long `watch` waits for an unavailable API, for example during a restart."""
 
 KIND_NOUNS = {"requeue": "dead letters", "backfill": "events"}
 
@@ -175,7 +175,7 @@ def backfill(
 def operation_of(
     kind: str, chosen: Mapping[str, Any], rate_per_second: float | None, reason: str | None
 ) -> dict[str, Any]:
-    """The body of POST /v1/bulk-operations; what is None is left out."""
+    """Return the body of POST /v1/bulk-operations, without fields that are None."""
     fields = {"kind": kind, "rate_per_second": rate_per_second, "reason": reason}
     given = {name: value for name, value in fields.items() if value is not None}
     return {**given, "filter": {name: value for name, value in chosen.items() if value is not None}}
@@ -190,7 +190,7 @@ def run(
     dry_run: bool,
     detach: bool,
 ) -> None:
-    """Start the operation, or count what it would do, and follow it to its end."""
+    """Start the operation and follow it to its end, or show the counts of a dry run."""
     with connect(api_url, api_key) as client:
         answer = client.fetch("POST", PATH, json={**wanted, "dry_run": dry_run})
         operation = client.read(answer)
@@ -226,7 +226,7 @@ def _duration(seconds: float) -> str:
 
 
 def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> None:
-    """Show how far it is until it ends; Ctrl-C leaves it running."""
+    """Show the progress until the operation ends; Ctrl-C does not stop the operation."""
     number = operation["id"]
     try:
         operation = _watch(client, operation)
@@ -259,7 +259,7 @@ def _watch(client: "ApiClient", operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _look(client: "ApiClient", operation_id: int) -> dict[str, Any]:
-    """The operation now. An API that is away for a while is waited for: the operation does not depend on us."""
+    """Return the current state of the operation. Waits while the API is unavailable."""
     from hooksaga.local.api_client import ApiError
 
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -273,7 +273,7 @@ def _look(client: "ApiClient", operation_id: int) -> dict[str, Any]:
 
 
 def _summary(operation: Mapping[str, Any]) -> str:
-    """One line: where it stands."""
+    """Return the state of the operation in one line."""
     return (
         f"bulk operation {operation['id']} ({operation['kind']}) is {operation['status']}: "
         f"{operation['done']} of {operation['matched']} {KIND_NOUNS[operation['kind']]} started, "

@@ -1,4 +1,4 @@
-"""`migrate` and `audit`, and the way to the database for all commands that go to it themselves."""
+"""`migrate` and `audit`, and the database connection of other commands that use it directly."""
 
 import asyncio
 from dataclasses import asdict, dataclass, field, replace
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     pass
 
 AUDIT_SECONDS = 3600.0
-"""An audit reads whole tables, so it may take longer than any unit of work of the pipeline."""
+"""Timeout of an audit, which reads whole tables."""
 
 TIMEOUT_SECONDS = 120.0
-"""As long as every other start of hooksaga waits: see hooksaga.adapters.migrations."""
+"""The same time as at other starts of hooksaga: see hooksaga.adapters.migrations."""
 
 T = TypeVar("T")
 

@@ -186,7 +186,7 @@ def _check_no_limit(limit: int | None) -> None:
 
 
 def _with_where(wanted: dict[str, Any], where: list[str]) -> dict[str, Any]:
-    """The filter with what --where adds to it."""
+    """Return the filter with the fields of --where."""
     both = dict(wanted)
     for text in where:
         name, mark, value = text.partition("=")

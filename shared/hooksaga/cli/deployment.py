@@ -1,4 +1,4 @@
-"""`--stack`: the same command for a deployment on AWS, through one of its functions."""
+"""`--stack`: runs a command on a deployment on AWS, through one of its functions."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ Stack = Annotated[
 
 
 def ask_function(stack: str, function: str, action: Mapping[str, Any]) -> dict[str, Any]:
-    """Its answer to an action. Raises CommandFailed with its refusal, or with AWS's."""
+    """Return the function's answer to an action. Raises CommandFailed with the function's or AWS's error."""
     from hooksaga.aws.deployed_stack import DeployedStack, StackFault
 
     try:

@@ -59,7 +59,7 @@ async def _of_this_machine(port: int, probe: str | None, as_json: bool) -> "list
 
 
 def _shown(check: "Check", as_json: bool) -> "Check":
-    """Each line as soon as it is known: some checks take a while."""
+    """Print each line at once, because some checks take a while."""
     if not as_json:
         say(f"{check.health:<8}{check.name}" + (f": {printable(check.seen)}" if check.seen else ""))
         for fault in check.faults:

@@ -26,7 +26,7 @@ def show(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show an event, the saga of each subscription that it is for, and every attempt."""
+    """Show an event with the saga of each matching subscription and all attempts."""
     from urllib.parse import quote
 
     with connect(api_url, api_key) as client:
@@ -69,7 +69,7 @@ def _saga_line(saga: dict[str, Any]) -> str:
 
 
 def attempt_line(attempt: dict[str, Any]) -> str:
-    """One attempt in one line, with the beginning of the answer where it failed."""
+    """Format one attempt as one line, with the beginning of the response if it failed."""
     took = "" if attempt["duration_ms"] is None else f"{attempt['duration_ms']} ms"
     result = attempt["error_code"] or attempt["response_status"] or ""
     body = (attempt["response_body"] or "").strip()

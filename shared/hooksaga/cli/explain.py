@@ -38,7 +38,7 @@ def explain(
 
 
 def _read(client: "ApiClient", event_id: str, every: bool) -> dict[str, Any]:
-    """The first page, or all of them as one."""
+    """Return the first page, or all pages as one."""
     pages = _pages(client, event_id)
     event = next(pages)
     if every:

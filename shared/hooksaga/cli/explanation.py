@@ -1,4 +1,4 @@
-"""An event's routing in plain sentences: one for each subscription, and the command that helps, where there is one."""
+"""An event's routing in sentences: one per subscription, with a command if one helps."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ COLOURS = {"Completed": DELIVERED, "DeadLettered": GIVEN_UP}
 
 
 def explanation(event: Json, *, every: bool = False) -> Iterator[Text]:
-    """Lines for a person. Subscriptions that never took the event's type are counted, or told one by one."""
+    """Yield the lines. Subscriptions that never had the event's type are counted, or listed with `every`."""
     yield Text(printable(f"{event['event_type']}  {event['id']}"), "bold")
     yield Text(printable(_routed(event)))
     told = [one for one in event["routing"]["decisions"] if every or not _is_unrelated(event, one)]
@@ -45,7 +45,7 @@ def _routed(event: Json) -> str:
 
 
 def _is_unrelated(event: Json, decision: Json) -> bool:
-    """It takes something else, then and now, and got nothing."""
+    """Return whether the subscription has another event type, then and now, and no saga."""
     moments = [one for one in (decision["then"], decision["now"]) if one]
     takes_it = any(one["event_type"] == event["event_type"] for one in moments)
     return not takes_it and not decision["matched"] and decision["saga"] is None
@@ -106,7 +106,7 @@ def _why(event: Json, decision: Json) -> str:
         case "eligible_later":
             since = short_time(then["eligible_since"])
             return f"it became active and verified at {since}, after the event was accepted"
-        case reason:  # of a newer API
+        case reason:  # sent by a newer API
             return str(reason).replace("_", " ")
 
 
@@ -171,7 +171,7 @@ def _standing(saga: Json) -> str:
 
 
 def _of(attempt: int, limit: int) -> str:
-    """The limit may have been lowered since."""
+    """Format the attempts and their limit, which may have been lowered since."""
     return f"{attempt} of {limit}" if attempt <= limit else str(attempt)
 
 

@@ -48,7 +48,7 @@ class CommandGroup(TyperGroup):
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """Called only when something was raised, so that no command pays for these imports."""
+    """Import error classes only after an error, to keep commands fast."""
     from hooksaga.core.errors import HooksagaError
     from hooksaga.local.api_client import ApiError
     from hooksaga.local.database_account import NoDatabaseAccount

@@ -19,7 +19,7 @@ def invoke(
 ) -> None:
     """Run one function with one event, in a process of its own under AWS's runtime client.
 
-    On the database of HOOKSAGA_DATABASE_URL, or on the embedded one. Exit code 1 when the function fails.
+    Uses HOOKSAGA_DATABASE_URL, or the embedded database. Exit code 1 if the function fails.
     """
     from hooksaga.local.sqs.invoke import outcome_content
 

@@ -163,5 +163,5 @@ def _row(key: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _moment(value: Any) -> str:
-    """A stack's times come as text, those of this machine's database as moments."""
+    """Parse a time: a stack returns text, this machine's database a datetime."""
     return value if isinstance(value, str) else moment_text(value)

@@ -100,7 +100,7 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
 
 
 async def _abandon(system: "LocalSystem") -> None:
-    """The process ends soon, whatever hangs: who watches it is waiting for that, and nothing is lost by it."""
+    """End the process soon, whatever hangs: a supervisor waits for that, and nothing is lost."""
     last_resort = threading.Timer(ABANDON_SECONDS, os._exit, [FAILED])
     last_resort.daemon = True
     last_resort.start()

@@ -1,4 +1,4 @@
-"""`hooksaga send`: events from files or from standard input, to the byte."""
+"""`hooksaga send`: posts events from files or standard input byte for byte."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ SENT_HEADERS = ("content-type", "idempotency-key")
 
 
 class EventRequest(NamedTuple):
-    """The body of one POST and the headers that go with it, by lower-case name."""
+    """The body of one POST and its headers by lower-case name."""
 
     body: bytes
     headers: dict[str, str]
@@ -64,7 +64,7 @@ def send(
 
 
 def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, *, alone: bool) -> bool:
-    """False when this event was refused and others may still be sent."""
+    """Post one event. Returns False if it was rejected; others may still be sent."""
     from hooksaga.local.api_client import ApiError
 
     try:
@@ -95,7 +95,7 @@ def read_request(file: str, event_type: str | None, idempotency_key: str | None)
     try:
         check_idempotency_key(
             [idempotency_key]
-        )  # HTTP takes blanks at its ends away, and two keys would be one
+        )  # HTTP strips surrounding spaces, so two different keys would become one
     except InvalidInput as error:
         raise WrongUse(f"--idempotency-key: {error}") from None
     return request._replace(headers={**request.headers, "idempotency-key": idempotency_key})
@@ -111,19 +111,19 @@ def _content(file: str) -> bytes:
 
 
 def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
-    """The payload's bytes stay as they are, so that 1.10 does not become 1.1."""
+    """Wrap the payload without parsing it, so that 1.10 does not become 1.1."""
     try:
         payload.decode()
         check_json_syntax(payload)
     except (UnicodeDecodeError, InvalidInput) as error:
         raise WrongUse(f"{file} is not JSON in UTF-8: {error}") from None
     except RecursionError:
-        pass  # the API says how deep it may be
+        pass  # the API checks the depth
     return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
 
 
 def _gateway_request(file: str, content: bytes) -> EventRequest | None:
-    """The request inside a Lambda event of API Gateway, or None for anything else."""
+    """Return the request inside an API Gateway event, or None for anything else."""
     try:
         event: Any = json.loads(content)
     except (ValueError, RecursionError):

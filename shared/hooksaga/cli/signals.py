@@ -6,9 +6,9 @@ from types import FrameType
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Set at the first SIGINT or SIGTERM. The second one ends the process at once, as if nobody had asked.
+    """Return an event that is set at the first SIGINT or SIGTERM. A second signal ends the process at once.
 
-    To be called in the main thread's event loop.
+    Call it in the main thread's event loop.
     """
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
@@ -23,5 +23,5 @@ def stop_on_signals() -> asyncio.Event:
 
 
 def interrupt_on_sigterm() -> None:
-    """From now on SIGTERM does what Ctrl-C does to the command: it is cancelled, and cleans up first."""
+    """Make SIGTERM act like Ctrl-C: the command is cancelled and cleans up."""
     signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))

@@ -1,4 +1,4 @@
-"""`hooksaga stats`: the backlog now."""
+"""`hooksaga stats`: the current backlog."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`hooksaga subscriptions health`, and what to type after a disabled subscription is switched on again."""
+"""`hooksaga subscriptions health`, and the commands shown after a disabled subscription is enabled again."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ def show_health(
 
 
 def offer_missed_deliveries(subscription: dict[str, Any]) -> None:
-    """Two commands, each where there is something for it to bring back."""
+    """Show the commands that deliver missed dead letters and events, if there are any."""
     missed = subscription.get("missed")
     if not missed:
         return

@@ -1,4 +1,4 @@
-"""How one subscription is doing, in words: the lower half of `hooksaga subscriptions show`."""
+"""Statistics of one subscription, the lower part of `hooksaga subscriptions show`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from hooksaga.cli.terminal import printable, say, short_time
 
 
 def show_stats(stats: dict[str, Any]) -> None:
-    """A few lines below the subscription's fields."""
+    """Print the statistics below the subscription's fields."""
     say()
     hours = stats["window_hours"]
     say(f"the last {'hour' if hours == 1 else f'{hours} hours'}")

@@ -107,7 +107,7 @@ def list_all(
 
 
 class Window(StrEnum):
-    """How far back `show` looks."""
+    """Time window of the statistics in `show`."""
 
     HOUR = "1h"
     DAY = "24h"

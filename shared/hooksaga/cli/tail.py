@@ -1,4 +1,4 @@
-"""`hooksaga events tail`: deliveries as they happen, a line per attempt, none left out and none twice."""
+"""`hooksaga events tail`: prints one line per finished attempt, each exactly once."""
 
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = 250
 POLL_SECONDS = 1.0
 REMEMBERED_SECONDS = 300
-"""A follower's answers repeat a minute at the most."""
+"""Responses repeat attempts for at most a minute."""
 
 
 def tail(
@@ -55,7 +55,7 @@ def tail(
 
 
 class Follower:
-    """Asks for what has ended since it asked last, and drops what it has seen."""
+    """Polls for finished attempts and drops repeats."""
 
     def __init__(self, client: "ApiClient", wanted: dict[str, Any]) -> None:
         self._client = client

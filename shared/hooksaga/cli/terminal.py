@@ -1,7 +1,7 @@
 """Output of commands: text and tables on stdout, progress and warnings on stderr, JSON unchanged.
 
-Text from outside (payloads, answers, addresses) goes through `printable`: it may hold control characters
-that a terminal would obey.
+External text (payloads, responses, addresses) goes through `printable`, because a terminal would execute control
+characters in it.
 """
 
 import json
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 WIDTH_WHEN_PIPED = 400
-"""A table that goes to a file or a filter is never folded to the width of a terminal."""
+"""Width of tables in a pipe or file, which are never wrapped."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def say(line: str = "") -> None:
-    """One line on stdout, whatever its length."""
+    """Print one line on stdout, without wrapping."""
     typer.echo(line)
 
 
 def complain(line: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     typer.echo(line, err=True)
 
 
 def show_json(answer: bytes | Any) -> None:
-    """An API answer to the byte, {} for an empty one; anything else as JSON."""
+    """Print an API response byte for byte, {} for an empty one; anything else as JSON."""
     if isinstance(answer, bytes):
         typer.echo((answer or b"{}").decode())
     else:
@@ -44,24 +44,24 @@ def _jsonable(value: object) -> str:
 
 
 def moment_text(moment: datetime) -> str:
-    """UTC with a Z, as the API writes times."""
+    """Format a time in UTC with a Z, like the API."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def short_time(text: str | None) -> str:
-    """A time of the API for people: UTC to the second."""
+    """Format a time of the API in UTC to the second."""
     return "" if text is None else f"{text[:10]} {text[11:19]}Z"
 
 
 def printable(text: str) -> str:
-    """The text with control characters, line ends among them, and lone surrogates written as escapes."""
+    """Escape control characters, including line ends, and unpaired surrogates."""
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode() for one in text
     )
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """As wide as the terminal; wide enough for anything where there is none."""
+    """Return a console with the width of the terminal, or unlimited without one."""
     from rich.console import Console
 
     made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -73,7 +73,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> "RenderableType":
-    """A table without markup: cells are printed as they are, made printable; None is an empty cell."""
+    """Return a table without markup; None is an empty cell."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -91,14 +91,14 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def show_fields(fields: dict[str, object]) -> None:
-    """One thing, a line per field; None is shown as a dash."""
+    """Print one field per line; None is a dash."""
     width = max(len(name) for name in fields)
     for name, value in fields.items():
         say(f"{name:<{width}}  {'-' if value is None else printable(str(value))}")
 
 
 def progress_bar() -> "Progress":
-    """On stderr, and only where somebody watches; gone when it is done."""
+    """Return a progress bar on stderr, if it is a terminal; it disappears at the end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -107,7 +107,7 @@ def progress_bar() -> "Progress":
 
 
 def until_interrupted(step: Callable[[], None], seconds: float) -> None:
-    """Repeat the step with that pause between, until Ctrl-C, which is the good way to end it."""
+    """Repeat the step with a pause until Ctrl-C, which is a normal end."""
     import time
 
     try:

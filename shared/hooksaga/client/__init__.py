@@ -1,11 +1,11 @@
-"""Send events to hooksaga from a program of your own: the client for producers.
+"""Client for producers: sends events to hooksaga.
 
     from hooksaga.client import HooksagaClient
 
     with HooksagaClient("https://hooks.example.com", "hs_…") as client:
         sent = client.send("order.created", {"total": 110})
 
-`AsyncHooksagaClient` is the same for asyncio. Needs httpx and nothing else of hooksaga.
+`AsyncHooksagaClient` is the same for asyncio. Requires httpx and no other part of hooksaga.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The API's answers as results. Pure."""
+"""Conversion of API responses to results. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any, cast
 from hooksaga.client.errors import EventRefused, UnexpectedAnswer
 from hooksaga.client.events import SentEvent
 
-NOT_THE_API = "this is no answer of a hooksaga API; check base_url (HOOKSAGA_API_URL)"
+NOT_THE_API = "the response is not from a hooksaga API; check base_url (HOOKSAGA_API_URL)"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A complete HTTP answer. Names of headers are in lower case."""
+    """A complete HTTP response. Header names are in lower case."""
 
     status: int
     body: bytes = b""
@@ -23,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """The connection failed, or timed out. Whether the request was carried out is not known."""
+    """The connection failed or timed out. The outcome of the request is unknown."""
 
     reason: str
 
@@ -32,12 +32,12 @@ Outcome = Answer | NoAnswer
 
 
 def read_event(answer: Answer, key: str) -> SentEvent:
-    """The event of an answer to one. Raises EventRefused or UnexpectedAnswer."""
+    """Return the event of a response. Raises EventRefused or UnexpectedAnswer."""
     return _event(_content(answer), key, answer.status)
 
 
 def read_batch(answer: Answer, keys: Sequence[str]) -> list[SentEvent | EventRefused]:
-    """One result for each key, in order. Raises EventRefused for the whole, or UnexpectedAnswer."""
+    """Return one result per key, in order. Raises EventRefused for the whole batch, or UnexpectedAnswer."""
     items: Any = _content(answer).get("items")
     if not isinstance(items, list) or len(cast("list[Any]", items)) != len(keys):
         raise UnexpectedAnswer(answer.status, NOT_THE_API)

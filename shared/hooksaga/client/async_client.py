@@ -1,4 +1,4 @@
-"""The client for programs on asyncio."""
+"""The client for asyncio."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AsyncHooksagaClient:
-    """HooksagaClient for asyncio: the same arguments, results and errors. For the tasks of one event loop."""
+    """HooksagaClient for asyncio: the same arguments, results and errors. Bound to one event loop."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class AsyncHooksagaClient:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
-        """Send one event; see HooksagaClient.send. Canceled, it may have been stored."""
+        """Send one event; see HooksagaClient.send. If cancelled, the event may have been stored."""
         event = Event(event_type, payload, tenant_id, idempotency_key)
         return await self._run(send_steps(event, self._retry, traceparent=traceparent))
 
@@ -51,7 +51,7 @@ class AsyncHooksagaClient:
         return await self._run(batch_steps(events, self._retry, traceparent=traceparent))
 
     async def aclose(self) -> None:
-        """Close the connections; the client cannot be used any more."""
+        """Close the connections. The client cannot be used afterwards."""
         if self._owns_http:
             await self._http.aclose()
 

@@ -4,11 +4,10 @@ from hooksaga.client.events import Event, SentEvent
 
 
 class HooksagaClientError(Exception):
-    """The call as a whole did not succeed.
+    """The call did not succeed as a whole.
 
-    Of a batch: `results` are the answers to its first events, `remaining` the events behind them, which have no
-    answer, each with the idempotency key that it was or would have been sent with. To send those again is safe. Of a
-    single event `remaining` holds that one.
+    For a batch, `results` are the results of its first events; `remaining` are the other events, which have no result,
+    each with its idempotency key. Sending these again is safe. For a single event `remaining` contains that event.
     """
 
     results: "tuple[SentEvent | EventRefused, ...]" = ()
@@ -16,11 +15,11 @@ class HooksagaClientError(Exception):
 
 
 class EventRefused(HooksagaClientError):
-    """The API does not take this; the same call would be refused again.
+    """The API rejects the event; the same call would be rejected again.
 
-    status, code, field and detail are those of the problem document (docs/api.md lists the codes); code is empty where
-    the answer was none. Raised without a call, with the code that the API would answer, for a payload that is no JSON,
-    an idempotency key that no header can carry, and an item that is larger than a batch.
+    status, code, field and detail are those of the problem document (docs/api.md lists the codes); code is empty if
+    the response has none. Also raised without a request, with the code that the API would return, for a payload that
+    is not JSON, an idempotency key that a header cannot contain, and an item larger than a batch.
     """
 
     def __init__(self, status: int, code: str, field: str | None, detail: str) -> None:
@@ -36,10 +35,10 @@ class EventRefused(HooksagaClientError):
 
 
 class Unavailable(HooksagaClientError):
-    """No attempt was answered in time. The event may have been stored: only a repeat with the same key tells.
+    """No attempt got a response in time. The event may have been stored; repeat the call with the same key.
 
-    idempotency_key: of the single event; None for a batch, whose `remaining` have their own. retry_after_seconds: how
-    long the API asked to wait, if that was longer than the call may last.
+    idempotency_key: of the single event; None for a batch, whose `remaining` have their own. retry_after_seconds: the
+    wait that the API requested, if it was longer than the call may last.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Unavailable(HooksagaClientError):
 
 
 class UnexpectedAnswer(HooksagaClientError):
-    """Error for an answer that is not from hooksaga, such as a proxy's page. The outcome of the call is unknown."""
+    """The response is not from hooksaga, such as a proxy's page. The outcome of the call is unknown."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(status, detail)

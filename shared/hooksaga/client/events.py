@@ -1,4 +1,4 @@
-"""Events that a producer sends, and the answers."""
+"""Events that a producer sends, and their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 Payload: TypeAlias = Mapping[str, Any] | Sequence[Any] | str | bytes | int | float | bool | None
-"""Any JSON value. A `str` or `bytes` is JSON text already, and is sent to the byte: a JSON string is `'"text"'`."""
+"""Any JSON value. A `str` or `bytes` is JSON text and is sent unchanged: a JSON string is `'"text"'`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event to send.
 
-    tenant_id: None for the tenant of the API key, or `default`. idempotency_key: None to have one made for the call.
+    tenant_id: None for the tenant of the API key, or `default`. idempotency_key: None to generate one for the call.
     """
 
     event_type: str
@@ -26,8 +26,9 @@ class Event:
 class SentEvent:
     """An event that is stored and will be delivered.
 
-    id: `evt_…`, which receivers get as `webhook-id`. duplicate: the key was known with the same content, and the other
-    fields are those of the first event; an attempt of this call whose answer was lost counts as the first too.
+    id: `evt_…`, which endpoints get as `webhook-id`. duplicate: the key was already used for the same content, and the
+    other fields are those of the first event; also true if an attempt of this call stored it and its response was
+    lost.
     """
 
     id: str

@@ -1,6 +1,6 @@
-"""One call from its events to its results, as steps that a client carries out: shared by both clients.
+"""The steps of one call, from events to results, as a generator that both clients execute.
 
-A step is one attempt; what came of it is sent back into the generator.
+A step is one attempt; its outcome is sent back into the generator.
 """
 
 import random
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Wait, then post the request; timeout_seconds is for each part of it."""
+    """Wait, then post the request. timeout_seconds applies to connecting, sending and receiving each."""
 
     request: Request
     pause_seconds: float
@@ -43,13 +43,13 @@ Steps: TypeAlias = Generator[Attempt, Outcome, T]
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """The answers to a batch, one for each event, in order."""
+    """The results of a batch, one per event, in order."""
 
     items: tuple[SentEvent | EventRefused, ...]
 
     @property
     def refused(self) -> list[tuple[int, EventRefused]]:
-        """Return the refused events, each with its position in the batch, from 0."""
+        """Return the rejected events with their positions in the batch, from 0."""
         return [(place, item) for place, item in enumerate(self.items) if isinstance(item, EventRefused)]
 
 
@@ -87,9 +87,9 @@ def batch_steps(
     traceparent: str | None = None,
     chances: Chances = CHANCES,
 ) -> Steps[BatchResult]:
-    """Send events in as few requests as they fit into, one after the other. Each has the policy's whole time.
+    """Send events in as few requests as possible, one after the other. Each request has the policy's whole time.
 
-    Raises HooksagaClientError with `results` and `remaining` when a request as a whole does not succeed.
+    Raises HooksagaClientError with `results` and `remaining` if a request does not succeed as a whole.
     """
     items = [batch_item(with_key(event, chances.new_key)) for event in events]
     results: list[SentEvent | EventRefused] = []
@@ -116,7 +116,7 @@ def _group_steps(
 
 
 def _answered(request: Request, policy: RetryPolicy, chances: Chances) -> Steps[Answer]:
-    """The first answer that is not tried again. Raises Unavailable."""
+    """Return the first response that is not retried. Raises Unavailable."""
     started = chances.clock()
     pause = 0.0
     for number in count(1):

@@ -1,4 +1,4 @@
-"""Events as requests of the API. Pure; the bytes are made once, so that each attempt sends the same ones."""
+"""Events as API requests. Pure. The bytes are created once, so that all attempts send the same bytes."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _OPENING, _CLOSING = b'{"items":[', b"]}"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A POST without what is the same for all of them."""
+    """The variable parts of a POST."""
 
     path: str
     body: bytes
@@ -32,7 +32,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An event of a batch with its key, and its bytes or why it is not sent."""
+    """An event of a batch with its key, and its bytes or its error."""
 
     event: Event
     body: bytes = b""
@@ -45,19 +45,19 @@ class Item:
 
 
 def with_key(event: Event, new_key: Callable[[], str]) -> Event:
-    """The event with its own key, or with a new one."""
+    """Return the event with its own key, or with a new one."""
     return event if event.idempotency_key is not None else replace(event, idempotency_key=new_key())
 
 
 def event_request(event: Event, traceparent: str | None) -> Request:
-    """The request of one event with a key. Raises EventRefused for what no request can carry."""
+    """Return the request of one event. Raises EventRefused for an event that no request can contain."""
     assert event.idempotency_key is not None
     key = {"idempotency-key": _checked_key(event.idempotency_key)}
     return Request("/v1/events", _envelope(event), {**key, **trace_headers(traceparent)})
 
 
 def batch_item(event: Event) -> Item:
-    """One event with a key as an item."""
+    """Return an event with a key as an item."""
     try:
         key = _checked_key(event.idempotency_key or "")
         body = _envelope(event, idempotency_key=key)
@@ -70,13 +70,13 @@ def batch_item(event: Event) -> Item:
 
 
 def batch_request(items: Sequence[Item], traceparent: str | None) -> Request:
-    """The request of a group of `groups_of`."""
+    """Return the request of a group of `groups_of`."""
     body = _OPENING + b",".join(item.body for item in items) + _CLOSING
     return Request("/v1/events/batch", body, trace_headers(traceparent))
 
 
 def groups_of(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """The items in order, in groups of which each fits into one request. Refused items count as nothing."""
+    """Group the items in order, so that each group fits into one request. Rejected items have no size."""
     group: list[Item] = []
     size = number = 0
     for item in items:
@@ -93,7 +93,7 @@ def groups_of(items: Sequence[Item]) -> Iterator[list[Item]]:
 
 
 def trace_headers(traceparent: str | None) -> dict[str, str]:
-    """The header of a trace, or none where it could not be one: tracing makes no call fail."""
+    """Return the header of a trace, or none if it is invalid: tracing never fails a call."""
     return {"traceparent": traceparent} if traceparent and _TRACEPARENT.fullmatch(traceparent) else {}
 
 
@@ -105,10 +105,10 @@ def _envelope(event: Event, **more: str) -> bytes:
 
 
 def payload_bytes(payload: Payload) -> bytes:
-    """The payload as JSON text: what is text already to the byte.
+    """Return the payload as JSON text. Text is used unchanged.
 
-    Raises EventRefused for text that is not exactly one JSON value, and for a value that JSON has no text for, such as
-    NaN; TypeError for an object that is no JSON value.
+    Raises EventRefused for text that is not exactly one JSON value, and for a value without a JSON form, such as NaN;
+    TypeError for an object that is not a JSON value.
     """
     try:
         if isinstance(payload, str | bytes):
@@ -116,13 +116,13 @@ def payload_bytes(payload: Payload) -> bytes:
         return json.dumps(payload, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     except RecursionError:
         raise EventRefused(400, "body_too_deep", "payload", "the payload is nested too deep") from None
-    except ValueError as error:  # UnicodeError among them
+    except ValueError as error:  # includes UnicodeError
         hint = " (a str or bytes is taken as JSON text)" if isinstance(payload, str | bytes) else ""
         raise EventRefused(400, "invalid_json", "payload", f"the payload is no JSON: {error}{hint}") from None
 
 
 def _checked_text(payload: str | bytes) -> bytes:
-    """Text of more than one value would become other fields of the event."""
+    """Check for exactly one value: more would become other fields of the event."""
     text = payload.decode() if isinstance(payload, bytes) else payload
     json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
     return text.encode()
@@ -133,8 +133,8 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _checked_key(key: str) -> str:
-    """Blanks at the ends get lost in a header, and two keys would be one."""
+    """Reject surrounding spaces: HTTP strips them, and two keys would become one."""
     if not _KEY.fullmatch(key):
-        rule = "Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end"
+        rule = "Idempotency-Key must have 1 to 255 printable ASCII characters, without surrounding spaces"
         raise EventRefused(422, "invalid_idempotency_key", "Idempotency-Key", rule)
     return key

@@ -1,4 +1,4 @@
-"""Which outcomes are tried again, and when. Pure: times and dice are given."""
+"""Retry rules of the client. Pure: times and random numbers are arguments."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +11,12 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long one call may try.
+    """Limits of the attempts of one call.
 
-    attempts: at most so many, the first included. total_seconds: no attempt begins later, and the waits of one that
-    is under way are cut to what is left. attempt_seconds: for each of connecting, sending, and waiting for the answer.
-    The wait after the nth attempt is first_wait_seconds doubled n - 1 times, at most longest_wait_seconds, less up to
-    half of it by chance; never shorter than the API's Retry-After.
+    attempts: maximum number, including the first. total_seconds: no attempt starts later, and the timeouts of an
+    attempt are cut to the remaining time. attempt_seconds: for each of connecting, sending and waiting for the
+    response. The wait after the nth attempt is first_wait_seconds doubled n - 1 times, at most longest_wait_seconds,
+    reduced by up to half at random, and never shorter than the API's Retry-After.
     """
 
     attempts: int = 6
@@ -30,17 +30,17 @@ class RetryPolicy:
         waits = (self.first_wait_seconds, self.longest_wait_seconds)
         if self.attempts < 1 or min(seconds) <= 0 or min(waits) < 0:
             raise ValueError(
-                "a retry policy has at least 1 attempt, positive limits, and waits that are not negative"
+                "a retry policy must have at least 1 attempt, positive limits and non-negative waits"
             )
 
     def timeout_seconds(self, elapsed: float) -> float:
-        """Of an attempt that begins so long after the call did."""
+        """Return the timeout of an attempt that starts `elapsed` seconds after the call."""
         return max(0.001, min(self.attempt_seconds, self.total_seconds - elapsed))
 
     def wait_seconds(
         self, attempt: int, *, elapsed: float, retry_after: float | None, dice: float
     ) -> float | None:
-        """The wait after the failed attempt of this number, from 1; None to give up. dice: from 0 up to 1."""
+        """Return the wait after a failed attempt, counted from 1; None to give up. dice: from 0 up to 1."""
         whole = min(self.first_wait_seconds * 2.0 ** min(attempt - 1, 64), self.longest_wait_seconds)
         wait = whole * (1 - dice / 2)
         if retry_after is not None:
@@ -49,12 +49,12 @@ class RetryPolicy:
 
 
 def is_retried(outcome: Outcome) -> bool:
-    """Return whether a repeat may end otherwise. It is safe for each, because the request has its key."""
+    """Return whether a retry may succeed. Every retry is safe, because the request has its key."""
     return isinstance(outcome, NoAnswer) or outcome.status in RETRIED_STATUSES
 
 
 def retry_after_seconds(outcome: Outcome, now: datetime) -> float | None:
-    """The Retry-After of an answer, in seconds or as a date; None without one that can be read."""
+    """Return the Retry-After of a response, in seconds or as a date; None without a valid one."""
     text = "" if isinstance(outcome, NoAnswer) else outcome.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:12])

@@ -1,4 +1,4 @@
-"""The client for programs without an event loop."""
+"""The synchronous client."""
 
 import os
 import time
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class HooksagaClient:
-    """One API with one key. Keeps its connections until `close`; may be used by several threads at once.
+    """Client of one API with one key. Reuses its connections until `close`. Thread-safe.
 
-    base_url and api_key: else HOOKSAGA_API_URL and HOOKSAGA_API_KEY. http_client: the caller's own, for a certificate
-    authority or a proxy of one's own; it stays open. Raises ValueError for a URL or a key that cannot be used.
+    base_url and api_key default to HOOKSAGA_API_URL and HOOKSAGA_API_KEY. http_client: a client of the caller, for
+    example with its own certificate authority or proxy; it is not closed. Raises ValueError for an invalid URL or key.
     """
 
     def __init__(
@@ -46,26 +46,26 @@ class HooksagaClient:
         idempotency_key: str | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
-        """Send one event; once this returns, it is stored and will be delivered.
+        """Send one event. When this returns, the event is stored and will be delivered.
 
-        Without an idempotency_key one is made, so that the attempts of this call make one event; give one that your
-        own data knows, such as an order's number, to make the whole call safe to repeat. Raises EventRefused,
-        Unavailable or UnexpectedAnswer.
+        Without an idempotency_key one is generated, so that all attempts of this call store one event. Pass a key from
+        your own data, such as an order number, to make the whole call safe to repeat. Raises EventRefused, Unavailable
+        or UnexpectedAnswer.
         """
         event = Event(event_type, payload, tenant_id, idempotency_key)
         return self._run(send_steps(event, self._retry, traceparent=traceparent))
 
     def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:
-        """Send any number of events, at most 500 and 4 MiB per request; one answer for each, in order.
+        """Send any number of events, at most 500 and 4 MiB per request; returns one result per event, in order.
 
-        An event that is refused is an EventRefused among the items of the result, and keeps no other from being
-        stored. Raises HooksagaClientError when a request as a whole does not succeed: its `results` and `remaining`
-        tell what has become of the events.
+        A rejected event is an EventRefused among the items of the result and does not affect the others. Raises
+        HooksagaClientError if a request does not succeed as a whole; its `results` and `remaining` describe the
+        events.
         """
         return self._run(batch_steps(events, self._retry, traceparent=traceparent))
 
     def close(self) -> None:
-        """Close the connections; the client cannot be used any more."""
+        """Close the connections. The client cannot be used afterwards."""
         if self._owns_http:
             self._http.close()
 

@@ -1,6 +1,6 @@
-"""Style sheet, script and icon: served under names that change with their content, so browsers may keep them for good.
+"""Style sheet, script and icon, served under names with a content hash, so that browsers cache them permanently.
 
-What is not ours is named in vendored.json with its version, licence and hash, which a test holds to the file.
+vendored.json lists third-party files with version, licence and hash, which a test verifies.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ _A_YEAR = "public, max-age=31536000, immutable"
 
 @cache
 def served() -> dict[str, Path]:
-    """Each asset by the name under which it is served, such as console.0123456789abcdef.css."""
+    """Return the assets by their served names, such as console.0123456789abcdef.css."""
     files = sorted(path for path in FOLDER.iterdir() if path.suffix in TYPES)
     return {f"{path.stem}.{_digest(path)}{path.suffix}": path for path in files}
 
 
 @cache
 def served_name(file_name: str) -> str:
-    """The name under which this file is served."""
+    """Return the served name of a file."""
     return next(name for name, path in served().items() if path.name == file_name)
 
 
@@ -39,7 +39,7 @@ def _digest(path: Path) -> str:
 
 
 async def serve_asset(request: Request) -> Response:
-    """One asset. No key is needed: all of them are public."""
+    """Serve one asset. Assets are public."""
     path = served().get(str(request.path_params["name"]))
     if path is None:
         raise NotFound("route_not_found", "there is no such asset")

@@ -1,4 +1,4 @@
-"""Bulk requeue: counted first, then started at a rate, watched, paused, resumed, stopped."""
+"""Bulk requeue: dry run, start, progress, pause, resume, stop."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ CALLER_NAME = "console"
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """Newest first."""
+    """List operations, newest first."""
     fields = asked(request)
     before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
     rows = await services_of(request).admin.run(
@@ -40,7 +40,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    """A form with the filter that the list of dead letters had."""
+    """Show a form with the filter of the dead letter list."""
     return _form(request, visitor, asked(request))
 
 
@@ -68,7 +68,7 @@ def _form(
 
 @action("admin")
 async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The form with what it would do; or, once that was seen, the operation."""
+    """Show the dry run; after its confirmation, start the operation."""
     admin = services_of(request).admin
     caller = BulkCaller(visitor.caller.tenant_id, CALLER_NAME, visitor.caller.key_id)
     try:
@@ -106,7 +106,7 @@ def _content(form: Fields) -> dict[str, Any]:
 
 @page("admin")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """How far it is; the part that changes is asked for again while it runs."""
+    """Show the progress, which reloads while the operation runs."""
     operation_id = _id(request)
     operation = await services_of(request).admin.run(
         lambda connection: bulk_operations.show_bulk_operation(
@@ -138,7 +138,7 @@ pause, resume, stop = (_mover(one) for one in (BulkStatus.PAUSED, BulkStatus.RUN
 
 @action("admin")
 async def pace(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Another rate, for what is not started yet."""
+    """Change the rate of the remaining sagas."""
     operation_id = _id(request)
     wanted = checked(BulkChange, {"rate_per_second": form.decimal("rate")})
     await services_of(request).admin.run(

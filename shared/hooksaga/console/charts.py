@@ -1,4 +1,4 @@
-"""Two pictures of the last hour as lines and bars of an SVG: where each stands, and what it links to."""
+"""Layout of two SVG charts of the last hour."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _STEPS = (1, 2, 5)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One minute's bar, in two parts; href leads to the attempts that it counts."""
+    """One minute's bar in two parts; href links to its attempts."""
 
     x: float
     width: float
@@ -27,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A line across the picture, or a time below it."""
+    """A grid line, or a time label."""
 
     at: float
     label: str
@@ -35,7 +35,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """The latencies of one minute. p50 and p95 are heights in the picture."""
+    """The latencies of one minute. p50 and p95 are y coordinates."""
 
     x: float
     p50: float
@@ -46,7 +46,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """width and height of the whole; `bars` or `dots`, and the scale."""
+    """width and height of the chart; `bars` or `dots`, and the scale."""
 
     ticks: Sequence[Tick]
     times: Sequence[Tick]
@@ -59,7 +59,7 @@ class Chart:
     floor: int = HEIGHT - BOTTOM
 
     def points(self, name: str) -> str:
-        """The dots as the corners of a line."""
+        """Return the dots as the points of a line."""
         return " ".join(f"{dot.x:.1f},{getattr(dot, name):.1f}" for dot in self.dots)
 
 
@@ -67,14 +67,14 @@ Link = Callable[[datetime, datetime], str]
 
 
 def deliveries_chart(minutes: Sequence[Minute], link: Link) -> Chart:
-    """Attempts that ended, by minute: completed below, failed above."""
+    """Finished attempts by minute: completed below, failed above."""
     top = nice_top(max((one.completed + one.failed for one in minutes), default=0))
     bars = [_bar(one, place, len(minutes), top, link) for place, one in enumerate(minutes)]
     return Chart(ticks=_ticks(top, _count), times=_times(minutes), bars=bars)
 
 
 def latency_chart(minutes: Sequence[Minute], link: Link) -> Chart:
-    """End-to-end latency, by minute; minutes without any leave a gap that the line bridges."""
+    """End-to-end latency by minute; the line bridges minutes without deliveries."""
     top = nice_top(max((one.p95 for one in minutes if one.p95 is not None), default=0))
     dots: list[Dot] = []
     for place, one in enumerate(minutes):
@@ -85,7 +85,7 @@ def latency_chart(minutes: Sequence[Minute], link: Link) -> Chart:
 
 
 def nice_top(most: float) -> float:
-    """The end of a scale that people read with ease: 1, 2 or 5 times a power of ten, and at least 5."""
+    """Return a readable end of the scale: 1, 2 or 5 times a power of ten, at least 5."""
     power = 1.0
     while True:
         for step in _STEPS:

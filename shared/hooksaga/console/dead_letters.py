@@ -1,4 +1,4 @@
-"""Dead letters: listed, shown, requeued one by one."""
+"""Dead letters: list, details, requeue."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class _Found:
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """Newest first, by any of the filters."""
+    """List dead letters, newest first, with filters."""
     fields = asked(request)
     wanted, before_id = filter_of(fields, visitor), fields.number("before_id")
 
@@ -53,14 +53,14 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """One dead letter with its payload."""
+    """Show one dead letter with its payload."""
     row = await _read(request, visitor)
     return render(request, visitor, "dead_letter.html", row=row, shown_payload=SHOWN_PAYLOAD)
 
 
 @action("admin")
 async def requeue(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """A new delivery of it, once; then the event's page, where it is seen."""
+    """Requeue it once, then show the event's page."""
     row = await _read(request, visitor)
     await requeue_for(services_of(request), row.id)
     return redirect(request, f"{visitor.place.path}/events/evt_{row.webhook_id.hex}")

@@ -1,4 +1,4 @@
-"""Deliveries as they were tried: the attempt log with its filters, and one attempt with what was sent and answered."""
+"""The attempt log with its filters, and one attempt with its request and response."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +24,7 @@ TENANTS_SUBSCRIPTIONS = 100
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """Attempts that ended, newest first."""
+    """List finished attempts, newest first."""
     fields = asked(request)
     wanted = AttemptFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
@@ -59,8 +59,8 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 
 async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> tuple[AttemptPage, bool]:
-    """A tenant's own, in a log that may be another's for the most part: merged from its newest subscriptions; and
-    whether there are more of these than are merged."""
+    """Return a tenant's attempts, merged from its newest subscriptions, because the log may contain mostly those of
+    others; and whether there are more subscriptions."""
     services, before = services_of(request), cursor_of(asked(request))
     rows = await services.subscriptions.run(
         lambda connection: list_subscriptions(
@@ -76,7 +76,7 @@ async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) 
 
 @page("admin")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """One attempt. What the receiver answered is shown as text, whatever it is."""
+    """Show one attempt. The response is always shown as text."""
     attempt_id = path_id(request, NotFound("attempt_not_found", "there is no such attempt"))
     attempt = await services_of(request).admin.run(
         lambda connection: attempt_log.show_attempt(

@@ -1,4 +1,4 @@
-"""Events: searched, and one event's life from its acceptance to the end of each delivery."""
+"""Event search, and the timeline of one event."""
 
 import re
 from datetime import datetime
@@ -27,7 +27,7 @@ from hooksaga.operations.inspect import EventView, SagaView
 
 PAGE = 50
 DELIVERIES_COUNTED = 100
-"""Of an event in the list; find_events counts no more."""
+"""Limit of deliveries per listed event, as in find_events."""
 
 SHOWN_SAGAS = 50
 SHOWN_DECISIONS = 100
@@ -38,7 +38,7 @@ _EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
 
 @page("admin")
 async def search(request: Request, visitor: Visitor) -> Response:
-    """By any of the fields, newest first. An event's id leads to its page."""
+    """Search by any field, newest first. An event id redirects to its page."""
     fields = asked(request)
     if _EVENT_ID.fullmatch(fields.raw("id").strip()):
         return redirect(request, f"/console/events/{fields.raw('id').strip()}")
@@ -74,13 +74,13 @@ def cursor_of(fields: Fields) -> Position | None:
 
 
 def following_text(following: Position | None) -> str | None:
-    """The cursor of the next page."""
+    """Return the cursor of the next page."""
     return position_text(following)
 
 
 @page("admin", "events:write")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """The event's whole life as a timeline."""
+    """Show the timeline of an event."""
     webhook_id = webhook_id_of(str(request.path_params["id"]))
     tenant_id = visitor.caller.tenant_id
     attempt_limit = services_of(request).settings.max_retry_limit
@@ -124,7 +124,7 @@ def _is_open(view: EventView, routing: Routing) -> bool:
 
 
 def _waits(saga: SagaView | SagaStanding) -> datetime | None:
-    """When its next attempt is due, for a delivery that waits."""
+    """Return when the next attempt of a waiting delivery is due."""
     waiting = saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
     return saga.next_attempt_at if waiting else None
 
@@ -137,7 +137,7 @@ def _trigger(saga: SagaView, attempt: inspect.Attempt) -> str:
 
 @action("admin")
 async def cancel(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """End a delivery that waits, as the API does."""
+    """Cancel a waiting delivery, like the API."""
     services = services_of(request)
     saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
     tenant_id = visitor.caller.tenant_id
@@ -147,6 +147,6 @@ async def cancel(request: Request, visitor: Visitor, form: Fields) -> Response:
     if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
         await services.wakes.cancel_saga(saga.traced)
     elif saga.final_error_code != ErrorCode.CANCELED:
-        message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        message = f"saga {saga_id} is {saga.status}: only a waiting saga can be canceled"
         raise Conflict("saga_not_waiting", message)
     return redirect(request, f"{visitor.place.path}/events/{event_id_text(saga.webhook_id)}")

@@ -16,14 +16,14 @@ from hooksaga.core.moments import read_moment
 FORM_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 60
 _FORM_SURPLUS = 4
-"""Times the largest payload: a form escapes a character of three bytes with nine."""
+"""Factor over the largest payload: a form escapes a three-byte character with nine bytes."""
 
 Model = TypeVar("Model", bound=BaseModel)
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Fields:
-    """Text fields by name, read as what they have to be. Each reader raises InvalidInput with the field's name."""
+    """Text fields by name, with typed readers, which raise InvalidInput with the field's name."""
 
     def __init__(self, fields: Mapping[str, str]) -> None:
         self._fields = fields
@@ -32,35 +32,35 @@ class Fields:
         return self.text(name) is not None
 
     def raw(self, name: str) -> str:
-        """As it was sent; empty without it."""
+        """Return the text as sent; empty if missing."""
         return self._fields.get(name, "")
 
     def text(self, name: str, most: int = 100) -> str | None:
-        """Printable text."""
+        """Return printable text."""
         value = self.raw(name).strip()
         if len(value) > most or not value.isprintable():
             raise _invalid(name, f"has at most {most} printable characters")
         return value or None
 
     def number(self, name: str, least: int = 1, most: int = MAX_ID) -> int | None:
-        """A whole number within bounds."""
+        """Return an integer within bounds."""
         text = self.raw(name).strip()
         if not text:
             return None
         if not (text.isascii() and text.isdigit() and len(text) <= 19 and least <= int(text) <= most):
-            raise _invalid(name, f"is a whole number from {least} to {most}")
+            raise _invalid(name, f"must be an integer from {least} to {most}")
         return int(text)
 
     def decimal(self, name: str) -> float | None:
-        """A number, perhaps with a fraction."""
+        """Return a decimal number."""
         text = self.raw(name).strip()
         try:
             return float(text) if text else None
         except ValueError:
-            raise _invalid(name, "is a number") from None
+            raise _invalid(name, "must be a number") from None
 
     def moment(self, name: str) -> datetime | None:
-        """A time in UTC; one without an offset, as browsers send it, is taken to be."""
+        """Return a time in UTC. Browsers send times without an offset; these are UTC too."""
         text = self.raw(name).strip()
         if not text:
             return None
@@ -71,18 +71,18 @@ class Fields:
             raise _invalid(name, str(error)) from None
 
     def choice(self, name: str, choices: type[Choice]) -> Choice | None:
-        """One of the words."""
+        """Return one of the choices."""
         text = self.raw(name).strip()
         if not text:
             return None
         try:
             return choices(text)
         except ValueError:
-            raise _invalid(name, f"is one of: {', '.join(choices)}") from None
+            raise _invalid(name, f"must be one of: {', '.join(choices)}") from None
 
 
 EMPTY_FORM = Fields({})
-"""Of a form that is shown for the first time."""
+"""Fields of a new form."""
 
 
 def _invalid(name: str, rule: str) -> InvalidInput:
@@ -90,12 +90,12 @@ def _invalid(name: str, rule: str) -> InvalidInput:
 
 
 def asked(request: Request) -> Fields:
-    """The query parameters."""
+    """Return the query parameters."""
     return Fields(dict(request.query_params))
 
 
 async def read_form(request: Request) -> Fields:
-    """The form in the body. Raises InvalidInput for one that is too large or no form."""
+    """Return the form in the body. Raises InvalidInput for a body that is too large or not a form."""
     most = services_of(request).settings.payload_max_bytes * _FORM_SURPLUS
     body = await read_body(request, most, media_type=FORM_TYPE)
     try:
@@ -103,12 +103,12 @@ async def read_form(request: Request) -> Fields:
             body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"
         )
     except (ValueError, UnicodeError):
-        raise InvalidInput("invalid_parameter", "the body is no form", status=422) from None
+        raise InvalidInput("invalid_parameter", "the body must be a form", status=422) from None
     return Fields(dict(pairs))
 
 
 def checked(model: type[Model], content: Mapping[str, Any]) -> Model:
-    """The content as a checked model. Raises InvalidInput as the API does."""
+    """Validate the content with a model. Raises InvalidInput like the API."""
     try:
         return model.model_validate(content)
     except ValidationError as error:

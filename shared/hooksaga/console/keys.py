@@ -1,4 +1,5 @@
-"""API keys: listed, made, revoked, by operators of all tenants. Nobody makes a key that may do more than his own."""
+"""API keys: list, create, revoke, for operators of all tenants. A new key cannot have more rights than its
+creator's."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +16,7 @@ from hooksaga.operations.api_keys import ALL_SCOPES
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """All keys, revoked ones too, newest first."""
+    """List all keys, including revoked ones, newest first."""
     visitor.need_all_tenants()
     return await _show(request, visitor)
 
@@ -46,7 +47,7 @@ async def _show(
 
 @action("admin")
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The page with the new key: the only time that it is shown. Or the form with what was typed and what is wrong."""
+    """Create a key and show it once, or show the form with its error."""
     visitor.need_all_tenants()
     try:
         name, scopes = _read(form)
@@ -68,7 +69,7 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
 def _read(form: Fields) -> tuple[str, list[str]]:
     name = form.text("name")
     if name is None:
-        raise InvalidInput("invalid_field", "name: a key needs a name", field="name", status=422)
+        raise InvalidInput("invalid_field", "name: is required", field="name", status=422)
     scopes = [scope for scope in ALL_SCOPES if form.raw(f"scope:{scope}")]
     if not scopes:
         raise InvalidInput("invalid_field", "scopes: choose at least one", field="scopes", status=422)
@@ -77,7 +78,7 @@ def _read(form: Fields) -> tuple[str, list[str]]:
 
 @action("admin")
 async def revoke(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Refused from the next request on, and so are the sessions of pages that it opened."""
+    """Revoke a key, which also ends its sessions."""
     visitor.need_all_tenants()
     key_id = path_id(request, NotFound("api_key_not_found", "there is no such key"))
     await services_of(request).admin.run(lambda connection: api_keys.revoke_api_key(connection, key_id))

@@ -13,7 +13,7 @@ COOKIE = "hooksaga_language"
 
 
 class Language(StrEnum):
-    """As in the `lang` of a page."""
+    """Language codes, as in `lang` of HTML."""
 
     ENGLISH = "en"
     CHINESE = "zh-Hant"
@@ -27,7 +27,7 @@ ENGLISH_WORDS = {
     "unverified": "not verified",
     "gone": "the endpoint is gone (410)",
 }
-"""Database values that are shown in other words."""
+"""English texts of database values."""
 
 _CATALOGUES: dict[Language, Mapping[str, str]] = {
     Language.ENGLISH: ENGLISH_WORDS,

@@ -16,8 +16,8 @@ from hooksaga.operations.overview import FAILURES_SEEN, LISTED, MAX_COUNTED, Err
 
 @page()
 async def show_now(request: Request, visitor: Visitor) -> Response:
-    """The first page of who may see all tenants; everybody else is led to the first one that the key opens, or told
-    that there is none."""
+    """Show the operator's start page. Other keys are redirected to the first page that they may open, or get an
+    error."""
     if visitor.may("admin"):
         if visitor.caller.tenant_id is None:
             return await _show(request, visitor, "now.html")
@@ -59,6 +59,6 @@ async def _show(request: Request, visitor: Visitor, template: str) -> Response:
 
 
 def _may_be_more(errors: Sequence[ErrorCodeCount]) -> bool:
-    """Whether the counts of these words may be a part only: the newest FAILURES_SEEN are counted. Words that are not
-    listed count as well, so a full list may always stand for more."""
+    """Return whether the counts may be incomplete: only the newest FAILURES_SEEN failures are counted, including those
+    of unlisted codes, so a full list may omit some."""
     return len(errors) >= LISTED or sum(one.attempts for one in errors) >= FAILURES_SEEN

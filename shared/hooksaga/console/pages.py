@@ -35,10 +35,10 @@ from hooksaga.core.event_ids import event_id_text
 TEMPLATES = Path(__file__).with_name("templates")
 HTML = "text/html; charset=utf-8"
 NOTHING = "\u2013"
-"""An en dash, where there is no number."""
+"""Placeholder for a missing number."""
 
 STOP_ASKING = 286
-"""htmx shows the answer and asks no more."""
+"""Status at which htmx shows the response and stops polling."""
 
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 Action = Callable[[Request, Visitor, Fields], Awaitable[Response]]
@@ -47,7 +47,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 @cache
 def environment() -> Environment:
-    """Everything that is put into a page is escaped, and a name that is not known is a fault."""
+    """Return the template environment: values are escaped, and unknown names are errors."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -83,7 +83,7 @@ def page(*scopes: str) -> Callable[[Page], Handler]:
 
 
 def action(*scopes: str) -> Callable[[Action], Handler]:
-    """Decorate a form's action. It runs only for a form of this session's pages."""
+    """Decorate a form's action. It runs only for forms of this session."""
 
     def wrap(act: Action) -> Handler:
         async def show(request: Request, visitor: Visitor) -> Response:
@@ -128,7 +128,7 @@ def to_sign_in(request: Request, place: Place) -> Response:
 
 
 def redirect(request: Request, path: str, **parameters: object) -> Response:
-    """To the page that shows what an action has done."""
+    """Redirect to the page with the result of an action."""
     return Response(
         status_code=303, headers={"location": link(request, path, **parameters), **_plain_headers()}
     )
@@ -151,14 +151,14 @@ def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
 
 
 def _problem_of(request: Request, error: HooksagaError) -> dict[str, Any]:
-    """The API's own answer to the error: it hides what is not for callers, and logs what is a fault of ours."""
+    """Return the API's problem for the error, which hides internals and logs server errors."""
     correlation_id = correlation_id_of_request(request)
     answer = problem(error, request_id_of(request), root_path_of(request), correlation_id)
     return json.loads(bytes(answer.body))
 
 
 async def not_found(request: Request, visitor: Visitor) -> Response:
-    """For every path below that names no page."""
+    """Raise NotFound for paths without a page."""
     raise NotFound("route_not_found", "there is no such page")
 
 
@@ -171,10 +171,10 @@ def render(
     back: str | None = None,
     **content: Any,
 ) -> Response:
-    """The template as a response that no cache keeps and no other site may frame.
+    """Render a template as a response that must not be cached or framed by other sites.
 
-    back: where the page is found again, with its parameters. What answers a form has to name it, because its own
-    path is for forms only; without it that is the first page.
+    back: path and parameters of the page. The response to a form must set it, because the form's own path accepts only
+    POST; otherwise it is the first page.
     """
     place = visitor.place if visitor else place_of(request)
     theme = visitor.session.theme if visitor else content.pop("theme", Theme())
@@ -203,7 +203,7 @@ def render(
 
 
 def panel_status(request: Request, *, changes: bool) -> int:
-    """The status of a page's part that asks for itself again: the one that ends the asking once nothing changes."""
+    """Return the status of a reloading fragment, which ends the reloading when nothing changes any more."""
     return 200 if changes or "hx-request" not in request.headers else STOP_ASKING
 
 
@@ -213,13 +213,13 @@ def _csrf_field(visitor: Visitor | None) -> Markup:
 
 
 def link(request: Request, path: str, **parameters: object) -> str:
-    """A path of ours, with the parameters that are set; a time among them in RFC 3339."""
+    """Return a path with the parameters that are set; times in RFC 3339."""
     given = {name: _parameter(value) for name, value in parameters.items() if value not in (None, "")}
     return quote(root_path_of(request) + path) + (f"?{urlencode(given)}" if given else "")
 
 
 def _own_link(request: Request, place: Place, path: str, **parameters: object) -> str:
-    """A path below the console's or the portal's own, whichever the page is of."""
+    """Return a path below the console's or the portal's root, depending on the page."""
     return link(request, place.path + path, **parameters)
 
 
@@ -228,8 +228,8 @@ def _parameter(value: object) -> str:
 
 
 def page_headers(theme: Theme) -> dict[str, str]:
-    """Nothing is loaded from elsewhere but a portal's logo, nothing runs that is not our file, nothing is framed but
-    by the origin that a portal's link states."""
+    """Return the security headers: no external content except a portal's logo, only hooksaga's scripts, and framing
+    only by the origin that a portal link names."""
     logo = urlsplit(theme.logo_url)
     framed_by = theme.origin or "'none'"
     images = f" {logo.scheme}://{logo.netloc}" if theme.logo_url else ""
@@ -251,7 +251,7 @@ def _plain_headers() -> dict[str, str]:
 
 
 def moment(value: datetime | None) -> Markup | str:
-    """A time in UTC, to the second."""
+    """Format a time in UTC to the second."""
     if value is None:
         return ""
     utc = value.astimezone(UTC)
@@ -261,12 +261,12 @@ def moment(value: datetime | None) -> Markup | str:
 
 
 def local(value: datetime | None) -> str:
-    """A time in UTC as the fields of forms take it."""
+    """Format a time in UTC for form fields."""
     return "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def age(seconds: float | None) -> str:
-    """About how long: 12 s, 5 min, 3 h, 2 d."""
+    """Format an approximate age: 12 s, 5 min, 3 h, 2 d."""
     if seconds is None:
         return NOTHING
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
@@ -276,7 +276,7 @@ def age(seconds: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A duration in the unit that suits it."""
+    """Format a duration in a suitable unit."""
     if value is None:
         return NOTHING
     return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"

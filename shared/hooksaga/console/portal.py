@@ -1,4 +1,4 @@
-"""The portal's door: a signed link opens one tenant's own pages for a while. Made by the API, or on a page."""
+"""The portal: a signed link, created by the API or on a page, opens one tenant's pages for a while."""
 
 import time
 
@@ -20,8 +20,8 @@ FRAMED_ANYWHERE = Theme(origin="*")
 
 
 async def enter(request: Request) -> Response:
-    """Begin a session for a browser with the link. It lasts longer than the link, and ends when its key is revoked or
-    when the browser signs out, and then the link ends with it."""
+    """Start a session from a link. It outlasts the link, and ends when the key is revoked or the browser signs out,
+    which also ends the link."""
     services = services_of(request)
     link = opened(services, LINK_PURPOSE, request.query_params.get("token", ""))
     try:
@@ -38,10 +38,10 @@ async def enter(request: Request) -> Response:
 
 
 async def show_ended(request: Request) -> Response:
-    """For who has no session: the way in is a new link, which hooksaga cannot give.
+    """Show that a new link is needed, for visitors without a session.
 
-    Any site may frame it. Nobody knows any more whose frame the portal stood in, and there is nothing on the page that
-    a visitor could be tricked into: no form, and nobody's data.
+    Any site may frame this page: the origin of the portal's frame is unknown by then, and the page contains no form
+    and no data.
     """
     try:
         return render(request, None, "portal_ended.html", status=401, theme=FRAMED_ANYWHERE)
@@ -51,13 +51,13 @@ async def show_ended(request: Request) -> Response:
 
 @page()
 async def first_page(request: Request, visitor: Visitor) -> Response:
-    """A tenant's own subscriptions."""
+    """Redirect to the tenant's subscriptions."""
     return redirect(request, "/portal/subscriptions")
 
 
 @page()
 async def theme_css(request: Request, visitor: Visitor) -> Response:
-    """The portal's colour as a style sheet: pages have no style of their own."""
+    """Serve the portal's colour as a style sheet, because inline styles are not allowed."""
     colour = visitor.session.theme.colour
     text = f":root{{--brand:{colour};--on-brand:{_readable_on(colour)}}}" if colour else ""
     headers = {"cache-control": "private, max-age=300", "x-content-type-options": "nosniff"}
@@ -65,7 +65,7 @@ async def theme_css(request: Request, visitor: Visitor) -> Response:
 
 
 def _readable_on(colour: str) -> str:
-    """Black or white, whichever stands out more (relative luminance as in WCAG)."""
+    """Return black or white, whichever has more contrast (WCAG relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -74,7 +74,7 @@ def _readable_on(colour: str) -> str:
 
 @page("subscriptions:write")
 async def show_links(request: Request, visitor: Visitor) -> Response:
-    """A form that makes a link."""
+    """Show the form that creates a link."""
     return _form(request, visitor, EMPTY_FORM)
 
 
@@ -100,7 +100,7 @@ def _form(
 
 @action("subscriptions:write")
 async def make_link(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The page with the link."""
+    """Create a link and show it."""
     try:
         content = {
             "tenant_id": form.text("tenant_id"),

@@ -1,4 +1,4 @@
-"""Every path of the pages. The portal has those of one tenant's own, with the same code behind them."""
+"""Routes of the console and of the portal, which has a tenant's part of the same pages."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +27,7 @@ async def _asset(request: Request) -> Response:
 
 
 def _of_both(base: str) -> list[Route]:
-    """Routes for operators and subscribers; a subscriber sees one tenant only."""
+    """Return routes for operators and subscribers; a subscriber sees one tenant only."""
     one = base + "/subscriptions/{id}"
     return [
         _get(base + "/subscriptions", subscriptions.list_all),

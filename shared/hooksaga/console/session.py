@@ -1,7 +1,7 @@
-"""Sessions of the pages: an encrypted cookie names a key by its hash, which is checked at every request.
+"""Sessions: an encrypted cookie contains the hash of a key, which is checked at every request.
 
-So a session can never do more than its key can now, and ends when the key is revoked, or when it is signed out: the
-database keeps which were.
+So a session never has more rights than its key has now, and ends when the key is revoked or the session is signed out;
+the database stores ended sessions.
 """
 
 import hmac
@@ -25,11 +25,11 @@ CONSOLE_SECONDS = 12 * 3600
 
 
 class NotSignedIn(HooksagaError):
-    """Error for a missing or ended session."""
+    """The session is missing or ended."""
 
 
 class Place(StrEnum):
-    """Whose pages: the operator's, or one tenant's own."""
+    """The console of operators, or the portal of one tenant."""
 
     CONSOLE = "console"
     PORTAL = "portal"
@@ -45,7 +45,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A session whose key was valid a moment ago, and what it may do."""
+    """A session with a valid key, and its rights."""
 
     place: Place
     session: Session
@@ -53,22 +53,22 @@ class Visitor:
     scopes: frozenset[str]
 
     def may(self, *scopes: str) -> bool:
-        """Return whether it has one of the scopes; every page and action names the API's."""
+        """Return whether the key has one of the scopes, which are those of the API."""
         return bool(self.scopes & set(scopes))
 
     def need(self, *scopes: str) -> None:
-        """Raises Forbidden without one of the scopes."""
+        """Raise Forbidden without one of the scopes."""
         if not self.may(*scopes):
             raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
 
     def need_all_tenants(self) -> None:
-        """Raises Forbidden for a key that is bound to one tenant."""
+        """Raise Forbidden for a key that is bound to one tenant."""
         if self.caller.tenant_id is not None:
             raise Forbidden("this page is for keys that are bound to no tenant")
 
 
 def new_session(key_hash: bytes, seconds: int) -> Session:
-    """A session that begins now."""
+    """Create a session that starts now."""
     return Session(key_hash, int(time.time()) + seconds)
 
 
@@ -86,7 +86,7 @@ async def visitor_of(request: Request, services: Services, place: Place) -> Visi
 
 
 async def key_of(services: Services, session: Session) -> ApiKey | None:
-    """The key of a session, or of a portal's link; None once that was signed out, or the key revoked."""
+    """Return the key of a session or a portal link; None if it was signed out or revoked."""
     found = await services.check_key.submit(session.key_hash)
     if found is None or await services.admin.run(
         lambda connection: session_has_ended(connection, session.id)
@@ -96,7 +96,7 @@ async def key_of(services: Services, session: Session) -> ApiKey | None:
 
 
 async def end_session(services: Services, session: Session) -> None:
-    """End it on the server, with the portal's link that it began with: nobody gets in with either again."""
+    """End the session and its portal link on the server: neither can be used again."""
     ids = [session.id, *([session.link_id] if session.link_id else [])]
     ends_at = datetime.fromtimestamp(session.expires_at, UTC)
     await services.admin.run(lambda connection: end_sessions(connection, ids, valid_until=ends_at))
@@ -105,14 +105,14 @@ async def end_session(services: Services, session: Session) -> None:
 def set_cookie(
     request: Request, response: Response, services: Services, place: Place, session: Session
 ) -> None:
-    """Sign the browser in. A portal that stands in another site's frame needs a cookie that is kept apart for it."""
+    """Set the session cookie. A portal in another site's frame needs a partitioned cookie."""
     sealed = sealed_session(services, f"{place} session", session)
     seconds = max(int(session.expires_at - time.time()), 0)
     _set(request, response, place, sealed, seconds, framed=bool(session.theme.origin))
 
 
 def drop_cookie(request: Request, response: Response, place: Place, *, framed: bool) -> None:
-    """Sign the browser out."""
+    """Delete the session cookie."""
     _set(request, response, place, "", 0, framed=framed)
 
 
@@ -129,7 +129,7 @@ def _set(
 
 
 def check_same_origin(request: Request) -> None:
-    """Raises Forbidden for a form that another site's page sent. Browsers name the page's origin with every form."""
+    """Raise Forbidden for a form from another site. Browsers send the page's origin with every form."""
     fetch_site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin", "")
     own = is_own_origin(request, origin) or fetch_site == "same-origin"
@@ -138,6 +138,6 @@ def check_same_origin(request: Request) -> None:
 
 
 def check_form_token(visitor: Visitor, given: str) -> None:
-    """Raises Forbidden for a form that was not made for this session."""
+    """Raise Forbidden for a form of another session."""
     if not hmac.compare_digest(visitor.session.csrf.encode(), given.encode(errors="surrogatepass")):
         raise Forbidden("this form is not of this session; load the page again")

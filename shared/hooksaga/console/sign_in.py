@@ -1,4 +1,4 @@
-"""Signing in with an API key, or with a link that works once; and the language of the pages."""
+"""Sign-in with an API key or a single-use link, and the choice of language."""
 
 from urllib.parse import quote, urlencode
 
@@ -28,7 +28,7 @@ A_YEAR = 31_536_000
 
 
 async def show_sign_in(request: Request) -> Response:
-    """The form; or, with the token of a link, the console."""
+    """Show the form, or sign in with the token of a link."""
     try:
         token = request.query_params.get("token")
         if token:
@@ -48,14 +48,14 @@ async def _with_link(request: Request, token: str) -> Response:
 
 
 async def sign_in(request: Request) -> Response:
-    """With the key from the form: the page that was asked for, or the form again."""
+    """Sign in with a key and redirect to the requested page, or show the form again."""
     try:
         check_same_origin(request)
         form = await read_form(request)
         key_hash = hash_api_key(form.raw("key").strip())
         target = own_path(form.raw("next"))
         if await services_of(request).check_key.submit(key_hash) is None:
-            wrong = form_fault(request, Unauthorized("this key is not valid"))
+            wrong = form_fault(request, Unauthorized("the key is unknown or revoked"))
             back = f"/console/sign-in?{urlencode({'next': target})}" if target else "/console/sign-in"
             return render(request, None, "sign_in.html", status=401, back=back, next=target, wrong=wrong)
         return _signed_in(request, key_hash, target or "/console")
@@ -72,7 +72,7 @@ def _signed_in(request: Request, key_hash: bytes, target: str) -> Response:
 
 @action()
 async def sign_out(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """End the session, wherever a copy of its cookie is kept, and drop the cookie. Other sessions stay."""
+    """End the session on the server and delete its cookie. Other sessions stay."""
     await end_session(services_of(request), visitor.session)
     target = "/portal/ended" if visitor.place is Place.PORTAL else "/console/sign-in"
     response = redirect(request, target)
@@ -81,19 +81,19 @@ async def sign_out(request: Request, visitor: Visitor, form: Fields) -> Response
 
 
 def own_path(path: str) -> str:
-    """The path if it is one of our pages, else nothing: nobody is led elsewhere from here."""
+    """Return the path if it is a page of the console, else nothing: redirects never leave the site."""
     is_ours = path.startswith(("/console", "/portal")) and path.isprintable() and path.isascii()
     return path if is_ours and not {" ", "\\"} & set(path) and "//" not in path else ""
 
 
 def to_own(request: Request, target: str) -> Response:
-    """To a page of ours, with its parameters as they stand."""
+    """Redirect to a page of the console with its parameters."""
     headers = {"location": quote(root_path_of(request)) + target, "cache-control": "no-store"}
     return Response(status_code=303, headers=headers)
 
 
 async def choose_language(request: Request) -> Response:
-    """Remember the language, and back to the page."""
+    """Store the language and return to the page."""
     fields = asked(request)
     wanted = fields.raw("to") if fields.raw("to") in tuple(Language) else Language.ENGLISH
     back = own_path(fields.raw("back")) or "/console"

@@ -1,4 +1,4 @@
-"""Subscriptions with their health: listed, made, changed, verified, tried. In the portal, those of one tenant."""
+"""Subscriptions with their health: list, create, change, verify, test. The portal shows those of one tenant."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ OVERLAP_HOURS = "24"
 
 @page(SCOPE)
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """Newest first, each with how its endpoint does."""
+    """List subscriptions, newest first, with the health of their endpoints."""
     fields = asked(request)
     before_id, event_type = fields.number("before"), fields.text("type")
     tenant_id = visitor.caller.tenant_id or fields.text("tenant")
@@ -58,7 +58,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    """An empty form."""
+    """Show an empty form."""
     return _form(request, visitor, None, EMPTY_FORM)
 
 
@@ -79,7 +79,7 @@ def _form(
 
 @action(SCOPE)
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The new subscription's page with its secret: the only time that it is shown. Or the form with what is wrong."""
+    """Create a subscription and show its secret once, or show the form with its error."""
     try:
         new = checked(NewSubscription, {**_content(form), "tenant_id": form.text("tenant_id")})
         created, secret = await create_for(services_of(request), visitor.caller, new)
@@ -101,7 +101,7 @@ def _content(form: Fields) -> dict[str, Any]:
 
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
-    """One subscription: its health, its last attempts, and what can be done with it."""
+    """Show a subscription with its health, last attempts and actions."""
     return await _show(request, visitor, await _read(request, visitor), done=asked(request).text("done"))
 
 
@@ -172,7 +172,7 @@ async def _read(request: Request, visitor: Visitor) -> Subscription:
 
 @page(SCOPE)
 async def show_edit(request: Request, visitor: Visitor) -> Response:
-    """The form with what is set."""
+    """Show the form with the current values."""
     row = await _read(request, visitor)
     return _form(request, visitor, row, Fields(_filled(row)))
 
@@ -189,7 +189,7 @@ def _filled(row: Subscription) -> dict[str, str]:
 
 @action(SCOPE)
 async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Back to the subscription, or the form with what is wrong. A new address waits until it is verified."""
+    """Change the subscription, or show the form with its error. A new callback URL waits for verification."""
     row = await _read(request, visitor)
     try:
         await _change(request, visitor, row, checked(SubscriptionChange, _content(form)))
@@ -220,7 +220,7 @@ def _back(request: Request, visitor: Visitor, row: Subscription, **more: str) ->
 
 @action(SCOPE)
 async def switch(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """On or off. What it missed meanwhile is not sent by itself: dead letters can be requeued."""
+    """Activate or deactivate. Missed deliveries are not sent automatically; dead letters can be requeued."""
     row = await _read(request, visitor)
     active = form.raw("active") == "yes"
     await _change(request, visitor, row, SubscriptionChange(active=active))
@@ -229,7 +229,7 @@ async def switch(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """It takes nothing from now on, and is in no list any more."""
+    """Delete the subscription: it receives no more events and is no longer listed."""
     row = await _read(request, visitor)
     await services_of(request).subscriptions.run(
         lambda connection: subscriptions.deactivate_subscription(
@@ -241,7 +241,7 @@ async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Send the challenge to its address; the page says how that went."""
+    """Send the challenge and show its result."""
     row = await _read(request, visitor)
     try:
         await verify_for(services_of(request), row)
@@ -252,7 +252,7 @@ async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """The page with the new secret: the only time that it is shown."""
+    """Rotate the secret and show the new one once."""
     row = await _read(request, visitor)
     hours = form.decimal("overlap_hours")
     asked_for = {} if hours is None else {"overlap_seconds": hours * 3600}
@@ -266,8 +266,8 @@ async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def send_test(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """An event of its type, for all of the tenant's subscriptions that take it; then the event's page. Or the
-    subscription's, with what was typed and what is wrong."""
+    """Send a test event to all subscriptions of its type in the tenant, then show the event, or the form with its
+    error."""
     if not visitor.may("events:write"):
         raise Forbidden("this key needs one of the scopes: events:write")
     row, services = await _read(request, visitor), services_of(request)

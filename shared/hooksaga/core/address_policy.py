@@ -1,13 +1,13 @@
 """Policy of the addresses that a delivery may connect to.
 
-The list of special networks is our own, written from the IANA special-purpose registries, because the
-standard library's idea of a global address differs between Python versions and leaves out several of them.
+The list of special networks is built from the IANA special-purpose registries, because the standard library's
+definition of a global address differs between Python versions and is incomplete.
 
-One rule for IPv6 forms that carry an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64): the whole prefix
-is refused, whatever the address inside. A receiver that has an IPv4 address is reached by that address.
+IPv6 prefixes that embed an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64) are refused as a whole, whatever the
+address: an endpoint with an IPv4 address is reached by that address.
 
-What an operator allows wins over the list, and counts only for the family it is written in: allowing
-127.0.0.0/8 does not allow ::ffff:127.0.0.1, which needs an IPv6 entry of its own.
+The operator's allowed networks take precedence, within their own family: allowing 127.0.0.0/8 does not allow
+::ffff:127.0.0.1, which needs an IPv6 entry.
 """
 
 from collections.abc import Iterable
@@ -37,10 +37,9 @@ REFUSED_IPV4 = (
     "240.0.0.0/4",  # reserved, with the broadcast address
 )
 
-# The first three leave only 2000::/3, the global unicast space. What they hold: unspecified, loopback,
-# IPv4-compatible and IPv4-mapped (::/96, ::ffff:0:0/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only
-# (100::/64), SRv6 (5f00::/16), unique local (fc00::/7), link-local (fe80::/10), site-local (fec0::/10) and
-# multicast (ff00::/8).
+# The first three leave only 2000::/3, the global unicast space. They contain: unspecified, loopback, IPv4-compatible
+# and IPv4-mapped (::/96, ::ffff:0:0/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only (100::/64), SRv6
+# (5f00::/16), unique local (fc00::/7), link-local (fe80::/10), site-local (fec0::/10) and multicast (ff00::/8).
 REFUSED_IPV6 = (
     "::/3",
     "4000::/2",
@@ -54,21 +53,21 @@ REFUSED_IPV6 = (
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Policy that refuses every special-purpose address outside `allow`."""
+    """Refuses every special-purpose address outside `allow`."""
 
     allow: tuple[Network, ...] = ()
 
     @classmethod
     def parse(cls, cidrs: str | Iterable[str]) -> "AddressPolicy":
-        """From `127.0.0.0/8, fd00::/8` or the same in parts; blank parts are skipped.
+        """Parse `127.0.0.0/8, fd00::/8`, or a sequence of such parts; blank parts are skipped.
 
-        Raises ValueError naming the part that is no network, one with host bits set included.
+        Raises ValueError with the part that is not a network, for example because host bits are set.
         """
         parts = cidrs.split(",") if isinstance(cidrs, str) else cidrs
         return cls(tuple(_network(part.strip()) for part in parts if part.strip()))
 
     def permits(self, address: str | Address) -> bool:
-        """Return whether a connection may go there. False for text that is no address, and with a zone id."""
+        """Return whether a connection to the address is permitted. False for invalid text, and for a zone id."""
         parsed = _address(address)
         if parsed is None:
             return False
@@ -87,7 +86,7 @@ def _address(address: str | Address) -> Address | None:
         parsed = ip_address(address)
     except ValueError:
         return None
-    # A zone names an interface of this machine: nothing outside needs one.
+    # A zone names an interface of this machine, never a public address.
     return None if isinstance(parsed, IPv6Address) and parsed.scope_id is not None else parsed
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MASK = "***"
-"""Placeholder of a value that only the receiver may know."""
+"""Placeholder of a secret value."""
 
 
 class AttemptTrigger(StrEnum):
@@ -39,13 +39,13 @@ class StatusClass(StrEnum):
 
     @property
     def digit(self) -> int:
-        """The first digit of its statuses, 0 for NONE: what the database's index has."""
+        """Return the first digit of the statuses, 0 for NONE, as in the database's index."""
         return 0 if self is StatusClass.NONE else int(self.value[0])
 
 
 @dataclass(frozen=True, slots=True)
 class SentHeaders:
-    """Request headers that cannot be derived afterwards. webhook_timestamp is in unix seconds."""
+    """Request headers that cannot be derived afterwards. webhook_timestamp: Unix seconds."""
 
     webhook_timestamp: int
     own_names: Sequence[str] = ()
@@ -65,9 +65,9 @@ def trigger_of(
 def masked_headers(
     sent: SentHeaders, *, webhook_id: str, event_type: str, attempt_number: int, traceparent: str
 ) -> dict[str, str]:
-    """The headers of the request as they were sent, in their order, with secrets masked.
+    """Return the request headers as sent, in order, with secrets masked.
 
-    The user-agent is missing: it names the version of then, which is not kept.
+    The user-agent is omitted: it contained the version at that time, which is not stored.
     """
     return {
         "content-type": "application/json",

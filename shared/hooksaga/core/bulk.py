@@ -34,4 +34,4 @@ BULK_MOVES: dict[BulkStatus, frozenset[BulkStatus]] = {
 MIN_RATE = 0.01
 MAX_RATE = 1000.0
 DEFAULT_RATE = 20.0
-"""Sagas started per second, all endpoints of the operation together."""
+"""Sagas started per second, for all endpoints of the operation together."""

@@ -1,24 +1,23 @@
 """Validation and normalization of callback URLs.
 
-The rules are applied in this order. A URL that breaks a rule is refused, never repaired, so that two programs cannot
-read different hosts from it.
+The rules are checked in this order. An invalid URL is rejected, never repaired, so that all programs read the same
+host from it.
 
 - length: at most 500 characters in its normal form.
-- characters: printable ASCII without blank and backslash. Only the host may hold other letters; other text in
-  path and query must be percent-encoded in the URL.
+- characters: printable ASCII without spaces and backslashes. Only the host may contain other letters; other text in
+  path and query must be percent-encoded.
 - scheme: https://.
 - fragment, userinfo: none, not even an empty one.
-- host: a name by IDNA 2008 (compatibility letters such as full-width ones are folded first; names already in
-  ASCII are letters, digits and hyphens), or an address. A name whose last label is a number is an address and
-  has to be a plain dotted one; shorter, hexadecimal and octal forms are refused. One final dot is dropped.
-- local_name: single labels, special-use names (RFC 6761) and names that only mean something inside a network.
-  localhost and its subdomains are accepted where the policy permits 127.0.0.1.
-- address: a literal address has to be permitted by the address policy.
-- port: any, but those at which a well-known service other than HTTPS listens.
+- host: an IDNA 2008 name (compatibility letters such as full-width ones are folded first; ASCII names consist of
+  letters, digits and hyphens), or an address. A name whose last label is a number must be a dotted IPv4 address;
+  shorter, hexadecimal and octal forms are rejected. One final dot is dropped.
+- local_name: no single labels, special-use names (RFC 6761) or names used inside networks only.
+  localhost and its subdomains are accepted if the policy permits 127.0.0.1.
+- address: a literal address must be permitted by the address policy.
+- port: any, except those of well-known services other than HTTPS.
 
-The normal form has the scheme and host in lower case and ASCII, no default port and no empty query, and a
-path of at least `/`. Path and query stay as they are, character by character. The normal form of a normal
-form is itself.
+In the normal form, scheme and host are lower-case ASCII, a default port and an empty query are dropped, and the path
+is at least `/`. Path and query are not changed. Normalization is idempotent.
 """
 
 import re
@@ -33,7 +32,7 @@ from hooksaga.core.address_policy import AddressPolicy
 MAX_URL_LENGTH = 500
 HTTPS_PORT = 443
 
-# No text this long has a normal form that fits; it bounds the work that one bad URL can cause.
+# Longer text has no normal form that fits; this limits the work for one URL.
 _MAX_INPUT_LENGTH = 4 * MAX_URL_LENGTH
 _MAX_HOST_LENGTH = 253
 _PRINTABLE_ASCII = re.compile(r"[!-\[\]-~]*")
@@ -42,12 +41,12 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 
 # The last labels of IANA's special-use names: RFC 6761 (example, invalid, localhost, test), RFC 6762 (local), RFC 7686
-# (onion), RFC 9476 (alt), and internal, which ICANN reserves. Below arpa are reverse look-ups, home networks (RFC 8375)
-# and other infrastructure, and no receivers. example.com, .net and .org are in the public DNS.
+# (onion), RFC 9476 (alt), and internal, which ICANN reserves. arpa contains reverse lookups, home networks (RFC 8375)
+# and other infrastructure. example.com, .net and .org are in the public DNS.
 _SPECIAL_USE = frozenset(
     {"alt", "arpa", "example", "internal", "invalid", "local", "localhost", "onion", "test"}
 )
-# Last labels that the root zone does not have, and that networks, Kubernetes and Consul use inside.
+# Labels that the root zone lacks and that networks, Kubernetes and Consul use internally.
 _USED_INSIDE = frozenset(
     {"consul", "corp", "home", "intranet", "lan", "localdomain", "mail", "private", "svc", "workgroup"}
 )
@@ -61,7 +60,7 @@ _OTHER_SERVICES = frozenset(
 
 
 class UrlRule(StrEnum):
-    """Rule that a refused URL breaks."""
+    """The rule that a rejected URL breaks."""
 
     LENGTH = "length"
     CHARACTERS = "characters"
@@ -75,7 +74,7 @@ class UrlRule(StrEnum):
 
 
 class InvalidCallbackUrl(ValueError):
-    """Error for an invalid callback URL. The message is for the URL's owner and contains no part of the URL."""
+    """An invalid callback URL. The message is for the URL's owner and contains no part of the URL."""
 
     def __init__(self, rule: UrlRule, message: str) -> None:
         super().__init__(message)
@@ -84,7 +83,7 @@ class InvalidCallbackUrl(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CallbackUrl:
-    """A URL in its normal form. host is ASCII, an IPv6 address stands without brackets."""
+    """A URL in normal form. host is ASCII; an IPv6 address has no brackets."""
 
     url: str
     host: str
@@ -92,7 +91,7 @@ class CallbackUrl:
 
     @property
     def origin(self) -> str:
-        """`https://host:port`, all of a callback URL that a log may hold."""
+        """`https://host:port`, the only part of a callback URL that may be logged."""
         return f"https://{_in_url(self.host)}:{self.port}"
 
 
@@ -109,7 +108,7 @@ def parse_callback_url(url: str, policy: AddressPolicy) -> CallbackUrl:
     return CallbackUrl(normal, host, port)
 
 
-_TOO_LONG = f"the callback URL is longer than {MAX_URL_LENGTH} characters"
+_TOO_LONG = f"callback_url must have at most {MAX_URL_LENGTH} characters"
 
 
 def _require(holds: bool, rule: UrlRule, message: str) -> None:
@@ -118,14 +117,14 @@ def _require(holds: bool, rule: UrlRule, message: str) -> None:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """The authority as written, and the request target: the path, and the query where there is one."""
+    """Return the authority as written and the request target (path and query)."""
     _require(
         not any(character.isspace() or not character.isprintable() or character == "\\" for character in url),
         UrlRule.CHARACTERS,
-        "the callback URL contains a blank, a control or invisible character, or a backslash",
+        "callback_url must not contain spaces, control or invisible characters, or backslashes",
     )
-    _require(url[:8].lower() == "https://", UrlRule.SCHEME, "the callback URL does not start with https://")
-    _require("#" not in url, UrlRule.FRAGMENT, "the callback URL has a fragment (#)")
+    _require(url[:8].lower() == "https://", UrlRule.SCHEME, "callback_url must start with https://")
+    _require("#" not in url, UrlRule.FRAGMENT, "callback_url must not have a fragment (#)")
     end = next((at for at in range(8, len(url)) if url[at] in "/?"), len(url))
     return url[8:end], _request_target(url[end:])
 
@@ -134,22 +133,24 @@ def _request_target(target: str) -> str:
     _require(
         _PRINTABLE_ASCII.fullmatch(target) is not None,
         UrlRule.CHARACTERS,
-        "characters outside ASCII in the path or query of the callback URL have to be percent-encoded",
+        "callback_url must percent-encode non-ASCII characters in its path and query",
     )
     path, _, query = target.partition("?")
     return (path or "/") + (f"?{query}" if query else "")
 
 
 def _split_authority(authority: str) -> tuple[str, str]:
-    """Host, with the brackets of an IPv6 address, and the text of the port."""
-    _require("@" not in authority, UrlRule.USERINFO, "the callback URL contains a user name or password (@)")
+    """Return the host, with the brackets of an IPv6 address, and the text of the port."""
+    _require(
+        "@" not in authority, UrlRule.USERINFO, "callback_url must not contain a user name or password (@)"
+    )
     if authority.startswith("["):
         host, bracket, rest = authority.partition("]")
         closed = bracket == "]" and rest[:1] in ("", ":")
-        _require(closed, UrlRule.HOST, "the brackets around the host of the callback URL do not match")
+        _require(closed, UrlRule.HOST, "callback_url has unbalanced brackets around its host")
         return host + bracket, rest[1:]
     host, _, port = authority.partition(":")
-    _require(":" not in port, UrlRule.HOST, "an IPv6 address in a callback URL stands in brackets")
+    _require(":" not in port, UrlRule.HOST, "an IPv6 address in callback_url must be in brackets")
     return host, port
 
 
@@ -157,13 +158,17 @@ def _parse_port(text: str) -> int:
     if not text:
         return HTTPS_PORT
     port = int(text) if _PORT.fullmatch(text) else 0
-    _require(1 <= port <= 65535, UrlRule.PORT, "the port of the callback URL is not a number from 1 to 65535")
-    _require(port not in _OTHER_SERVICES, UrlRule.PORT, f"port {port} belongs to a service other than HTTPS")
+    _require(1 <= port <= 65535, UrlRule.PORT, "the port of callback_url must be a number from 1 to 65535")
+    _require(
+        port not in _OTHER_SERVICES,
+        UrlRule.PORT,
+        f"callback_url must not use port {port}, the port of another service",
+    )
     return port
 
 
 def _parse_host(text: str, policy: AddressPolicy) -> str:
-    _require(text != "", UrlRule.HOST, "the callback URL has no host")
+    _require(text != "", UrlRule.HOST, "callback_url must have a host")
     if text.startswith("["):
         return _permitted(_parse_ipv6(text[1:-1]), policy)
     host = _ascii_name(text).removesuffix(".")
@@ -178,8 +183,12 @@ def _parse_ipv6(text: str) -> IPv6Address:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise InvalidCallbackUrl(UrlRule.HOST, "the host in brackets is not an IPv6 address") from None
-    _require(address.scope_id is None, UrlRule.HOST, "an IPv6 address in a callback URL has no zone id")
+        raise InvalidCallbackUrl(
+            UrlRule.HOST, "the bracketed host of callback_url must be an IPv6 address"
+        ) from None
+    _require(
+        address.scope_id is None, UrlRule.HOST, "an IPv6 address in callback_url must not have a zone id"
+    )
     return address
 
 
@@ -187,12 +196,12 @@ def _parse_ipv4(text: str) -> IPv4Address:
     try:
         return IPv4Address(text)
     except AddressValueError:
-        message = "the host looks like an IPv4 address, but is not four decimal numbers"
+        message = "an IPv4 address in callback_url must be four decimal numbers"
         raise InvalidCallbackUrl(UrlRule.HOST, message) from None
 
 
 def _permitted(address: IPv4Address | IPv6Address, policy: AddressPolicy) -> str:
-    _require(policy.permits(address), UrlRule.ADDRESS, "callback URLs may not name this address")
+    _require(policy.permits(address), UrlRule.ADDRESS, "the address in callback_url is not permitted")
     return address.compressed
 
 
@@ -205,7 +214,7 @@ def _ascii_name(text: str) -> str:
         raise InvalidCallbackUrl(UrlRule.HOST, _BAD_NAME) from None
 
 
-_BAD_NAME = "the host of the callback URL is not a valid domain name"
+_BAD_NAME = "the host of callback_url must be a valid domain name"
 
 
 def _check_labels(host: str) -> None:
@@ -215,7 +224,7 @@ def _check_labels(host: str) -> None:
 
 
 def _is_valid_punycode(label: str) -> bool:
-    """True for a plain label, and for one whose encoded form stands for exactly one international label."""
+    """Return whether a label is plain, or the encoding of exactly one international label."""
     if not label.startswith("xn--"):
         return True
     try:
@@ -230,7 +239,7 @@ def _refuse_local_name(host: str, policy: AddressPolicy) -> None:
     else:
         _, dot, last = host.rpartition(".")
         allowed = dot != "" and last not in _SPECIAL_USE | _USED_INSIDE
-    _require(allowed, UrlRule.LOCAL_NAME, "the host of the callback URL is no name of the public DNS")
+    _require(allowed, UrlRule.LOCAL_NAME, "the host of callback_url must be a public DNS name")
 
 
 def _in_url(host: str) -> str:

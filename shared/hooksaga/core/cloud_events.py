@@ -1,10 +1,10 @@
 """CloudEvents 1.0 input in structured or binary mode.
 
-Both modes are read into the same attributes by the same rules, so both accept the same events.
+Both modes are converted to the same attributes and validated by the same rules.
 
-The event's `data` is the payload, as the bytes that came; `type` is the event type; `source` and `id` together are the
-idempotency key, as CloudEvents demands of them. The extension `traceparent` is the event's trace, before that of the
-request that carries it. Other attributes are read for validity and not kept.
+`data` is the payload, as received; `type` is the event type; `source` and `id` together are the idempotency key, as
+CloudEvents requires. The extension `traceparent` takes precedence over the request's trace. Other attributes are
+validated and not stored.
 """
 
 import base64
@@ -39,7 +39,7 @@ _PREFIX = "ce-"
 _REQUIRED = ("specversion", "id", "source", "type")
 _DATA_MEMBERS = ("data", "data_base64")
 _TRACE = "traceparent"
-"""No fault of it is a fault of the event."""
+"""An invalid one does not make the event invalid."""
 
 _ATTRIBUTE_NAME = re.compile(r"[a-z0-9]{1,50}")
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
@@ -62,7 +62,7 @@ def read_structured(
     body: bytes, *, max_bytes: int, tenant_id: str | None, traceparent: str | None = None
 ) -> EventDraft:
     """Read an event from an `application/cloudevents+json` body. Raises InvalidInput with attribute and rule."""
-    check_json_text(body, max_bytes, MAX_DEPTH + 1)  # the data may be as deep as in binary mode
+    check_json_text(body, max_bytes, MAX_DEPTH + 1)  # data may be as deep as in binary mode
     members = _members(body)
     for name in members:
         if name not in _DATA_MEMBERS:
@@ -80,13 +80,13 @@ def _members(body: bytes) -> dict[str, msgspec.Raw]:
     try:
         return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
-        raise InvalidInput("invalid_cloud_event", "a CloudEvent is a JSON object", status=422) from None
+        raise InvalidInput("invalid_cloud_event", "a CloudEvent must be a JSON object", status=422) from None
     except msgspec.DecodeError as error:
         raise invalid_json(body, error) from None
 
 
 def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
-    """The canonical text of an attribute; None where it is null, which means unset."""
+    """Return the canonical text of an attribute; None for null, which means unset."""
     text = bytes(value).decode()
     if text == "null":
         return None
@@ -95,12 +95,12 @@ def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
     try:
         return msgspec.json.decode(value, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        others = "" if name in _RULES else ", a boolean, or an integer of 32 bits"
+        others = "" if name in _RULES else ", a boolean or a 32-bit integer"
         raise _invalid(name[:50], f"must be a string{others}") from None
 
 
 def _is_integer(json_text: str) -> bool:
-    """Of 32 bits. JSON has one kind of number: 7.0 and 7e0 are 7."""
+    """Return whether the text is a 32-bit integer, including forms such as 7.0 and 7e0."""
     if not json_text.startswith(_BEGINS_NUMBER):
         return False
     number = float(json_text)
@@ -115,12 +115,12 @@ def _trace_attribute(value: msgspec.Raw | None) -> str | None:
 
 
 def _data(members: Mapping[str, msgspec.Raw]) -> str:
-    """JSON text. Data in base64 is taken where it is JSON, as a body of binary mode is."""
+    """Return the payload as JSON text. Base64 data must be JSON, like a body in binary mode."""
     encoded = _attribute_text("data_base64", members["data_base64"]) if "data_base64" in members else None
     if encoded is None:
         return bytes(members["data"]).decode() if "data" in members else NO_DATA
     if "data" in members:
-        raise _invalid("data_base64", "is given beside data")
+        raise _invalid("data_base64", "must not be sent together with data")
     try:
         data = base64.b64decode(encoded, validate=True)
     except ValueError:
@@ -136,9 +136,9 @@ def read_binary(
     tenant_id: str | None,
     traceparent: str | None = None,
 ) -> EventDraft:
-    """The event whose attributes are `ce-…` headers and whose data is the body; an empty body is no data.
+    """Read an event with `ce-…` headers as attributes and the body as data; an empty body is no data.
 
-    headers: every value of every header, with names in lower case. Raises InvalidInput with the attribute and the rule.
+    headers: all values of all headers, with lower-case names. Raises InvalidInput with the attribute and the rule.
     """
     given = [(name.removeprefix(_PREFIX), value) for name, value in headers if name.startswith(_PREFIX)]
     own = read_traceparent([value for name, value in given if name == _TRACE])
@@ -153,9 +153,9 @@ def _header_attributes(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     attributes: dict[str, str] = {}
     for name, value in given:
         if name in attributes:
-            raise _invalid(name, "is given more than once")
+            raise _invalid(name, "must be sent once")
         if name == "datacontenttype":
-            raise _invalid(name, "is the header Content-Type in binary mode")
+            raise _invalid(name, "must be sent as the Content-Type header in binary mode")
         attributes[name] = _header_text(name, value)
     return attributes
 
@@ -169,18 +169,18 @@ def _json_data(data: bytes, max_bytes: int) -> str:
 
 
 def _header_text(name: str, value: str) -> str:
-    """The attribute's text: quotes are taken away, then percent signs, once.
+    """Return the attribute's text after removing quotes and percent-encoding, once.
 
-    Raises InvalidInput for what could be read in two ways, because two ids must not become one.
+    Raises InvalidInput for ambiguous text, because two ids must not become one.
     """
     quoted = _QUOTED.fullmatch(value)
     plain = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else value
     if not _HEADER_VALUE.fullmatch(plain):
-        raise _invalid(name, "has printable ASCII characters; others, and %, are percent-encoded as UTF-8")
+        raise _invalid(name, "must be printable ASCII; percent-encode other characters and % as UTF-8")
     try:
         return unquote(plain, errors="strict")
     except UnicodeDecodeError:
-        raise _invalid(name, "is not UTF-8 behind its percent signs") from None
+        raise _invalid(name, "must be UTF-8 after percent-decoding") from None
 
 
 def _draft(
@@ -202,13 +202,13 @@ def _draft(
 
 def _check_name(name: str) -> None:
     if not _ATTRIBUTE_NAME.fullmatch(name):
-        raise _invalid(name[:50], "attribute names are 1 to 50 lower-case letters and digits")
+        raise _invalid(name[:50], "attribute names must have 1 to 50 lower-case letters and digits")
 
 
 def _check(name: str, text: str) -> None:
     _check_name(name)
     if _NO_CHARACTER.search(text):
-        raise _invalid(name, "holds a control character, or a code point that is no character")
+        raise _invalid(name, "must not contain control characters or noncharacters")
     follows, rule = _RULES.get(name, _NO_RULE)
     if not follows(text):
         raise _invalid(name, rule)
@@ -233,15 +233,19 @@ def _is_time(text: str) -> bool:
 _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "specversion": (lambda text: text == "1.0", 'must be "1.0"'),
     "id": (lambda text: 0 < len(text) <= 255, "must have 1 to 255 characters"),
-    "source": (_is_source, f'must have 1 to 255 characters; "{OWN_SOURCE}" is for operational events only'),
+    "source": (
+        _is_source,
+        f'must have 1 to 255 characters; "{OWN_SOURCE}" is reserved for operational events',
+    ),
     "type": (lambda text: 0 < len(text) <= 100, "must have 1 to 100 characters"),
-    "datacontenttype": (_is_json_in_utf8, "the data must be JSON in UTF-8: */json or */*+json"),
+    "datacontenttype": (_is_json_in_utf8, "must be JSON in UTF-8: */json or */*+json"),
     "dataschema": (bool, "must not be empty"),
     "subject": (bool, "must not be empty"),
     "time": (_is_time, MOMENT_RULE),
     "tenantid": (bool, "must not be empty"),
 }
-"""Of the attributes that CloudEvents defines, and of our own; their values are texts, where others may be numbers."""
+"""Rules of the attributes of CloudEvents and of `tenantid`. Their values are strings; those of others may be
+numbers."""
 
 _NO_RULE: tuple[Callable[[str], bool], str] = (lambda _: True, "")
 

@@ -20,27 +20,27 @@ _VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
 def check_custom_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers with lower-case names.
+    """Return the headers with lower-case names.
 
-    Raises ValueError that names the header and the rule. Names are compared without letter case; values are
-    printable ASCII with no blank at either end, because no other form arrives everywhere as it was sent.
+    Raises ValueError with the header and the rule. Names are case-insensitive; values must be printable ASCII without
+    surrounding spaces, the only form that every server passes on unchanged.
     """
     if len(headers) > MAX_HEADERS:
         raise ValueError(f"at most {MAX_HEADERS} headers are allowed, not {len(headers)}")
     checked = {_checked_name(name): _checked_value(name, value) for name, value in headers.items()}
     if len(checked) < len(headers):
-        raise ValueError("a header name is given twice, in different letter case")
+        raise ValueError("a header name occurs twice in different case")
     return checked
 
 
 def check_header_changes(changes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Changes by lower-case names: a value to set, None to remove it, or MASK to keep it.
+    """Return changes by lower-case names: a value sets a header, None removes it, MASK keeps it.
 
-    Raises ValueError as check_custom_headers does, but for how many there are: that depends on those that stay.
+    Raises ValueError as check_custom_headers does, except for the number of headers, which depends on the others.
     """
     checked = {_checked_name(name): _checked_change(name, value) for name, value in changes.items()}
     if len(checked) < len(changes):
-        raise ValueError("a header name is given twice, in different letter case")
+        raise ValueError("a header name occurs twice in different case")
     return checked
 
 
@@ -50,7 +50,7 @@ def _checked_change(name: str, value: str | None) -> str | None:
 
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no header name: 1 to 100 letters, digits or !#$%&'*+.^_`|~-")
+        raise ValueError(f"{name!r} is not a header name: use 1 to 100 letters, digits or !#$%&'*+.^_`|~-")
     lower = name.lower()
     if lower in RESERVED or lower.startswith(RESERVED_PREFIXES):
         raise ValueError(f"{lower} is set by hooksaga and cannot be replaced")
@@ -59,10 +59,10 @@ def _checked_name(name: str) -> str:
 
 def _checked_value(name: str, value: str) -> str:
     if value == MASK:
-        raise ValueError(f"{MASK} stands for a value that is not shown; give {name.lower()} one of its own")
+        raise ValueError(f"the value of {name.lower()} must not be {MASK}, which masks stored values")
     if len(value) > MAX_VALUE_LENGTH or not _VALUE.fullmatch(value):
         raise ValueError(
             f"the value of {name.lower()} must be 1 to {MAX_VALUE_LENGTH} printable ASCII characters "
-            "that begin and end with no blank"
+            "without surrounding spaces"
         )
     return value

@@ -15,10 +15,10 @@ Schema = dict[str, JsonValue]
 NO_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f]*$"
 
 CALLBACK_URL_FORMAT = "callback-url"
-"""Of our own: an https URL by the rules of docs/api.md, which no pattern can hold."""
+"""Custom format: an https URL by the rules of docs/api.md, which no pattern can express."""
 
 BASE64_JSON_FORMAT = "base64-json"
-"""Of our own as well: base64 of JSON in UTF-8."""
+"""Custom format: base64 of JSON in UTF-8."""
 
 _NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}"
 _TAKEN = "|".join([*(f"{name}$" for name in sorted(RESERVED)), *RESERVED_PREFIXES])
@@ -39,7 +39,7 @@ HEADER_CHANGES_SCHEMA: Schema = {
 
 
 def described_without_null(*fields: str) -> Callable[[dict[str, Any]], None]:
-    """Changes a schema so that these fields, which may be left out, take no null."""
+    """Return a schema change that forbids null for these optional fields."""
 
     def change(schema: dict[str, Any]) -> None:
         for name in fields:

@@ -1,8 +1,8 @@
 """Decision to disable an endpoint, from the run of failures since its last success. Pure.
 
-One answer of 410 disables an endpoint. Otherwise only days of failures do, and one bad hour must not be enough: the
-run is as old as the policy says, it has at least MIN_FAILURES attempts, and the last of them is at most FRESH_SECONDS
-old. Warnings are due half-way and shortly before. An endpoint without traffic is not disabled.
+One answer of 410 disables an endpoint. Otherwise only days of failures do: the run must be as old as the policy says
+and have at least MIN_FAILURES attempts, the last one at most FRESH_SECONDS ago. Warnings are due half-way and shortly
+before. An endpoint without traffic is not disabled.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class DisabledReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthPolicy:
-    """Time of only failures after which an endpoint is disabled; 0 means never."""
+    """Seconds of uninterrupted failure after which an endpoint is disabled; 0 means never."""
 
     disable_after_seconds: float = 5 * 86_400.0
 
@@ -40,7 +40,7 @@ class HealthPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FailureRun:
-    """Failures since the last success, and the warnings that were sent for them."""
+    """Failures since the last success, and the warnings sent for them."""
 
     failures: int
     first_failure_at: datetime
@@ -51,13 +51,13 @@ class FailureRun:
 
 @dataclass(frozen=True, slots=True)
 class EarlyWarning:
-    """Warning that a percentage of the time has passed after which a failing endpoint is disabled."""
+    """Warning that a percentage of the time until disabling has passed."""
 
     percent: int
 
 
 def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledReason | EarlyWarning | None:
-    """Return what is due for an endpoint that did not answer 410, if anything.
+    """Return the warning or decision that is due, if any, for an endpoint that did not answer 410.
 
     Each warning is due once. If both are late, only the last is due.
     """
@@ -75,7 +75,7 @@ def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledR
 
 
 def expected_disable_time(first_failure_at: datetime | None, policy: HealthPolicy) -> datetime | None:
-    """Return when an endpoint that only fails from now on is disabled; None for never."""
+    """Return when an endpoint is disabled if all attempts fail from now on; None for never."""
     if first_failure_at is None or not policy.disables_endpoints:
         return None
     return first_failure_at + timedelta(seconds=policy.disable_after_seconds)

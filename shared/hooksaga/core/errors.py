@@ -1,15 +1,15 @@
 """Errors that hooksaga raises, by cause.
 
 HooksagaError
-├── InvalidInput          the caller's: a field and the rule that it breaks
-├── NotFound              the caller's: no such row, or not the caller's to see
-├── Conflict              the caller's: well formed, but refused in the present state
-├── QueueUnavailable      ours: a message that nothing else would repair could not be sent, try later
-├── DatabaseUnavailable   ours: away, read-only, full or too slow; nothing is known to be written, try later
-├── SchemaMismatch        ours: the tables or rights are not those of this version, migrate first
-├── MigrationFailed       ours: a migration was refused; those before it stay applied
-└── RowRefused            ours: the database does not take this row; its neighbours are not at fault
-    └── ValueRefused      the caller's: because of a value that it sent
+├── InvalidInput          caller: a field breaks a rule
+├── NotFound              caller: the row does not exist, or is not visible to the caller
+├── Conflict              caller: the request is valid, but conflicts with the current state
+├── QueueUnavailable      server: a message that no sweep would replace could not be sent; retry later
+├── DatabaseUnavailable   server: unreachable, read-only, full or too slow; the outcome is unknown; retry later
+├── SchemaMismatch        server: tables or rights are not those of this version; migrate first
+├── MigrationFailed       server: a migration failed; earlier ones stay applied
+└── RowRefused            server: the database rejects this row only
+    └── ValueRefused      caller: the database rejects a value that the caller sent
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from typing import Any
 
 
 class HooksagaError(Exception):
-    """Root of all errors that hooksaga raises on purpose."""
+    """Base class of all errors that hooksaga raises."""
 
 
 class InvalidInput(HooksagaError):
-    """`field` names what is wrong (empty for the body as a whole), `code` is stable, the message states the rule."""
+    """`field` names the invalid field (empty for the whole body), `code` is stable, the message states the rule."""
 
     def __init__(self, code: str, message: str, *, field: str = "", status: int = 400) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class InvalidInput(HooksagaError):
 
 
 class NotFound(HooksagaError):
-    """`code` is stable; the message names the kind of thing, never whether another tenant has it."""
+    """`code` is stable. The message names the kind of object, never whether another tenant has it."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class NotFound(HooksagaError):
 
 
 class Conflict(HooksagaError):
-    """`code` is stable; the message says what state refuses the request."""
+    """`code` is stable. The message names the conflicting state."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -48,15 +48,15 @@ class Conflict(HooksagaError):
 
 
 class DatabaseUnavailable(HooksagaError):
-    """The unit of work did not end, or its end is unknown. Every unit is safe to repeat."""
+    """The unit of work failed, or its outcome is unknown. Every unit is safe to repeat."""
 
 
 class QueueUnavailable(HooksagaError):
-    """A request that only a message can carry was not taken by the queue. Nothing has changed."""
+    """The queue did not accept a request that only a message can carry. Nothing has changed."""
 
 
 class SchemaMismatch(HooksagaError):
-    """The message is the database's: a table, function or right that this version needs is not there."""
+    """A table, function or right that this version needs is missing. The message is the database's."""
 
 
 class MigrationFailed(HooksagaError):
@@ -64,10 +64,10 @@ class MigrationFailed(HooksagaError):
 
 
 class RowRefused(HooksagaError):
-    """The database refused a row: its id exists already, a guard or another's trigger does not let it pass.
+    """The database rejected a row: its id exists, or a guard or another trigger forbids it.
 
-    `done` holds what a stage answers of the rows that it did without those that were refused, and `rows` all that
-    were. The message names rules, never values.
+    `done` has the results of the other rows of a stage, and `rows` all rejected rows. The message names rules, never
+    values.
     """
 
     done: Sequence[Any] = ()
@@ -76,9 +76,9 @@ class RowRefused(HooksagaError):
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """One row that the database refused: its ids, as far as the stage knows them, and the rule that it broke.
+    """One row that the database rejected: its ids, as far as known, and the rule that it breaks.
 
-    event_id is the text that others see, reason the words of RowRefused.
+    event_id is the public id; reason is the message of RowRefused.
     """
 
     reason: str = ""
@@ -92,4 +92,4 @@ class RefusedRow:
 
 
 class ValueRefused(RowRefused):
-    """A constraint, a guard or a type refused a value. Retrying the same value is no use."""
+    """A constraint, a guard or a type rejects a value. A retry with the same value is useless."""

@@ -4,5 +4,5 @@ from uuid import UUID
 
 
 def event_id_text(webhook_id: UUID) -> str:
-    """`evt_` and 32 hex digits: the only form of an event's id outside the database."""
+    """Return `evt_` and 32 hex digits, the public form of an event id."""
     return f"evt_{webhook_id.hex}"

@@ -1,7 +1,7 @@
 """Parsing of ingest requests. The payload is kept as the received bytes.
 
-Names repeated in the envelope: the last one counts, for every reader, because there is only this one. Names
-repeated inside a payload are the receiver's business and leave as they came.
+The last of several equal names in the envelope counts; this module is its only reader. Equal names inside a payload
+are not changed.
 """
 
 import re
@@ -15,24 +15,24 @@ from hooksaga.core.errors import InvalidInput
 MAX_DEPTH = 64
 MAX_BATCH_ITEMS = 500
 MAX_BATCH_DEPTH = 500
-"""Of the whole batch, so that one item that is too deep is answered alone."""
+"""Limit of the whole batch, higher than that of an item, so that an item that is too deep fails alone."""
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 MAX_QUOTED = 200
-"""Characters of what a caller sent that an answer repeats."""
+"""Limit of characters of the caller's input in an error."""
 
 RESERVED_PREFIX = "hooksaga."
-"""Of the types of operational events, which nobody but hooksaga makes; anybody may subscribe to them."""
+"""Prefix of operational events. Only hooksaga creates them; anyone may subscribe to them."""
 
 OWN_SOURCE = "hooksaga"
-"""The source of operational events, whose keys are therefore nobody else's."""
+"""Source of operational events, reserved so that their keys never conflict with a producer's."""
 
-EVENT_TYPE_RULE = "1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
+EVENT_TYPE_RULE = "1 to 100 characters from A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-"""One that never ends is taken to the end: trying again at each quote in it would take the square of its length."""
+"""An unterminated string matches to the end; retrying at each of its quotes would take quadratic time."""
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 )
@@ -40,10 +40,10 @@ _BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class EventDraft(msgspec.Struct, frozen=True):
-    """A checked event that is not stored yet. payload is JSON text, kept to the byte.
+    """A validated event that is not stored yet. payload is the JSON text as received.
 
-    external_id is the Idempotency-Key, or a CloudEvents id with its source; None means no key. traceparent is the
-    producer's trace, checked; None means that it sent none.
+    external_id: the Idempotency-Key, or the id of a CloudEvent; None without a key. traceparent: the valid trace of the
+    producer, or None.
     """
 
     event_type: str
@@ -76,10 +76,10 @@ def read_event(
     tenant_id: str | None,
     traceparent: str | None = None,
 ) -> EventDraft:
-    """The event in a request body.
+    """Parse and validate the event in a request body.
 
-    idempotency_keys: every value of the Idempotency-Key header. tenant_id: the only tenant the caller may write
-    for, None for all. Raises InvalidInput with the field and the rule.
+    idempotency_keys: all values of the Idempotency-Key header. tenant_id: the only tenant that the caller may write
+    for; None for all. Raises InvalidInput with the field and the rule.
     """
     check_json_text(body, max_bytes)
     envelope = _decode(body, _Envelope)
@@ -89,15 +89,15 @@ def read_event(
 def read_batch(
     body: bytes, *, max_bytes: int, item_max_bytes: int, tenant_id: str | None, traceparent: str | None = None
 ) -> list[EventDraft | InvalidInput]:
-    """The events of `{"items": [...]}`, each with an `idempotency_key` of its own if it wants one.
+    """Parse the events of `{"items": [...]}`, each with an optional `idempotency_key`.
 
-    A bad item is answered in its place and rejects no other. Raises InvalidInput for a body that cannot be read as a
+    An invalid item yields an InvalidInput in its place. Raises InvalidInput for a body that is not a
     batch of 1 to MAX_BATCH_ITEMS items.
     """
     check_json_text(body, max_bytes, MAX_BATCH_DEPTH)
     items = _decode(body, _Batch).items
     if not 1 <= len(items) <= MAX_BATCH_ITEMS:
-        rule = f"items holds 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
+        rule = f"items must contain 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
         raise InvalidInput("invalid_batch", rule, field="items", status=422)
     return [_read_item(bytes(item), item_max_bytes, tenant_id, traceparent) for item in items]
 
@@ -136,25 +136,27 @@ def _draft(
 
 
 def check_json_text(body: bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> None:
-    """Raises InvalidInput for a body that is too large, not UTF-8, or nested too deeply to be read safely."""
+    """Raise InvalidInput for a body that is too large, not UTF-8, or too deeply nested to parse safely."""
     if len(body) > max_bytes:
         raise InvalidInput(
-            "body_too_large", f"the body may have {max_bytes} bytes, not {len(body)}", status=413
+            "body_too_large", f"the body must be at most {max_bytes} bytes, not {len(body)}", status=413
         )
     if not body.strip():
-        raise InvalidInput("invalid_json", "the body is empty: a JSON object is expected")
+        raise InvalidInput("invalid_json", "the body must be a JSON object, not empty")
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInput("body_not_utf8", "the body must be UTF-8 without a byte-order mark")
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput("body_not_utf8", f"the body is not UTF-8: byte {error.start} is wrong") from None
+        raise InvalidInput(
+            "body_not_utf8", f"the body must be UTF-8: byte {error.start} is invalid"
+        ) from None
     if _is_deeper_than(body, max_depth):
-        raise InvalidInput("body_too_deep", f"the body may be nested {max_depth} levels deep")
+        raise InvalidInput("body_too_deep", f"the body must be nested at most {max_depth} levels deep")
 
 
 def check_json_syntax(body: bytes) -> None:
-    """Raises InvalidInput for what is no JSON by its standard, such as NaN, which many parsers take."""
+    """Raise InvalidInput for invalid JSON, including NaN, which many parsers accept."""
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except msgspec.DecodeError as error:
@@ -162,9 +164,9 @@ def check_json_syntax(body: bytes) -> None:
 
 
 def invalid_json(body: bytes, error: msgspec.DecodeError) -> InvalidInput:
-    """The refusal of a body that is no JSON. Half of a surrogate pair, escaped, is no text, and is refused with it."""
-    hint = "; half of a surrogate pair is escaped in it, perhaps a character that was cut in two"
-    escapes = body.replace(rb"\\", b"")  # a doubled backslash begins none
+    """Return the error for invalid JSON, which includes unpaired surrogate escapes."""
+    hint = "; it contains an unpaired surrogate escape, perhaps of a truncated character"
+    escapes = body.replace(rb"\\", b"")  # a doubled backslash starts no escape
     lone = hint if _LONE_SURROGATE.search(escapes) else ""
     return InvalidInput("invalid_json", f"the body is not valid JSON: {error}{lone}")
 
@@ -181,15 +183,15 @@ def _is_deeper_than(body: bytes, limit: int) -> bool:
 
 
 def check_event_type(value: str) -> str:
-    """The value; raises InvalidInput when it breaks EVENT_TYPE_RULE, or is reserved for operational events."""
+    """Return the value. Raises InvalidInput if it breaks EVENT_TYPE_RULE or has RESERVED_PREFIX."""
     if not _EVENT_TYPE.fullmatch(value):
         raise InvalidInput(
-            "invalid_event_type", f"event_type has {EVENT_TYPE_RULE}", field="event_type", status=422
+            "invalid_event_type", f"event_type must have {EVENT_TYPE_RULE}", field="event_type", status=422
         )
     if value.startswith(RESERVED_PREFIX):
         raise InvalidInput(
             "reserved_event_type",
-            f"event types that begin with {RESERVED_PREFIX} are made by hooksaga itself, and can be subscribed to",
+            f"event_type must not begin with {RESERVED_PREFIX}, which is reserved for operational events",
             field="event_type",
             status=422,
         )
@@ -197,27 +199,29 @@ def check_event_type(value: str) -> str:
 
 
 def check_tenant(asked: str | None, allowed: str | None) -> str:
-    """The tenant to write for. A caller bound to one tenant may leave it out, and may name no other."""
+    """Return the tenant to write for. A caller bound to one tenant may omit it. Raises InvalidInput for another one."""
     tenant = asked if asked is not None else (allowed or "default")
     if not _EVENT_TYPE.fullmatch(tenant):
         raise InvalidInput(
-            "invalid_tenant_id", f"tenant_id has {EVENT_TYPE_RULE}", field="tenant_id", status=422
+            "invalid_tenant_id", f"tenant_id must have {EVENT_TYPE_RULE}", field="tenant_id", status=422
         )
     if allowed is not None and tenant != allowed:
         raise InvalidInput(
-            "tenant_not_allowed", "this key may act for its own tenant only", field="tenant_id", status=403
+            "tenant_not_allowed", "tenant_id must be the tenant of this key", field="tenant_id", status=403
         )
     return tenant
 
 
 def check_idempotency_key(values: Sequence[str]) -> str | None:
-    """The one key, or None without the header. Raises InvalidInput for an empty, repeated or unprintable one."""
+    """Return the key, or None without the header. Raises InvalidInput for an empty, repeated or unprintable one."""
     if not values:
         return None
     if len(values) > 1:
-        raise _bad_key("Idempotency-Key is given more than once")
+        raise _bad_key("Idempotency-Key must be sent once")
     if not _KEY.fullmatch(values[0]):
-        raise _bad_key("Idempotency-Key has 1 to 255 printable ASCII characters, with no blank at either end")
+        raise _bad_key(
+            "Idempotency-Key must have 1 to 255 printable ASCII characters, without surrounding spaces"
+        )
     return values[0]
 
 
@@ -226,17 +230,17 @@ def _bad_key(message: str) -> InvalidInput:
 
 
 def _invalid_field(message: str) -> InvalidInput:
-    """msgspec says "… - at `$.name`", or names the field in backquotes."""
+    """Convert a message of msgspec, which names the field in "… - at `$.name`" or in backquotes."""
     rule, _, place = message.rpartition(" - at `")
     named = re.match(r"\$\.?([^`]*)`$", place) or re.search(r"field `([^`]+)`", message)
     return InvalidInput(
         "invalid_event",
-        f"the event is not valid: {shortened(rule or message)}",
+        f"the event is invalid: {shortened(rule or message)}",
         field=shortened(named[1]) if named else "",
         status=422,
     )
 
 
 def shortened(text: str) -> str:
-    """A name that a caller chose may be as long as the body."""
+    """Shorten a name from the caller, which may be as long as the body."""
     return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

@@ -1,27 +1,27 @@
-"""Answer heads that a strict parser refuses and that other HTTP clients accept, rewritten so that it accepts them.
+"""Rewrites response heads that a strict parser rejects and other HTTP clients accept.
 
-Pure. A head is accepted where only its framing or its spelling is odd and the status is certain: RFC 9112 §6.3, and
-what at least two of curl, Go's net/http and Python's requests accept. docs/hostile-cases.md lists the outcomes. How
-much of the body belongs to such an answer is a guess, so its connection is not used again.
+Pure. A head is accepted if only its framing or spelling is odd and its status is certain: RFC 9112 §6.3, and what at
+least two of curl, Go's net/http and Python's requests accept. docs/hostile-cases.md lists the outcomes. The length of
+such a response's body is a guess, so its connection is not reused.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-# Whole heads are matched at once, without going back: 256 KiB of the oddest head take milliseconds.
+# Whole heads are matched without backtracking: 256 KiB of any input take milliseconds.
 _START = b"HTTP/1."
 _BLANK_LINES = re.compile(rb"(?:\r?\n)++")
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +([1-9][0-9]{2})(?: [^\r\n\0]*)?\r?\n")
 _END = re.compile(rb"\n\r?\n")
-# A name may have blanks in it and behind it, as Go and curl accept them. A line that begins with one goes on the value.
+# A name may contain and end with blanks, as in Go and curl. A line that begins with one continues the value.
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z\t -]*+"
 _HEADERS = re.compile(rb"(?:(?:" + _NAME + rb":|[\t ])[^\r\n\0]*+\r?\n)*+\r?\n")
 _KEPT = re.compile(
     rb"^(content-length|transfer-encoding|retry-after)[\t ]*:([^\n]*(?:\n[\t ][^\n]*)*)",
     re.IGNORECASE | re.MULTILINE,
 )
-_LENGTH = re.compile(rb"[0-9]{1,19}")  # which 64 bits hold
+_LENGTH = re.compile(rb"[0-9]{1,19}")  # fits into 64 bits
 _PRINTABLE = re.compile(rb"[ -~]*")
 _SWITCHING_PROTOCOLS = 101
 
@@ -29,27 +29,27 @@ _Headers = Mapping[bytes, Sequence[bytes]]
 
 
 class MalformedHead(Exception):
-    """Error for bytes that are not the head of an HTTP/1 response, or whose status or length is ambiguous."""
+    """Not the head of an HTTP/1 response, or a head with ambiguous status or length."""
 
 
 def has_no_body(status: int) -> bool:
-    """Return whether an answer to a POST ends with its head, whatever the head says about a body (RFC 9112 §6.3)."""
+    """Return whether a response to a POST ends with its head, whatever its headers say (RFC 9112 §6.3)."""
     return status < 200 or status in (204, 304)
 
 
 class LenientHead:
-    """Reads the head of one answer as its bytes come. Interim heads (1xx) are read and dropped."""
+    """Reads one response head incrementally. Interim heads (1xx) are dropped."""
 
     def __init__(self) -> None:
         self._data = bytearray()
-        self._begin = 0  # of the status line, then its line end
+        self._begin = 0  # of the status line, and of its line end
         self._searched = 0
         self._status: int | None = None
 
     def feed(self, data: bytes) -> bytes | None:
-        """Return None until the head is complete, then a strict head with its meaning, and the bytes behind it.
+        """Return None until the head is complete, then an equivalent strict head, and the bytes after it.
 
-        Raises MalformedHead, for what is no status line at once: nobody waits for the rest of a banner.
+        Raises MalformedHead, at once for an invalid status line, so that the rest of a banner is not awaited.
         """
         self._data += data
         while (status := self._read_status_line()) is not None and (end := self._find_end()) is not None:
@@ -80,7 +80,7 @@ class LenientHead:
 
 
 def _may_begin(start: bytes) -> bool:
-    """Return whether the beginning of a line can become a status line, or a blank one."""
+    """Return whether the beginning of a line can become a status line or an empty line."""
     return _START.startswith(start) or start == b"\r"
 
 
@@ -92,7 +92,7 @@ def _status(line: bytes) -> int:
 
 
 def _kept_headers(lines: bytes) -> _Headers:
-    """The headers that count, their names in small letters. lines: all headers, and the blank line at their end."""
+    """Return the relevant headers with lower-case names. lines: all headers and the final empty line."""
     if not _HEADERS.fullmatch(lines):
         raise MalformedHead("a line that is not a header")
     headers: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -113,12 +113,12 @@ def _strict_head(status: int, headers: _Headers) -> bytes:
 
 
 def _framing(status: int, headers: _Headers) -> list[bytes]:
-    """The header that says where the body ends; none where the end of the connection says it."""
+    """Return the header that determines the end of the body; none if the connection's end does."""
     if has_no_body(status):
         return []
     codings = [one.lower() for one in _elements(headers, b"transfer-encoding")]
     codings = [one for one in codings if one not in (b"", b"identity")]
-    if codings:  # they overrule every length
+    if codings:  # they override any length
         return [b"Transfer-Encoding: chunked"] if codings[-1] == b"chunked" else []
     lengths = _elements(headers, b"content-length")
     if not all(map(_LENGTH.fullmatch, lengths)) or len(set(map(int, lengths))) > 1:

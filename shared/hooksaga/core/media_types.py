@@ -6,7 +6,7 @@ _JSON = re.compile(r"[a-z0-9!#$&^_.-]+/(?:[a-z0-9!#$&^_.+-]+\+)?json")
 
 
 def media_type_of(content_type: str) -> str:
-    """The type without its parameters, in lower case."""
+    """Return the type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
@@ -16,7 +16,7 @@ def is_json(media_type: str) -> bool:
 
 
 def is_utf8(content_type: str) -> bool:
-    """Return whether no other charset is named, whatever the type."""
+    """Return whether the charset is UTF-8 or not given."""
     parameters = (part.partition("=") for part in content_type.split(";")[1:])
     charsets = (value for name, _, value in parameters if name.strip().lower() == "charset")
     return all(value.strip().strip('"').lower() in ("utf-8", "utf8") for value in charsets)

@@ -5,43 +5,43 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 CORRELATION_ATTRIBUTE = "correlation_id"
-"""The attribute beside every body that says which trace the message belongs to. It is for the log, not for the work."""
+"""Message attribute with the trace id, for the log only."""
 
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class QueueMessage(BaseModel):
-    """Bodies with other fields are not ours, and are refused."""
+    """Base class of message bodies. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class RoutingMessage(QueueMessage):
-    """Ingest to router: this event waits in the outbox."""
+    """Ingest to router: an event that waits in the outbox."""
 
     event_id: Id
 
 
 class SagaMessage(QueueMessage):
-    """To the orchestrator: this saga may be due."""
+    """To the orchestrator: a saga that may be due."""
 
     saga_id: Id
 
 
 class ResultMessage(QueueMessage):
-    """Delivery to orchestrator: this job has a result."""
+    """Delivery to orchestrator: a job with a result."""
 
     job_id: Id
 
 
 class CancelMessage(QueueMessage):
-    """Admin to orchestrator: end this saga if it waits."""
+    """Admin to orchestrator: a saga to cancel if it waits."""
 
     cancel_saga_id: Id
 
 
 class OrchestrationMessage(QueueMessage):
-    """Any one of the three that the orchestrator takes."""
+    """Any message to the orchestrator."""
 
     saga_id: Id | None = None
     job_id: Id | None = None
@@ -54,14 +54,14 @@ class OrchestrationMessage(QueueMessage):
 
 
 class DeliveryMessage(QueueMessage):
-    """Orchestrator to delivery: this job waits."""
+    """Orchestrator to delivery: a waiting job."""
 
     job_id: Id
     saga_id: Id
 
 
 class DeadTaskEvent(BaseModel):
-    """For the user's alarms and tools: this delivery is given up. The dead letter is the record; this is the news."""
+    """Notification of a dead letter, for the user's alarms and tools. The dead letter itself is stored."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -36,12 +36,12 @@ CallbackUrlText = Annotated[
 def _no_control_characters(text: str) -> str:
     if any(ord(character) < 32 or ord(character) == 127 for character in text):
         raise ValueError("control characters are not allowed")
-    text.encode()  # a lone surrogate cannot be stored
+    text.encode()  # an unpaired surrogate cannot be stored
     return text
 
 
 def _whole_number(value: object) -> object:
-    """JSON has one kind of number: 14.0 is 14. Beyond 2**53 a float may have been another number before."""
+    """Accept 14.0 as 14, below 2**53, where floats are exact."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_FLOATS:
         return int(value)
     return value
@@ -70,7 +70,7 @@ HeaderChanges = Annotated[
 
 
 class StrictModel(BaseModel):
-    """Unknown fields are refused, and nothing is converted: "1" is not 1."""
+    """Base model that rejects unknown fields and does not convert types: "1" is not 1."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -78,7 +78,7 @@ class StrictModel(BaseModel):
 MaxRetryLimit = Annotated[
     RetryLimit | None,
     Field(
-        description="Attempts in all, before a delivery becomes a dead letter. `null`: the system's default.",
+        description="Limit of attempts, after which a delivery becomes a dead letter. `null`: the system's default.",
         examples=[8],
     ),
 ]
@@ -88,7 +88,7 @@ BaseDelay = Annotated[
         gt=0,
         le=3600,
         allow_inf_nan=False,
-        description="The wait after the first failure; it doubles with each further one, up to an hour. "
+        description="The wait after the first failure; it doubles with each further failure, up to an hour. "
         "`null`: the system's default.",
     ),
 ]
@@ -98,18 +98,18 @@ AttemptTimeout = Annotated[
         ge=1,
         le=30,
         allow_inf_nan=False,
-        description="How long one attempt may take. `null`: the system's default.",
+        description="Timeout of one attempt. `null`: the system's default.",
     ),
 ]
 
-_TENANT_DOC = "Whose it is. Left out: the key's own tenant, or `default`."
-_CALLBACK_URL_DOC = "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
-_DESCRIPTION_DOC = "A note for people."
-_ACTIVE_DOC = "Whether it takes deliveries. `false` stops them at once."
+_TENANT_DOC = "The tenant. Omitted: the key's tenant, or `default`."
+_CALLBACK_URL_DOC = "The endpoint: `https://`, on the public internet, at most 500 characters."
+_DESCRIPTION_DOC = "Free text."
+_ACTIVE_DOC = "Whether it receives deliveries. `false` stops them at once."
 
 
 class NewSubscription(StrictModel):
-    """The body of POST /v1/subscriptions. Limits left out take the system's defaults at each attempt."""
+    """The body of POST /v1/subscriptions. Omitted limits use the system's defaults at each attempt."""
 
     event_type: EventType = Field(examples=["order.created"])
     callback_url: CallbackUrlText = Field(
@@ -125,8 +125,8 @@ class NewSubscription(StrictModel):
     timeout_seconds: AttemptTimeout = None
     headers: Headers = Field(
         default_factory=dict,
-        description="Added to each delivery. At most 20; names that the sender sets itself are refused. Values are "
-        "write-only: answers show `***` for each.",
+        description="Custom headers of each delivery, at most 20, except those that hooksaga sets. Values are "
+        "write-only and shown as `***`.",
         examples=[{"x-shop": "berlin"}],
     )
 
@@ -135,17 +135,17 @@ _NEVER_NULL = ("event_type", "callback_url", "description", "active")
 
 
 class SubscriptionChange(StrictModel):
-    """The body of PATCH /v1/subscriptions/{id}: only the fields that are given change.
+    """The body of PATCH /v1/subscriptions/{id}. Omitted fields keep their values.
 
-    null resets a limit to the system's default, drops a pending_callback_url, and removes a header, or all of them;
-    other fields take no null.
+    null resets a limit to the default, drops a pending_callback_url, and removes one or all headers;
+    other fields do not accept null.
     """
 
     model_config = ConfigDict(json_schema_extra=described_without_null(*_NEVER_NULL))
 
     event_type: EventType | None = None
     callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_DOC)
-    pending_callback_url: None = Field(default=None, description="`null` drops the new address that waits.")
+    pending_callback_url: None = Field(default=None, description="`null` drops the pending URL.")
     description: Description | None = Field(default=None, description=_DESCRIPTION_DOC)
     active: bool | None = Field(default=None, description=_ACTIVE_DOC, examples=[False])
     max_retry_limit: MaxRetryLimit = None
@@ -153,8 +153,8 @@ class SubscriptionChange(StrictModel):
     timeout_seconds: AttemptTimeout = None
     headers: HeaderChanges | None = Field(
         default=None,
-        description="Those to change, by name: a value sets one, `null` removes it, `***` keeps it, and "
-        "what is not named stays. `null` in place of the object removes all.",
+        description="Changes by header name: a value sets it, `null` removes it, `***` keeps it; headers "
+        "that are not named stay. `null` instead of the object removes all.",
         examples=[{"x-shop": "paris", "x-old": None}],
     )
 
@@ -162,7 +162,7 @@ class SubscriptionChange(StrictModel):
     @classmethod
     def _not_null(cls, value: Any) -> Any:
         if value is None:
-            raise ValueError("null is not allowed; leave the field out to keep its value")
+            raise ValueError("null is not allowed; omit the field to keep its value")
         return value
 
 
@@ -170,23 +170,23 @@ MAX_OVERLAP_SECONDS = 7 * 86_400
 
 
 class SecretRotation(StrictModel):
-    """The body of POST /v1/subscriptions/{id}/rotate-secret: how long the old secret stays valid."""
+    """The body of POST /v1/subscriptions/{id}/rotate-secret."""
 
     overlap_seconds: float = Field(
         default=86_400,
         ge=0,
         le=MAX_OVERLAP_SECONDS,
         allow_inf_nan=False,
-        description="How long the old secret goes on signing beside the new one.",
+        description="How long the old secret stays valid.",
         examples=[3600],
     )
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """UTC with a Z, to the microsecond; None for None."""
+    """Format a time as utc_text does; None for None."""
     return None if moment is None else utc_text(moment)
 
 
 def utc_text(moment: datetime) -> str:
-    """UTC with a Z, to the microsecond."""
+    """Format a time in UTC with a Z, to the microsecond."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,9 +1,9 @@
-"""Times as RFC 3339 writes them, and no other form of ISO 8601."""
+"""Parsing of RFC 3339 times; other forms of ISO 8601 are not accepted."""
 
 import re
 from datetime import UTC, datetime, timedelta
 
-MOMENT_RULE = "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z"
+MOMENT_RULE = "must be an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z"
 
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
@@ -15,10 +15,10 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def read_moment(text: object) -> datetime:
-    """The moment that the text names, in UTC, to the microsecond.
+    """Return the time in UTC, to the microsecond.
 
-    A leap second is the moment after it, as in POSIX time. Where the offset leads out of the years 1 to 9999 it is the
-    first or the last moment of them. Raises ValueError with the rule for any other text.
+    A leap second becomes the following second, as in POSIX time. A time outside the years 1 to 9999 in UTC becomes the
+    first or last time of them. Raises ValueError with the rule for any other text.
     """
     found = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if found is None:

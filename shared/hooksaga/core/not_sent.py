@@ -23,7 +23,7 @@ class Inactive:
 
 
 def why_not_sent(subscription: Inactive | None, last_error_code: str | None) -> str:
-    """For a delivery whose subscription takes nothing. last_error_code: of its attempts, None where there was none."""
+    """Explain why an inactive subscription received nothing. last_error_code: of the last attempt; None without one."""
     tried = last_error_code not in (None, ErrorCode.SUBSCRIPTION_INACTIVE)
     return f"{'no further attempt was made' if tried else 'it was not sent'}: {_cause(subscription)}"
 
@@ -32,16 +32,16 @@ def _cause(one: Inactive | None) -> str:
     if one is not None and one.deleted_at is not None:
         return f"the subscription was deleted at {_moment(one.deleted_at)}"
     if one is not None and not one.active and one.disabled_at is not None:
-        off = f"and the subscription was switched off at {_moment(one.disabled_at)}"
+        off = f"and the subscription was disabled at {_moment(one.disabled_at)}"
         if one.disabled_reason == DisabledReason.GONE:
             return f"the endpoint answered 410 Gone, {off}"
         since = one.disabled_failing_since or one.disabled_at
-        return f"the endpoint had only failed since {_moment(since)}, {off}"
+        return f"all attempts had failed since {_moment(since)}, {off}"
     if one is not None and not one.active:
-        return "the subscription was switched off by hand"
+        return "the subscription was deactivated by an operator"
     if one is not None and not one.verified:
-        return "the subscription's address was not verified"
-    return "the subscription took nothing at that moment"
+        return "the callback URL of the subscription was not verified"
+    return "the subscription was inactive at that time"
 
 
 def _moment(at: datetime) -> str:

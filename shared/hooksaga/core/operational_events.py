@@ -1,7 +1,7 @@
 """Operational events: events about hooksaga itself, delivered to subscriptions of the tenant like any event.
 
 Their types begin with `hooksaga.`, which is reserved. Their payloads hold ids, times, error codes as subscribers see
-them, and of a callback URL its host only: never the payload of an event, a path, a query, a header or a secret.
+them, and the host of a callback URL, but never the payload of an event, a path, a query, a header or a secret.
 """
 
 import json
@@ -17,7 +17,7 @@ from hooksaga.core.outcomes import subscriber_error_code
 
 
 class OperationalType(StrEnum):
-    """Every type there is."""
+    """The types of operational events."""
 
     SUBSCRIPTION_FAILING = "hooksaga.subscription.failing"
     SUBSCRIPTION_DISABLED = "hooksaga.subscription.disabled"
@@ -26,7 +26,7 @@ class OperationalType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperationalEvent:
-    """One that is not stored yet. `key` is the same whenever the same thing is told again."""
+    """An operational event that is not stored yet. `key` is its idempotency key."""
 
     tenant_id: str
     event_type: OperationalType
@@ -36,7 +36,7 @@ class OperationalEvent:
 
 @dataclass(frozen=True, slots=True)
 class FailingEndpoint:
-    """A subscription with its run of failures. watched_since tells this run from one before a fresh start."""
+    """A subscription with its run of failures. watched_since distinguishes runs before and after a reset."""
 
     id: int
     tenant_id: str
@@ -55,14 +55,14 @@ class FailingEndpoint:
 def subscription_failing(
     endpoint: FailingEndpoint, percent: int, will_be_disabled_at: datetime | None
 ) -> OperationalEvent:
-    """A warning: so many per cent of the time after which it is switched off are over."""
+    """Build the warning that `percent` of the time until disabling has passed."""
     data = {**_about(endpoint), "percent": percent, "will_be_disabled_at": rfc3339(will_be_disabled_at)}
     key = f"subscription:{endpoint.id}:failing:{percent}:{rfc3339(endpoint.first_failure_at)}"
     return _event(endpoint.tenant_id, OperationalType.SUBSCRIPTION_FAILING, key, endpoint.now, data)
 
 
 def subscription_disabled(endpoint: FailingEndpoint, reason: DisabledReason) -> OperationalEvent:
-    """The subscription gets nothing from now on, until somebody switches it on again."""
+    """Build the event that the subscription was disabled."""
     data = {**_about(endpoint), "reason": reason.value, "disabled_at": rfc3339(endpoint.now)}
     key = f"subscription:{endpoint.id}:disabled:{rfc3339(endpoint.watched_since)}"
     return _event(endpoint.tenant_id, OperationalType.SUBSCRIPTION_DISABLED, key, endpoint.now, data)
@@ -97,7 +97,7 @@ class DeadDelivery:
 
 
 def delivery_dead_lettered(dead: DeadDelivery) -> OperationalEvent:
-    """One delivery was given up; it can be requeued."""
+    """Build the event that a delivery was dead-lettered."""
     data = {
         "dead_letter_id": dead.dead_letter_id,
         "saga_id": dead.saga_id,

@@ -1,7 +1,7 @@
 """Error codes of attempts.
 
-A failed job carries one of them in error_code; final_error_code of a saga and of a dead letter is the last
-of them. They are part of the API: alarms, filters and requeues by error code name them.
+A failed job has one in error_code; final_error_code of a saga and of a dead letter is that of the last attempt. They
+are part of the API: alarms, filters and requeues use them.
 """
 
 from enum import StrEnum
@@ -64,11 +64,11 @@ NO_PUBLIC_ADDRESS = "no_public_address"
 """Code that subscribers see instead of codes that would reveal names inside the network."""
 
 INSIDE_CODES = frozenset({ErrorCode.ADDRESS_BLOCKED, ErrorCode.DNS_NXDOMAIN, ErrorCode.DNS_ERROR})
-"""Codes that differ by what this network's DNS answers. Only operators see them."""
+"""Codes that reveal what this network's DNS returns. Only operators see them."""
 
 
 def subscriber_error_code(error_code: str | None) -> str | None:
-    """The error code as subscribers see it: one for a refused address, a missing name and a failed look-up."""
+    """Return the code that subscribers see: the same one for a refused address, a missing name and a failed lookup."""
     return NO_PUBLIC_ADDRESS if error_code in INSIDE_CODES else error_code
 
 
@@ -78,18 +78,18 @@ UNCOUNTED = (
     ErrorCode.CANCELED,
     ErrorCode.INTERNAL_ERROR,
 )
-"""These say nothing of the endpoint: a worker died, nothing was sent, or the fault was ours."""
+"""Codes that say nothing about the endpoint: the worker died, nothing was sent, or an internal error."""
 
 
 def http_error(status: int) -> str:
-    """`http_503` for 503: the receiver answered, and not with success."""
+    """Return `http_503` for 503."""
     return f"http_{status}"
 
 
 def is_success(status: int) -> bool:
-    """Only 200 to 299 is success; redirects are answers that failed."""
+    """Return True for 200 to 299 only; a redirect is a failure."""
     return 200 <= status <= 299
 
 
 GONE = http_error(410)
-"""The receiver says that it wants nothing more, ever."""
+"""The endpoint permanently refuses deliveries."""

@@ -20,27 +20,29 @@ Origin = Annotated[
         pattern=rf"^(https://{_HOST}|http://localhost(:[0-9]{{1,5}})?|http://127\.0\.0\.1(:[0-9]{{1,5}})?)?$",
     ),
 ]
-"""https, or plain http on the reader's own machine; nothing behind the host."""
+"""https, or plain http on localhost; without a path."""
 
 
 class NewPortalLink(StrictModel):
-    """The body of POST /v1/portal-links: whose pages the link opens, and how they look."""
+    """The body of POST /v1/portal-links."""
 
     tenant_id: TenantId | None = Field(
         default=None,
-        description="Whose it is. Left out: the key's own tenant, or `default`.",
+        description="The tenant. Omitted: the key's tenant, or `default`.",
         examples=["acme"],
     )
     minutes: Annotated[int, Field(ge=1, le=MAX_MINUTES), WholeNumber] = Field(
-        default=DEFAULT_MINUTES, description="How long the link opens the pages.", examples=[10]
+        default=DEFAULT_MINUTES, description="Minutes until the link expires.", examples=[10]
     )
     name: Annotated[Description, Field(max_length=100)] = Field(
-        default="", description="What the pages call themselves.", examples=["Acme webhooks"]
+        default="", description="Title of the pages.", examples=["Acme webhooks"]
     )
-    logo_url: HttpsUrl = Field(default="", description="A picture for the pages' head, `https://`.")
-    colour: Colour = Field(default="", description="Of the pages' head, as `#rrggbb`.", examples=["#0b5cad"])
+    logo_url: HttpsUrl = Field(default="", description="Logo in the page header, `https://`.")
+    colour: Colour = Field(
+        default="", description="Colour of the page header, as `#rrggbb`.", examples=["#0b5cad"]
+    )
     embed_origin: Origin = Field(
         default="",
-        description="The one origin whose pages may show these in a frame, such as `https://app.example.com`.",
+        description="The only origin that may embed the pages in a frame, such as `https://app.example.com`.",
         examples=["https://app.acme.example"],
     )

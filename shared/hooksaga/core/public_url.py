@@ -9,7 +9,7 @@ _LOOPBACK = re.compile(rf"(?:127\.0\.0\.1|localhost|\[::1\]){_PORT}")
 
 
 def checked_public_url(text: str) -> str:
-    """The URL in lower case up to its path, without a slash at its end.
+    """Return the URL with lower-case scheme and host, without a trailing slash.
 
     Raises ValueError for anything but https://HOST[:PORT][/PATH], or http:// on this machine.
     """
@@ -23,12 +23,12 @@ def checked_public_url(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a Host header names the machine of the browser itself."""
+    """Return whether a Host header names the browser's own machine."""
     return _LOOPBACK.fullmatch(host.lower()) is not None
 
 
 def origin_of(public_url: str) -> str:
-    """As browsers send it in `Origin`."""
+    """Return the origin, as browsers send it in `Origin`."""
     start, _, rest = public_url.partition("://")
     host = rest.partition("/")[0]
     default = ":443" if start == "https" else ":80"

@@ -1,4 +1,4 @@
-"""Bodies of requests that requeue, or send anew, checked by pydantic."""
+"""Models of requeue and bulk operation requests."""
 
 from typing import Annotated, Literal
 
@@ -18,21 +18,19 @@ from hooksaga.core.models import (
 
 
 class RequeueFilter(StrictModel):
-    """The body of POST /v1/dead-letters/requeue. Every field that is given must match."""
+    """The body of POST /v1/dead-letters/requeue. All given fields must match."""
 
-    subscription_id: RowId | None = Field(
-        default=None, description="Only those of this subscription.", examples=[8]
-    )
-    event_type: EventType | None = Field(default=None, description="Only those of this type.")
+    subscription_id: RowId | None = Field(default=None, description="Only this subscription.", examples=[8])
+    event_type: EventType | None = Field(default=None, description="Only this event type.")
     error_code: ErrorCodeText | None = Field(
-        default=None, description="Only those that ended with this word.", examples=["http_503"]
+        default=None, description="Only this error code.", examples=["http_503"]
     )
-    failed_after: Moment | None = Field(default=None, description="Not before this time.")
+    failed_after: Moment | None = Field(default=None, description="At or after this time.")
     failed_before: Moment | None = Field(default=None, description="Before this time.")
     limit: Annotated[int, Field(ge=1, le=1000), WholeNumber] = Field(
-        default=1000, description="Requeue at most so many, the oldest first."
+        default=1000, description="Requeue at most this many, oldest first."
     )
-    dry_run: bool = Field(default=False, description="Count only; requeue nothing.", examples=[True])
+    dry_run: bool = Field(default=False, description="Only count the matches.", examples=[True])
 
 
 Rate = Annotated[
@@ -41,7 +39,7 @@ Rate = Annotated[
         ge=MIN_RATE,
         le=MAX_RATE,
         allow_inf_nan=False,
-        description="Sagas started per second, of all subscriptions together.",
+        description="Sagas started per second, for all subscriptions together.",
     ),
 ]
 
@@ -57,67 +55,67 @@ class BulkFilter(StrictModel):
 
     subscription_id: RowId | None = Field(
         default=None,
-        description="Only dead letters of this subscription; or the subscription to be backfilled.",
+        description="Only dead letters of this subscription, or the subscription of a backfill.",
         examples=[8],
     )
-    event_type: EventType | None = Field(default=None, description="Only dead letters of this type.")
+    event_type: EventType | None = Field(default=None, description="Only dead letters of this event type.")
     error_code: ErrorCodeText | None = Field(
-        default=None, description="Only dead letters that ended with this word."
+        default=None, description="Only dead letters with this error code."
     )
     failed_after: Moment | None = Field(
-        default=None, description="Dead letters that failed not before this time."
+        default=None, description="Only dead letters that failed at or after this time."
     )
     failed_before: Moment | None = Field(
-        default=None, description="Dead letters that failed before this time."
+        default=None, description="Only dead letters that failed before this time."
     )
     since: Moment | None = Field(
         default=None,
-        description="A backfill's events: accepted not before this time. It may not be in the future.",
+        description="Backfill: events accepted at or after this time, which must not be in the future.",
         examples=["2026-03-01T00:00:00Z"],
     )
     until: Moment | None = Field(
         default=None,
-        description="A backfill's events: accepted before this time. Left out: up to now.",
+        description="Backfill: events accepted before this time. Omitted: up to now.",
     )
 
 
 class NewBulkOperation(StrictModel):
-    """The body of POST /v1/bulk-operations. A requeue with an empty filter means every dead letter."""
+    """The body of POST /v1/bulk-operations. A requeue with an empty filter matches all dead letters."""
 
     model_config = ConfigDict(json_schema_extra=BULK_OPERATION_RULES)
 
     kind: Literal["requeue", "backfill"] = Field(
-        description="`requeue`: dead letters get new sagas. `backfill`: events that a subscription never got get "
-        "their first.",
+        description="`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier "
+        "events.",
         examples=["requeue"],
     )
     filter: BulkFilter = Field(
         default=BulkFilter(),
-        description="What it is about. Every field that is given must match.",
+        description="The filter. All given fields must match.",
         examples=[{"error_code": "http_503"}],
     )
     rate_per_second: Rate = Field(default=DEFAULT_RATE, examples=[20])
     reason: Description = Field(
-        default="", description="Why, for the record.", examples=["the receiver is back"]
+        default="", description="The reason, for the record.", examples=["the receiver is back"]
     )
-    dry_run: bool = Field(default=False, description="Count only; start nothing.")
+    dry_run: bool = Field(default=False, description="Only count the matches.")
 
     @model_validator(mode="after")
     def _filter_is_of_its_kind(self) -> "NewBulkOperation":
         given = set(self.filter.model_dump(exclude_none=True))
         allowed = _REQUEUE_FIELDS if self.kind == "requeue" else _BACKFILL_FIELDS
         if wrong := sorted(given - allowed):
-            raise ValueError(f"the filter of a {self.kind} takes no {wrong[0]}")
+            raise ValueError(f"{wrong[0]} is not allowed in the filter of a {self.kind}")
         if self.kind == "backfill" and not {"subscription_id", "since"} <= given:
-            raise ValueError("the filter of a backfill needs subscription_id and since")
+            raise ValueError("subscription_id and since are required in the filter of a backfill")
         return self
 
 
 class BulkChange(StrictModel):
-    """The body of PATCH /v1/bulk-operations/{id}: what is not given stays as it is."""
+    """The body of PATCH /v1/bulk-operations/{id}."""
 
     rate_per_second: Rate | None = Field(
         default=None,
-        description="Sagas started per second, of all subscriptions together.",
+        description="Sagas started per second, for all subscriptions together.",
         examples=[50],
     )

@@ -12,10 +12,10 @@ _DATE = re.compile(r"[ -~]{1,64}")
 
 
 def body_excerpt(body: bytes) -> tuple[str, bool]:
-    """The first 16 KiB as text, and whether something was cut off.
+    """Return the first 16 KiB as text, and whether the body was truncated.
 
-    Undecodable bytes become U+FFFD, a character that the limit would split is left out. NUL is removed,
-    because PostgreSQL cannot hold it; other control characters stay.
+    Undecodable bytes become U+FFFD; a character split by the limit is dropped. NUL is removed, because PostgreSQL
+    cannot store it; other control characters stay.
     """
     truncated = len(body) > EXCERPT_BYTES
     kept = _without_split_character(body[:EXCERPT_BYTES]) if truncated else body
@@ -23,7 +23,7 @@ def body_excerpt(body: bytes) -> tuple[str, bool]:
 
 
 def _without_split_character(body: bytes) -> bytes:
-    """Drops an incomplete last character; at most its lead byte and two more can be there."""
+    """Drop an incomplete last character of up to three bytes."""
     for back in range(1, min(4, len(body) + 1)):
         lead = body[-back]
         if lead < 0x80:
@@ -35,10 +35,9 @@ def _without_split_character(body: bytes) -> bytes:
 
 
 def retry_after_seconds(value: str | None, now: float) -> int | None:
-    """Seconds to wait, from 1 to 3600, by a Retry-After in seconds or in any of the three HTTP date forms.
+    """Return the wait, from 1 to 3600 seconds, of a Retry-After in seconds or in one of the three HTTP date forms.
 
-    now is in unix seconds. None where there is nothing to wait for: no value, zero, a past date, or text
-    that is neither.
+    now: Unix seconds. None without a wait: no value, zero, a past date, or invalid text.
     """
     if value is None:
         return None
@@ -48,12 +47,12 @@ def retry_after_seconds(value: str | None, now: float) -> int | None:
 
 
 def _seconds_until(text: str, now: float) -> int:
-    """0 for text that is no date."""
+    """Return the seconds until a date; 0 for invalid text."""
     if not _DATE.fullmatch(text):
         return 0
     try:
         date = parsedate_to_datetime(text)
-        # The asctime form names no zone; HTTP dates are in UTC.
+        # The asctime form has no zone; HTTP dates are in UTC.
         moment = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return 0

@@ -1,7 +1,7 @@
 """Routing rule: which subscriptions match an event, and why others do not.
 
-The router's own statement (sql/queries/route_events.sql) applies the same rule to thousands of rows at once. A test
-holds the two against each other.
+The router's statement (sql/queries/route_events.sql) applies the same rule to thousands of rows at once. A test
+compares both.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Reason why a subscription did not match; the first that applies, in this order."""
+    """Reason why a subscription did not match: the first that applies, in this order."""
 
     CREATED_LATER = "created_later"
     OTHER_EVENT_TYPE = "other_event_type"
@@ -48,10 +48,10 @@ class Facts:
 
 
 def why_not_matched(facts: Facts | None, event_type: str, *, in_time: bool) -> Reason | None:
-    """Return why an event of this type is not for the subscription, or None when it is.
+    """Return why an event of this type does not match the subscription, or None if it does.
 
-    facts None: the subscription was not there. in_time: the event was accepted after the subscription became
-    eligible, which the database tells without a clock (`accepted_after`).
+    facts None: the subscription did not exist. in_time: the event was accepted after the subscription became eligible,
+    as determined by `accepted_after` without a clock.
     """
     if facts is None:
         return Reason.CREATED_LATER

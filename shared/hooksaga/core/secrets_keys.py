@@ -9,12 +9,12 @@ KEY_BYTES = 32
 
 
 def split_keys(text: str) -> list[str]:
-    """Keys as they are configured: separated by commas, the one that seals first."""
+    """Return the configured keys, separated by commas; the first one encrypts."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def is_key(text: str) -> bool:
-    """Return whether Fernet takes it: 32 bytes of URL-safe base64."""
+    """Return whether the text is a Fernet key: 32 bytes of URL-safe base64."""
     try:
         return len(urlsafe_b64decode(text)) == KEY_BYTES
     except ValueError:

@@ -1,6 +1,6 @@
 """Standard Webhooks signatures: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`.
 
-Pure: secrets are made elsewhere, the time is an argument, the body is signed as the bytes that are sent.
+Pure: secrets and times are arguments, and the body is signed as the bytes that are sent.
 """
 
 import base64
@@ -9,20 +9,20 @@ import hmac
 from collections.abc import Sequence
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the public mark of a secret, not one
-# Receivers' libraries disagree about keys outside these bounds, so such keys are never stored.
+# Receivers' libraries disagree about keys outside these bounds, so they are never stored.
 MIN_KEY_BYTES = 24
 MAX_KEY_BYTES = 64
 
 
 class InvalidSecret(ValueError):
-    """The text is not `whsec_` followed by padded base64 of 24 to 64 bytes. The message never holds it."""
+    """The text is not `whsec_` followed by padded base64 of 24 to 64 bytes. The message never contains it."""
 
 
 def decode_secret(secret: str) -> bytes:
-    """The 24 to 64 key bytes behind a `whsec_` text.
+    """Return the 24 to 64 key bytes of a `whsec_` text.
 
-    Raises InvalidSecret for every other text. Base64 without padding, or with bits left over, is refused,
-    because some receivers would read another key from it.
+    Raises InvalidSecret for any other text. Base64 without padding, or with extra bits, is rejected, because some
+    receivers would decode another key from it.
     """
     if not secret.startswith(SECRET_PREFIX):
         raise InvalidSecret(f"a signing secret starts with {SECRET_PREFIX}")
@@ -36,17 +36,17 @@ def decode_secret(secret: str) -> bytes:
 
 
 def encode_secret(key: bytes) -> str:
-    """The text that decode_secret() reads back. Raises InvalidSecret unless key has 24 to 64 bytes."""
+    """Return the `whsec_` text of a key. Raises InvalidSecret unless the key has 24 to 64 bytes."""
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise InvalidSecret(f"a signing key has {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes, not {len(key)}")
     return SECRET_PREFIX + base64.b64encode(key).decode("ascii")
 
 
 def sign(keys: Sequence[bytes], webhook_id: str, timestamp: int, body: bytes) -> str:
-    """The value of webhook-signature: one `v1,…` per key, in the order given, separated by spaces.
+    """Return the value of webhook-signature: one `v1,…` per key, in order, separated by spaces.
 
-    timestamp is in unix seconds. Raises ValueError without a key, so that nothing leaves unsigned, and for
-    an id with a full stop, with which two different messages could have one signed text.
+    timestamp: Unix seconds. Raises ValueError without a key, and for an id with a full stop, which would make the
+    signed text ambiguous.
     """
     if not keys:
         raise ValueError("a delivery needs at least one signing key")

@@ -1,8 +1,8 @@
-"""Trace context of an event, from the producer's request to the receiver.
+"""Trace context of an event, from the producer's request to the endpoint.
 
-It is a W3C trace context. A producer that traces sends a `traceparent`, which is kept with the event; for all others
-the event's own id is the trace id, so that nothing has to be kept. The trace id is the correlation_id of every log line
-and message. `tracestate` is not taken on: it is the producer's tracing vendor's own, and receivers are strangers to it.
+It is a W3C trace context. A producer's `traceparent` is stored with the event; without one the event's id is the trace
+id, and nothing is stored. The trace id is the correlation_id of every log line and message. `tracestate` is dropped:
+it belongs to the producer's tracing vendor, and the endpoint is another party.
 """
 
 import re
@@ -17,20 +17,20 @@ _INVALID_VERSION = "ff"
 _VERSION = "00"
 _SAMPLED = "01"
 _KNOWN_FLAGS = 0b11
-"""Sampled, and that the trace id was made at random; others must not be passed on."""
+"""The sampled and random flags; others must not be passed on."""
 
 
 class Traced(NamedTuple):
-    """The id of a row that a message names, and the trace that it belongs to."""
+    """The id of a row in a message, and its trace id."""
 
     id: int
     correlation_id: str
 
 
 def read_traceparent(values: Sequence[str]) -> str | None:
-    """The producer's trace context in the form of version 00; None for what is missing, repeated or not valid.
+    """Return the producer's trace context in version 00; None if it is missing, repeated or invalid.
 
-    A later version is read as far as this one goes, as the standard asks. No fault of it is a fault of the request.
+    A later version is parsed as version 00, as the standard requires. An invalid one never fails the request.
     """
     if len(values) != 1 or not (found := _TRACEPARENT.fullmatch(values[0].strip())):
         return None
@@ -43,12 +43,12 @@ def read_traceparent(values: Sequence[str]) -> str | None:
 
 
 def trace_id_of(traceparent: str) -> str:
-    """The trace id in a trace context that was read before."""
+    """Return the trace id of a parsed trace context."""
     return traceparent[3:35]
 
 
 def correlation_id_of(webhook_id: UUID, traceparent: str | None) -> str:
-    """The trace id of an event: 32 hex digits."""
+    """Return the trace id of an event: 32 hex digits."""
     return webhook_id.hex if traceparent is None else trace_id_of(traceparent)
 
 
@@ -58,7 +58,7 @@ def is_correlation_id(text: str) -> bool:
 
 
 def span_id_of(job_id: int, claim_count: int) -> str:
-    """The span of one POST: 16 hex digits, the same whenever it is asked for, and never all zero."""
+    """Return the span of one POST: 16 hex digits, deterministic and never all zero."""
     digest = blake2b(b"%d:%d" % (job_id, claim_count), digest_size=8).hexdigest()
     return digest if digest.strip("0") else "0000000000000001"
 

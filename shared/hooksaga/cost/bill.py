@@ -18,21 +18,21 @@ from hooksaga.cost.work import (
 
 MILLION, GB = 1e6, 1e9
 SECRETS = 2
-"""The key that seals signing secrets, and the owner's password, which RDS keeps."""
+"""Number of secrets: the key of signing secrets, and the owner's password."""
 
 ALARMS, CUSTOM_METRICS, FIREWALL_RULES = 37, 25, 2
 NAT_DISK_GB = 8
 TRACED_SHARE = 0.05
-"""Of requests beyond one a second, which are all traced."""
+"""Share of requests that are traced, beyond one per second, which all are."""
 
 BYTES_PER_SQS_REQUEST = 2000
 COMPRESSED_LOGS = 0.15
-"""What CloudWatch keeps of what it took."""
+"""Compression of stored logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Dollars a month. The names are those of the table's lines."""
+    """US dollars per month. The fields are the lines of the table."""
 
     functions: float
     queues: float
@@ -98,7 +98,7 @@ def _database(env: Environment, prices: Prices) -> float:
 
 
 def _storage(load: Load, env: Environment, prices: Prices, inputs: Inputs) -> float:
-    """What is kept, at least what was allocated; and logs for going back in time beyond that size."""
+    """Cost of the stored data, at least the allocated size, and of backups beyond that size."""
     rds, wanted = prices.rds_postgresql, env.database
     stored, wal = (_made(load, inputs, name) / GB for name in ("stored", "wal"))
     size = max(wanted.storage_gb, stored * load.days_kept / 30)
@@ -107,7 +107,7 @@ def _storage(load: Load, env: Environment, prices: Prices, inputs: Inputs) -> fl
 
 
 def _made(load: Load, inputs: Inputs, name: str) -> float:
-    """Bytes a month."""
+    """Return the bytes written per month."""
     of_events: float = getattr(inputs.bytes_per_event, name) * load.events
     of_deliveries: float = getattr(inputs.bytes_per_delivery, name) * load.attempts()
     return of_events + of_deliveries

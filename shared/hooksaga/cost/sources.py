@@ -62,7 +62,7 @@ class FirewallPrices(_Strict):
 
 
 class Prices(_Strict):
-    """US dollars; an hour, a GB, a month or a million as each name says."""
+    """US dollars per hour, GB, month or million, as each name says."""
 
     region: str
     dated: date
@@ -92,7 +92,7 @@ class Bytes(_Strict):
 
 
 class Inputs(_Strict):
-    """`invocations` by messages of the batch ("1" and "10"), then by step."""
+    """`invocations`: by batch size ("1" and "10"), then by step."""
 
     measured: date
     machine: str

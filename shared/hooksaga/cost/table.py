@@ -1,4 +1,4 @@
-"""Bills side by side, as text that is a table in Markdown too."""
+"""Bills side by side, as a text table that is also Markdown."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ PER_MILLION = "per million deliveries"
 
 
 def table_lines(loads: Sequence[Load], bills: Sequence[Bill]) -> list[str]:
-    """One column for each load."""
+    """Return the lines of the table, with one column per load."""
     head = ["US dollars a month", *map(_title, loads)]
     body = [[title, *(_money(getattr(bill, name)) for bill in bills)] for name, title in TITLES.items()]
     totals = ["**Total**", *(f"**{_money(bill.total)}**" for bill in bills)]

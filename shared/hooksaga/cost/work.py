@@ -1,4 +1,4 @@
-"""From events a month to invocations, messages and bytes: what a deployment does, before any price."""
+"""Work of a deployment for a number of events per month: invocations, messages and bytes."""
 
 from dataclasses import dataclass
 
@@ -14,32 +14,32 @@ STEPS = {
     "delivery": "delivery",
     "orchestrator, results": "orchestrator",
 }
-"""What messages are taken for, and the function that takes them."""
+"""Steps by messages, and the function of each."""
 
 TICKING = ("router", "orchestrator", "lease_cleaner", "health_monitor", "admin")
 
 FULL_BATCH = 10
 BATCH_SECONDS = 0.1
-"""A batch holds what arrives in this time, 1 to 10 messages."""
+"""A batch contains the messages of this time, 1 to 10."""
 
 SQS_CALL_MS = 10
 DATABASE_MS = 3
-"""Of the network, for each invocation: about three round trips."""
+"""Network time per invocation: about three round trips."""
 
 MB_OF_A_VCPU = 1769
 POLLERS, POLLS_PER_MINUTE, READ_QUEUES = 5, 3, 4
-"""Lambda asks each queue of an event source mapping so often when nothing comes."""
+"""Polls of each queue while it is empty."""
 
 HEADER_BYTES = 1400
-"""Of a POST beside its payload: headers, TLS records, and a share of the handshakes."""
+"""Overhead of a POST: headers, TLS records, and a share of the handshakes."""
 
 LOG_BYTES_PER_INVOCATION = 450
-"""Lambda's own lines: START, END, REPORT."""
+"""Bytes of Lambda's own log lines: START, END, REPORT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """events a month, subscriptions that take each, the share of attempts that fail, and how receivers are."""
+    """Events per month, subscriptions per event, share of failed attempts, and properties of the endpoints."""
 
     events: float
     fan_out: float = 1
@@ -52,13 +52,13 @@ class Load:
         return self.events * self.fan_out
 
     def attempts(self, limit: int = 5) -> float:
-        """A failed attempt is followed by another, until the limit."""
+        """Return the number of attempts: failed ones are retried, up to the limit."""
         return self.deliveries * sum(self.failure_rate**number for number in range(limit))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some invocations of one function in a month, and what each takes."""
+    """Invocations of one function per month, and the cost of each."""
 
     function: str
     invocations: float
@@ -66,7 +66,7 @@ class Part:
     waits_ms: float = 0
 
     def gb_seconds(self, env: Environment) -> float:
-        """The processor is a share of one with the memory; waiting is not."""
+        """Return the memory time: the processor share depends on the memory, and waiting uses no processor."""
         memory_mb = env.functions[self.function].memory_mb
         share = min(1.0, memory_mb / MB_OF_A_VCPU)
         waiting = max(0.0, self.each.ms - self.each.cpu_ms)
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All of a month. `queue_invocations` are those that take messages."""
+    """All work of a month. `queue_invocations` are those started by messages."""
 
     parts: tuple[Part, ...]
     queue_invocations: float
@@ -90,7 +90,7 @@ class Work:
 
     @property
     def sqs_requests(self) -> float:
-        """A send is one; a batch is received by one and deleted by one; and asking goes on when nothing comes."""
+        """Return the number of SQS requests: sends, one receive and one delete per batch, and polls of empty queues."""
         idle = POLLERS * POLLS_PER_MINUTE * 60 * HOURS * READ_QUEUES
         return self.sends + 2 * self.queue_invocations + idle
 
@@ -115,7 +115,7 @@ def work_of(load: Load, inputs: Inputs) -> Work:
 
 
 def _steps(load: Load, attempts: float, inputs: Inputs) -> list[Part]:
-    """A retry that is due begins as a saga did: by a message to the orchestrator."""
+    """A due retry begins like a saga: with a message to the orchestrator."""
     return [
         _step(load, step, function, load.events if step == "router" else attempts, inputs)
         for step, function in STEPS.items()
@@ -131,12 +131,12 @@ def _step(load: Load, step: str, function: str, many: float, inputs: Inputs) -> 
 
 
 def _filled(messages: float) -> float:
-    """How many messages a batch holds at this pace."""
+    """Return the mean number of messages per batch."""
     return min(FULL_BATCH, max(1.0, messages / SECONDS * BATCH_SECONDS))
 
 
 def _of_batch(inputs: Inputs, step: str, messages: float) -> Invocation:
-    """On the line between a batch of 1 and one of 10, as they were measured."""
+    """Interpolate between the measurements for batches of 1 and of 10."""
     one, full = (inputs.invocations[size][step] for size in ("1", "10"))
     share = (messages - 1) / (FULL_BATCH - 1)
     return Invocation(

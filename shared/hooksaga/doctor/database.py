@@ -1,5 +1,5 @@
-"""The facts of a database, judged: version, migrations, roles, rights, guards, clock. The same for an embedded one and
-for RDS, where the admin function brings the facts."""
+"""Checks of a database: version, migrations, roles, rights, guards, clock. Used for an embedded database and for RDS,
+whose facts the admin function returns."""
 
 import time
 from collections.abc import Iterator
@@ -15,13 +15,14 @@ MIN_VERSION = 180_000
 MAX_CONNECTIONS = 0.9
 MAX_IDLE_LOG_BYTES = 2**30
 MAX_CLOCK_SECONDS = 10.0
-"""Leases and due times go by the database's clock alone; this process's is in signatures, which live for minutes."""
+"""Only the database's clock decides leases and due times; this process's clock dates signatures, which are valid for
+minutes."""
 
 TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 PIPELINE_ROLES = ("router_worker", "saga_orchestrator", "job_worker", "lease_cleaner")
 STATED = {**session_settings.FUNCTIONS, **session_settings.GUARDED}
 RULED_OUT = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
-"""Plans that read a whole backlog, which the planner takes for cheap when its statistics are of a quiet moment."""
+"""Plan types that read a whole backlog, which the planner prefers with statistics of an idle time."""
 
 IAM_GROUP = "rds_iam"
 
@@ -60,7 +61,7 @@ def _closed_to_writes(server: dict[str, Any]) -> Iterator[str]:
 
 
 def judge(facts: Facts, now: float | None = None) -> list[Check]:
-    """Every check, in the order in which one depends on the other. now: this process's clock, unix seconds."""
+    """Run all checks, in the order of their dependencies. now: this process's clock, Unix seconds."""
     wanted = documented()
     migrations = _judge_migrations(wanted, facts)
     checks = [*judge_server(facts["server"]), migrations]
@@ -132,7 +133,7 @@ def _groups(row: dict[str, Any]) -> list[str]:
 
 
 def _wrong_group(role: str, row: dict[str, Any]) -> Iterator[str]:
-    """Applications are members of PRODUCERS; nobody is of RETENTION_ROLE."""
+    """Applications may be members of PRODUCERS; nobody may be a member of RETENTION_ROLE."""
     if row["logs_in"]:
         yield f"{role} can log in: ALTER ROLE {role} NOLOGIN"
     for user in row["used_by"] if role == RETENTION_ROLE else ():
@@ -149,7 +150,7 @@ def _judge_rights(wanted: Documented, facts: Facts) -> Check:
 
 
 def _judge_guards(wanted: Documented, facts: Facts) -> Check:
-    """'O' and 'A' fire in ordinary sessions; 'D' never, 'R' in replicas only."""
+    """'O' and 'A' triggers fire in ordinary sessions; 'D' never, 'R' on replicas only."""
     found = {(row["object"], row["name"]): row["enabled"] for row in facts["triggers"]}
     faults = [
         f"{table}: {name} is disabled: ALTER TABLE {table} ENABLE TRIGGER {name}"

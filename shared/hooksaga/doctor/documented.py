@@ -11,7 +11,7 @@ RIGHTS_PAGE = SQL_DIR / "README.md"
 LETTERS = {"SELECT": "S", "INSERT": "I", "UPDATE": "U", "DELETE": "D", "EXECUTE": "X"}
 
 Rights = dict[tuple[str, str], set[str]]
-"""(object, role) -> letters as in the page; a small letter means some columns only. Any other right by its name."""
+"""(object, role) -> letters of the page; a lower-case letter means some columns only. Other rights by name."""
 
 ColumnRights = dict[tuple[str, str, str], set[str]]
 """(table, role, right) -> columns."""
@@ -22,7 +22,7 @@ _DROPPED = re.compile(r"^DROP TRIGGER (?:IF EXISTS )?(\w+) ON (\w+)", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """roles: in the order of the page's columns."""
+    """The documented state. roles: in the order of the page's columns."""
 
     roles: tuple[str, ...]
     rights: Rights
@@ -33,13 +33,13 @@ class Documented:
 
 @cache
 def documented() -> Documented:
-    """All of it; files are read once."""
+    """Read the documented state once."""
     head, *rows = table_under("Who may do what")
     return Documented(tuple(head[1:]), _rights(head, rows), _columns(), _migrations(), _triggers())
 
 
 def table_under(heading: str) -> list[list[str]]:
-    """The rows of the first table behind a heading of the page, its head included, without markup."""
+    """Return the rows of the first table under a heading, including its header, without markup."""
     text = RIGHTS_PAGE.read_text(encoding="utf-8").split(f"## {heading}\n", 1)[1]
     lines = re.findall(r"^\|(.*)\|$", text.split("\n## ", 1)[0], re.MULTILINE)
     rows = [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
@@ -65,7 +65,7 @@ def _migrations() -> tuple[str, ...]:
 
 
 def _triggers() -> frozenset[tuple[str, str]]:
-    """(table, trigger), as all files together leave them."""
+    """Return (table, trigger) after all files."""
     found = set[tuple[str, str]]()
     for path in migration_files():
         text = migration_text(path)

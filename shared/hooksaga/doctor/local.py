@@ -1,5 +1,5 @@
-"""Everything that can be looked at on this machine, whether the system runs or not. It changes nothing; an embedded
-database that is there and does not run is started for it and stopped again."""
+"""Checks of this machine, whether the system runs or not. They change nothing; an embedded database that is stopped is
+started for them and stopped again."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -30,7 +30,7 @@ STORES = "an event can be stored"
 
 
 async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
-    """Each check as it is made."""
+    """Yield each check when it is done."""
     yield machine.check_versions()
     try:
         settings = read_settings()
@@ -51,7 +51,7 @@ async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
 
 
 async def examine_database(settings: Settings) -> AsyncIterator[Check]:
-    """The configured one, or the embedded one."""
+    """Check the configured database, or the embedded one."""
     try:
         async with open_database() as address:
             yield Check(DATABASE, seen="HOOKSAGA_DATABASE_URL" if settings.database_url else "embedded")
@@ -85,7 +85,7 @@ async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterato
 
 
 async def _check_logins(address: DatabaseAddress) -> Check:
-    """Passwords of roles are derived from the owner's: changing that one alone locks them all out."""
+    """Check the logins. Role passwords derive from the owner's, so a change of that one alone locks out all roles."""
     faults = list[str]()
     roles = [role for role in Role if role is not Role.OWNER]
     for role in roles:
@@ -99,7 +99,7 @@ async def _check_logins(address: DatabaseAddress) -> Check:
 
 
 async def _check_storing(address: DatabaseAddress) -> Check:
-    """By doing it, as the role that does it: whatever is in the way of producers is in the way here."""
+    """Store and roll back an event as the ingest role, so that anything that would block producers blocks the check."""
     try:
         await run_as(address, Role.INGEST, try_to_store)
     except HooksagaError as error:

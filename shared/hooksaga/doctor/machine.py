@@ -1,4 +1,4 @@
-"""This machine, without a database: versions, times, the data folder, disk, certificates, the port."""
+"""Checks of this machine without a database: versions, times, data folder, disk, certificates, port."""
 
 import platform
 import shutil
@@ -28,7 +28,7 @@ _SECRET_FILES = ("api_key", "secrets.key", "tls/server.pem")
 
 
 def check_versions() -> Check:
-    """Python, and the package that is installed against the code that runs."""
+    """Check Python, and compare the installed package with the running code."""
     faults = list[str]()
     if sys.version_info < MIN_PYTHON:
         faults.append("Python 3.11 or newer is required")
@@ -38,7 +38,7 @@ def check_versions() -> Check:
 
 
 def check_times(settings: Settings) -> Check:
-    """Their order is checked whenever settings are read, so there is nothing left to be ill; the values are shown."""
+    """Show the times. Their order is validated whenever settings are read."""
     longest = MAX_SUBSCRIPTION_TIMEOUT_SECONDS
     return Check(
         "timeouts are consistent",
@@ -48,7 +48,7 @@ def check_times(settings: Settings) -> Check:
 
 
 def check_data_folder(folder: Path) -> Check:
-    """It holds keys: its owner's alone. Root lets the database's own user pass through, and list nothing."""
+    """Check that only its owner can read it: it contains keys. As root, the database's user may traverse it."""
     name = "only the owner can read the data folder"
     if not folder.exists():
         return skipped(name, f"{folder.absolute()} does not exist yet: `hooksaga up` creates it")
@@ -70,7 +70,7 @@ def _too_open(path: Path, mode: str) -> str:
 
 
 def check_disk(folder: Path) -> Check:
-    """Of the file system that the data folder is, or would be, on."""
+    """Check the file system of the data folder."""
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     fault = "a database with a full disk stops: free space, or set HOOKSAGA_DATA_DIR to another disk"
@@ -86,7 +86,7 @@ def check_trust(settings: Settings) -> Check:
         return Check(name, [] if system else [fault], f"{system} of the system")
     try:
         own = _trusted(settings.ca_file) - _trusted(None)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # includes ssl.SSLError
         fault = f"HOOKSAGA_CA_FILE ({settings.ca_file}) contains no readable certificate: {error}"
         return Check(name, [fault], f"{system} of the system")
     return Check(name, seen=f"{system} of the system, {max(own, 0)} more in {settings.ca_file}")
@@ -97,13 +97,13 @@ def _trusted(ca_file: Path | None) -> int:
 
 
 def _lazily_trusted() -> int:
-    """OpenSSL reads a folder of certificates only as it needs them, so the store does not count them."""
+    """Count certificate folders: OpenSSL reads them on demand, so its store does not count them."""
     folder = ssl.get_default_verify_paths().capath
     return len(list(Path(folder).glob("*.0"))) if folder else 0
 
 
 def check_port(port: int) -> Check:
-    """Free for `hooksaga up`, or held by one that answers."""
+    """Check that the port is free for `hooksaga up`, or that a healthy hooksaga uses it."""
     name = f"port {port}"
     try:
         with socket.socket() as probe:
@@ -120,7 +120,7 @@ def check_port(port: int) -> Check:
 
 
 def is_ours(port: int) -> bool:
-    """Return whether a healthy hooksaga answers there."""
+    """Return whether a healthy hooksaga answers at the port."""
     try:
         answer = httpx.get(f"http://{HOST}:{port}/healthz", timeout=5, trust_env=False)
         return answer.status_code == httpx.codes.OK and answer.json().get("status") == "ok"

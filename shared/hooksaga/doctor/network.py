@@ -1,6 +1,6 @@
-"""The way out: can a receiver be found and reached, as a delivery would, and does its clock agree with this one?
+"""Egress check: connects to an endpoint as a delivery would, and compares its clock with this one.
 
-Nothing is posted: a HEAD request goes to the address, and whatever it answers is good.
+Nothing is posted: it sends a HEAD request, and accepts any response.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from hooksaga.doctor.check import Check, skipped
 from hooksaga.runtime.settings import Settings
 
 MAX_CLOCK_SECONDS = 60.0
-"""Receivers refuse signatures that are minutes off; half of that is kept for the way."""
+"""Receivers reject signatures that are minutes old; half of that time is kept for the transport."""
 
 EGRESS = "receivers can be reached"
 CLOCK = "the local clock agrees with a receiver's"
@@ -29,7 +29,7 @@ _DATE = re.compile(rb"^date:[ \t]*([^\r\n]+)", re.IGNORECASE | re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """address: which of the name's was talked to. head: what it answered, or as much as fits."""
+    """address: the one used. head: the response head, as far as it was read."""
 
     address: str
     tls: str
@@ -37,7 +37,7 @@ class Reached:
 
 
 async def check_egress(settings: Settings, url: str | None) -> list[Check]:
-    """Both checks, of the URL. Without one, or offline on purpose, neither is made, which is no fault."""
+    """Return both checks of the URL. Without a URL, or offline, both are skipped, which is not a fault."""
     if url is None:
         why = "not checked: pass an https:// URL of another host with --probe"
         return [skipped(EGRESS, why), skipped(CLOCK, "not checked: requires an answer to --probe")]
@@ -57,7 +57,7 @@ async def _reach(settings: Settings, url: CallbackUrl) -> Reached:
 
 
 async def _address_of(settings: Settings, url: CallbackUrl) -> str:
-    """The one that a delivery would try first. A literal address was vetted with the URL."""
+    """Return the address that a delivery would try first. A literal address was checked with the URL."""
     if is_address(url.host):
         return url.host
     resolver = VettedResolver(settings.address_policy)

@@ -1,4 +1,4 @@
-"""The queues that the settings name: there, patient enough, and with somewhere to put what cannot be handled."""
+"""Checks of the configured queues: existence, visibility timeout and redrive queue."""
 
 import json
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ READERS = {
 
 
 def check_queues(settings: Settings) -> Check:
-    """Skipped in polling mode, which has none."""
+    """Check the queues. Skipped in polling mode, which has none."""
     urls = settings.queue_urls
     if not urls:
         return skipped(NAME, "not set: polling mode needs no queues")
-    import boto3  # one machine in polling mode does without it
+    import boto3  # not needed in polling mode
 
     sqs: Any = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
     env = local_environment(settings.lease_seconds)
@@ -45,7 +45,8 @@ def _wrong_queue(sqs: Any, env: Environment, name: str, url: str) -> Iterator[st
 
 
 def wrong_attributes(env: Environment, name: str, found: dict[str, str]) -> Iterator[str]:
-    """One work queue. Redrive is for what our own faults leave: a receiver's never land there."""
+    """Return the faults of one work queue. Redrive queues get messages only after faults of hooksaga, not of
+    receivers."""
     wanted = env.visibility_seconds(READERS[name])
     if (visibility := int(found["VisibilityTimeout"])) < wanted:
         rule = "six times its function's timeout, and more than a lease"

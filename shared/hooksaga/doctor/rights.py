@@ -23,12 +23,12 @@ def granted_rights(facts: Facts) -> Rights:
 
 
 def granted_columns(facts: Facts) -> ColumnRights:
-    """Rights on some columns only."""
+    """Return the rights on some columns only."""
     return {(row["object"], row["role"], row["right"]): set(row["columns"]) for row in facts["column_rights"]}
 
 
 def wrong_rights(wanted: Documented, facts: Facts) -> Iterator[str]:
-    """One line for each difference, with the statement that ends it."""
+    """Return one line per difference, with the statement that removes it."""
     found = granted_rights(facts)
     for name, role in sorted(wanted.rights.keys() | found.keys()):
         may = found.get((name, role), set())
@@ -58,7 +58,7 @@ def _object(name: str, letter: str) -> str:
 
 
 def _wrong_columns(wanted: ColumnRights, found: ColumnRights) -> Iterator[str]:
-    """Only where both have a right on some columns: the rest is told already."""
+    """Compare only tables where both sides have rights on some columns; other differences are already reported."""
     for key in sorted(wanted.keys() & found.keys()):
         (table, role, right) = key
         if surplus := sorted(found[key] - wanted[key]):

@@ -19,13 +19,13 @@ FUNCTIONS = ("ingest", "subscriptions", "console", *TICKED, "delivery", "migrate
 
 
 class StackDoctor:
-    """Looks at the parts of one stack, and asks its admin function for the rest."""
+    """Checks the parts of one stack, and asks its admin function for the facts of the database."""
 
     def __init__(self, stack: DeployedStack) -> None:
         self._stack = stack
 
     def check(self) -> Iterator[Check]:
-        """Every check in turn; one that cannot be made is a fault of its own, and the others are made all the same."""
+        """Yield all checks in turn. A check that cannot be made is a fault and does not prevent the others."""
         checks: dict[str, Callable[[], list[str]]] = {
             "functions are active": self._functions,
             "visibility timeouts exceed function timeouts, and function timeouts the POST timeout": self._times,
@@ -44,7 +44,7 @@ class StackDoctor:
         yield from self._secrets()
 
     def _schema(self) -> Iterator[Check]:
-        """The database's facts, judged by this version: run it from what was deployed."""
+        """Judge the database by this version: run it from the deployed version."""
         try:
             yield from judge(self._stack.ask_admin({"action": "doctor"}))
         except StackFault as fault:

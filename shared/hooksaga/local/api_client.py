@@ -1,4 +1,4 @@
-"""The HTTP API from the command line: on this machine, or of a deployed stack."""
+"""API client of the command line, for this machine or a deployed stack."""
 
 import json as json_text
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class ApiError(Exception):
-    """The API refused, or could not be reached. The message is meant for the person at the terminal.
+    """The API returned an error or was unreachable. The message is for the terminal.
 
-    `status` is 0 and `code` empty when there was no answer; `problem` is the problem document, if there was one.
+    `status` is 0 and `code` empty without a response; `problem` is the problem document, if there was one.
     """
 
     def __init__(self, message: str, problem: Mapping[str, Any] | None = None, *, status: int = 0) -> None:
@@ -28,7 +28,7 @@ class ApiError(Exception):
 
 
 class ApiClient:
-    """One API with one key. Environment proxies are not used: the API is named on purpose."""
+    """Client of one API with one key. Ignores proxies of the environment."""
 
     def __init__(self, url: str, key: str, *, timeout_seconds: float = 60) -> None:
         self._http = httpx.Client(
@@ -47,14 +47,12 @@ class ApiClient:
         self.close()
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """The JSON answer, {} for none; takes what `fetch` takes. Raises ApiError with what the problem says."""
+        """Return the JSON response, {} if empty; arguments as in `fetch`. Raises ApiError with the problem's text."""
         return self.read(self.fetch(method, path, **request))
 
     def read(self, answer: bytes) -> dict[str, Any]:
-        """An answer of `fetch` as an object, in which a payload is its JSON text, to the character.
-
-        Raises ApiError when it is none, as of some other server.
-        """
+        """Return a response of `fetch` as an object in which the payload is unchanged JSON text. Raises ApiError for
+        any other response."""
         try:
             members = raw_members((answer or b"{}").decode())
             return {
@@ -74,7 +72,7 @@ class ApiClient:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """The body of a 2xx answer to the byte. Parameters that are None are left out."""
+        """Return the body of a 2xx response unchanged. Parameters that are None are omitted."""
         given = {name: value for name, value in (params or {}).items() if value is not None}
         sent = {"content-type": "application/json"} if content is not None else {}
         sent.update({name.lower(): value for name, value in (headers or {}).items()})

@@ -1,15 +1,15 @@
 """`hooksaga bench`: deliveries per second and latency of polling mode, on an empty database of its own.
 
-What is measured. The process is the one that `hooksaga up` runs: the same LocalSystem with its HTTP API, its loops,
-its log (into a file) and a PostgreSQL that syncs every commit. The receiver is another process on the same machine
-and takes its share of the processor; deliveries go to it over TLS connections that are kept.
+It runs the process of `hooksaga up`: the same LocalSystem with its HTTP API, its loops, its log (into a file) and a
+PostgreSQL that syncs every commit. The receiver is another process on the same machine, which shares the processor;
+deliveries go to it over reused TLS connections.
 
-- `seconds`: from just before the first event is handed over until no work is open.
-- `latency_ms`: of each delivery, from the moment its event was known to be accepted (the stage's answer, or the 202
-  as the client read it) to its first arrival at the receiver. Without a rate all events are handed over as fast as
-  they are taken, so this is the wait in a full queue. For a URL of somebody else's it ends when that receiver's
-  answer was noted, and is taken from at most MAX_SAMPLE events, evenly spread.
-- `accept_ms`, with a rate: from the moment a POST was due to its 202, the wait for a connection included.
+- `seconds`: from just before the first event is sent until no work is open.
+- `latency_ms`: for each delivery, from the acceptance of its event (the stage's result, or the 202 as read by the
+  client) to its first arrival at the receiver. Without a rate all events are sent as fast as they are accepted, so
+  this is the wait in a full queue. For an external URL it ends when the response was recorded, and is taken from at
+  most MAX_SAMPLE evenly spaced events.
+- `accept_ms`, with a rate: from the due time of a POST to its 202, including the wait for a connection.
 """
 
 import asyncio
@@ -41,23 +41,23 @@ BATCH = 500
 SHORTEST_POLL_SECONDS = 0.02
 LONGEST_POLL_SECONDS = 0.5
 OPEN_PER_POLL_SECOND = 10_000
-"""The more is open, the less often it is counted: counting costs what is measured."""
+"""Open work is counted less often the more there is, because counting affects the result."""
 STALLED_SECONDS = 60
 MAX_SAMPLE = 500
 PROCESSES = 1
-"""How many processes deliver; `hooksaga up` is one."""
+"""Number of delivering processes; `hooksaga up` is one."""
 
 Report = Callable[[str, int, int], None]
-"""Called with what is going on, how much of it is done, and how much there is."""
+"""Called with the current phase, the amount done, and the total."""
 
 
 class BenchFailed(Exception):
-    """There is nothing to report. The message says why."""
+    """There is no result. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """url None: a receiver of our own. rate None: all at once."""
+    """url None: the built-in receiver. rate None: all at once."""
 
     events: int
     payload_bytes: int
@@ -68,7 +68,7 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class FeedTimes:
-    """Moments of the monotonic clock: when feeding began, and when each event was known to be accepted."""
+    """Times of the monotonic clock: the start, and the acceptance of each event."""
 
     started_at: float
     accepted_at: dict[str, float] = field(default_factory=dict[str, float])
@@ -76,9 +76,9 @@ class FeedTimes:
 
 
 async def run_bench(options: BenchOptions, data_dir: Path, report: Report) -> BenchResult:
-    """Measure once; everything that it made is gone afterwards.
+    """Run one benchmark and delete everything that it created.
 
-    Raises BenchFailed, ApiError when the URL is refused, EmbeddedPostgresError.
+    Raises BenchFailed, ApiError if the URL is rejected, EmbeddedPostgresError.
     """
     async with (
         own_folder(data_dir) as folder,
@@ -94,7 +94,7 @@ async def run_bench(options: BenchOptions, data_dir: Path, report: Report) -> Be
 
 @asynccontextmanager
 async def _receiver(options: BenchOptions, folder: Path) -> AsyncIterator[tuple[Pipe | None, str]]:
-    """The pipe to our own receiver, or None, and the URL for the first subscription."""
+    """Return the pipe to the built-in receiver, or None, and the URL for the first subscription."""
     if options.url is not None:
         yield None, options.url
         return
@@ -106,7 +106,7 @@ async def _answer(pipe: Pipe) -> Any:
     try:
         return await asyncio.to_thread(pipe.recv)
     except EOFError:
-        raise BenchFailed("a process of the measurement ended too early") from None
+        raise BenchFailed("a process of the benchmark ended early") from None
 
 
 class _Run:
@@ -155,7 +155,8 @@ class _Run:
             await owner.close()
 
     async def _subscribe_one(self, api: ApiClient, owner: Session, wanted: dict[str, Any]) -> None:
-        """A receiver that does not answer the challenge is taken as it is: here the owner of the database asks."""
+        """Create a subscription. A receiver that does not answer the challenge is marked verified by the database's
+        owner."""
         created = await asyncio.to_thread(api.call, "POST", "/v1/subscriptions", json=wanted)
         try:
             await asyncio.to_thread(api.call, "POST", f"/v1/subscriptions/{created['id']}/verify")
@@ -167,7 +168,7 @@ class _Run:
             )
 
     async def _feed_at_once(self) -> FeedTimes:
-        await self._ingest.run(inspect.check_alive)  # so that no connection is opened while it counts
+        await self._ingest.run(inspect.check_alive)  # open no connection during the measurement
         drafts = [EventDraft(EVENT_TYPE, self._payload(number)) for number in range(self._options.events)]
         fed = FeedTimes(time.monotonic())
         for first in range(0, len(drafts), BATCH):
@@ -198,7 +199,7 @@ class _Run:
         return make_payload(number, self._options.payload_bytes)
 
     async def _wait_until_all_ended(self) -> Stats:
-        """One statement sees all tables at one moment, so nothing is overlooked between two of them."""
+        """Count in one statement, which sees all tables at one moment, so that no work is missed."""
         give_up = time.monotonic() + STALLED_SECONDS
         while still_open := self._open(stats := await self._admin.run(inspect.read_stats)):
             self._report("delivering", max(0, self._wanted - still_open), self._wanted)
@@ -211,7 +212,7 @@ class _Run:
         return stats
 
     def _open(self, stats: Stats) -> int:
-        """Deliveries that have not ended, those of events that are not routed yet included."""
+        """Return the number of unfinished deliveries, including those of unrouted events."""
         jobs = stats.jobs_pending + stats.jobs_leased + stats.results_unapplied
         return stats.outbox * self._options.subscriptions + stats.sagas_waiting + jobs
 

@@ -1,4 +1,4 @@
-"""The figures of a measurement, and the events that it sends: no I/O."""
+"""Results of a benchmark, and its payloads. No I/O."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """In milliseconds; null where nothing was measured."""
+    """Milliseconds; null without measurements."""
 
     p50: float | None
     p95: float | None
@@ -34,7 +34,7 @@ class BenchResult:
 
 
 def percentiles(milliseconds: Sequence[float]) -> Percentiles:
-    """By nearest rank: each is a value that was measured."""
+    """Return nearest-rank percentiles: each is a measured value."""
     ordered = sorted(milliseconds)
     if not ordered:
         return Percentiles(None, None, None)
@@ -43,12 +43,12 @@ def percentiles(milliseconds: Sequence[float]) -> Percentiles:
 
 
 def make_payload(number: int, size: int) -> str:
-    """JSON of exactly that many bytes, at least 2; different for each number where there is room for it."""
+    """Return JSON of exactly this size, at least 2 bytes; unique per number if there is room for it."""
     head, tail = f'{{"number":{number},"filler":"', '"}'
     room = size - len(head) - len(tail)
     return f"{head}{'x' * room}{tail}" if room >= 0 else f'"{"x" * (size - 2)}"'
 
 
 def make_body(event_type: str, payload: str) -> bytes:
-    """The body of POST /v1/events."""
+    """Return the body of POST /v1/events."""
     return f'{{"event_type":"{event_type}","payload":{payload}}}'.encode()

@@ -1,4 +1,4 @@
-"""Folder and database of one measurement; both are deleted afterwards."""
+"""Folder and database of one benchmark; both are deleted afterwards."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.0/8"
 
 @asynccontextmanager
 async def own_folder(data_dir: Path) -> AsyncIterator[Path]:
-    """An empty folder, named after this process, so that those of killed ones are found and removed."""
+    """Create an empty folder named after this process, and delete those of killed processes."""
     await asyncio.to_thread(_remove_left_behind, data_dir)
     folder = data_dir / f"{PREFIX}{os.getpid()}"
     for one in (data_dir, folder):
@@ -50,9 +50,9 @@ def _remove(folder: Path) -> None:
 
 @asynccontextmanager
 async def running_system(folder: Path, *, trust_own: bool) -> AsyncIterator[tuple[LocalSystem, str]]:
-    """A system as `hooksaga up` runs it, with the settings of this environment, and its URL.
+    """Start a system like `hooksaga up`, with the settings of this environment, and return it with its URL.
 
-    trust_own: it may deliver to a receiver on this machine, with a certificate from the folder.
+    trust_own: allow deliveries to a receiver on this machine, with a certificate from the folder.
     """
     system = LocalSystem(_settings(folder, trust_own), port=0)
     with _log_into(folder / "log"):
@@ -73,7 +73,7 @@ def _settings(folder: Path, trust_own: bool) -> Settings:
 
 @contextmanager
 def _log_into(path: Path) -> Generator[None]:
-    """Logging costs what it costs in `hooksaga up`, and does not get between the figures."""
+    """Log to a file, so that logging costs the same as in `hooksaga up`."""
     handlers = [
         one for one in logging.getLogger(logger.service).handlers if isinstance(one, logging.StreamHandler)
     ]

@@ -1,8 +1,8 @@
-"""The two other processes of a measurement: the receiver, and the client that posts at a fixed rate.
+"""The other two processes of a benchmark: the receiver, and a client that posts at a fixed rate.
 
-They are separate so that they do not share the event loop that is measured. Each talks to its parent through a pipe
-and ends when the parent's end of it closes, even if the parent was killed. Moments are seconds of the monotonic
-clock, which is one for all processes of a machine.
+They do not share the event loop that is measured. Each communicates with its parent through a pipe and ends when the
+parent's end closes, even if the parent was killed. Times are seconds of the monotonic clock, which all processes of a
+machine share.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ REPORT_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When each delivery first came, by path and webhook-id; `requests` counts repeats too."""
+    """First arrival of each delivery, by path and webhook-id; `requests` includes repeats."""
 
     first: dict[tuple[str, str], float]
     requests: int
@@ -38,7 +38,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """One 202: when it was read, and how long it took since the POST was due."""
+    """One 202: when it was read, and the time since the POST was due."""
 
     event_id: str
     at: float
@@ -57,7 +57,7 @@ class Posting:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """Result of the posting; `refused` lists the reasons."""
+    """Result of the client; `refused` lists the reasons."""
 
     started_at: float
     accepted: list[Accepted]
@@ -66,7 +66,7 @@ class Posted:
 
 @contextmanager
 def child(target: Callable[..., None], *arguments: Any) -> Generator[Connection]:
-    """The parent's end of a pipe to a new process that runs `target(its end, *arguments)`."""
+    """Start a process that runs `target(pipe, *arguments)` and return the parent's end of the pipe."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
@@ -84,22 +84,22 @@ def child(target: Callable[..., None], *arguments: Any) -> Generator[Connection]
 
 
 def receive(pipe: Connection, data_dir: Path) -> None:
-    """Sends its URL, then its Arrivals each time that it is asked."""
+    """Run the receiver: send its URL, then its Arrivals on each request."""
     _run(_receive(pipe, data_dir))
 
 
 def post(pipe: Connection, posting: Posting) -> None:
-    """Sends numbers of answers so far, and at the end the Posted."""
+    """Run the client: send the number of responses so far, and finally the Posted."""
     _run(_post(pipe, posting))
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent, which ends this process
     event_loop.run(main)
 
 
 class _ArrivalJournal(Journal):
-    """Keeps the time of each delivery and nothing else, so that the receiver is not what is measured."""
+    """Stores the time of each delivery only, so that the receiver is not the bottleneck."""
 
     def __init__(self) -> None:
         super().__init__(keep=False)
@@ -132,7 +132,7 @@ def _is_asked(pipe: Connection) -> bool:
 
 
 async def _post(pipe: Connection, posting: Posting) -> None:
-    """Each POST starts when it is due, however long those before it take: a slow API does not slow its client."""
+    """Start each POST when it is due, independent of earlier ones: a slow API does not slow down the client."""
     started = time.monotonic()
     posted = Posted(started, [], [])
     connector = aiohttp.TCPConnector(limit=CONNECTIONS)

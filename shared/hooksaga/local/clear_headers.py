@@ -1,4 +1,4 @@
-"""Sealing of header values that are stored in clear, by a process that has the key. It waits for no lock."""
+"""Encrypts plain-text header values, in a process that has the key. Waits for no lock."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from hooksaga.runtime.telemetry import logger
 
 
 async def seal_clear_headers(address: DatabaseAddress, box: SecretBox) -> Resealed:
-    """Seal the header values that are stored in clear, except on rows that another session has locked."""
+    """Encrypt plain-text header values, except in rows that another session has locked."""
     session = Session(address, Role.SUBSCRIPTIONS)
     try:
         return await reseal_all(session, partial(reseal_headers_batch, box=box, only_clear=True))

@@ -1,11 +1,9 @@
-"""The account that PostgreSQL runs as. PostgreSQL refuses to run as root, so root lends it an account that is there.
+"""The account that runs PostgreSQL. PostgreSQL refuses to run as root, so root uses an existing other account.
 
-For everybody but root, and on Windows, it is the account of this process, and nothing here changes anything.
-Root's choice, in this order:
+For other users, and on Windows, it is the account of this process, and this module changes nothing. Root uses:
 
-1. the owner of the database's folder, where there is a database;
-2. the owner of the data folder, where that is an account of this machine other than root;
-3. `nobody`.
+1. the owner of the database's folder, if there is a database; 2. the owner of the data folder, if that is an account
+of this machine other than root; 3. `nobody`.
 
 No account is created, and no permission outside the data folder is changed.
 """
@@ -30,11 +28,11 @@ PROBE_SECONDS = 30
 
 
 class NoDatabaseAccount(RuntimeError):
-    """PostgreSQL cannot run for root here. The message says why, and what to type."""
+    """Root has no account for PostgreSQL. The message gives the reason and a command."""
 
 
 class RunOptions(TypedDict, total=False):
-    """The keyword arguments of `subprocess.run` that choose the account."""
+    """Arguments of `subprocess.run` that select the account."""
 
     user: int
     group: int
@@ -50,22 +48,22 @@ class DatabaseAccount:
     gid: int | None = None
 
     def run_options(self) -> RunOptions:
-        """To start a program of PostgreSQL."""
+        """Return the options to start a program of PostgreSQL."""
         if self.uid is None or self.gid is None:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def give(self, path: Path) -> None:
-        """Make the account the owner of one file or folder."""
+        """Make the account the owner of a file or folder."""
         if sys.platform != "win32" and self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def may_traverse(self, folder: Path) -> bool:
-        """Return whether the permission bits of one folder let the account pass through it."""
+        """Return whether the permission bits of a folder let the account pass through it."""
         return bool(folder.stat().st_mode & self.search_bit(folder))
 
     def search_bit(self, folder: Path) -> int:
-        """The permission bit of the folder that decides for this account."""
+        """Return the permission bit of the folder that applies to this account."""
         found = folder.stat()
         if found.st_uid == self.uid:
             return stat.S_IXUSR
@@ -77,16 +75,13 @@ def is_root() -> bool:
 
 
 def account_of(data_dir: Path) -> DatabaseAccount:
-    """The account that the database in this data folder runs as.
-
-    Raises NoDatabaseAccount when root finds none.
-    """
+    """Return the account of the database in this data folder. Raises NoDatabaseAccount if root finds none."""
     if sys.platform == "win32" or not is_root():
         return DatabaseAccount()
     for path in (data_dir / "postgres", data_dir):
         if path.exists() and path.stat().st_uid != 0:
             name = _name_of(path.stat().st_uid)
-            if name is not None or path != data_dir:  # only initdb wants a name
+            if name is not None or path != data_dir:  # only initdb needs a name
                 return DatabaseAccount(
                     name or str(path.stat().st_uid), path.stat().st_uid, path.stat().st_gid
                 )
@@ -120,9 +115,9 @@ def print_to_stderr(line: str) -> None:
 
 
 def make_data_folder(folder: Path, tell: Callable[[str], None] = print_to_stderr) -> None:
-    """Make a data folder, and those above it that are missing, for its owner alone.
+    """Create a data folder and missing parents for their owner alone.
 
-    Root lets the database's account pass through these folders, and list none of them, and tells that.
+    As root, the database's account may traverse these folders, but not list them; `tell` receives a message about it.
     """
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     make_private(folder)
@@ -134,7 +129,7 @@ def make_data_folder(folder: Path, tell: Callable[[str], None] = print_to_stderr
 
 
 def check_access(account: DatabaseAccount, data_dir: Path, program: Path) -> None:
-    """Raises NoDatabaseAccount when the account cannot enter the data folder or run the program."""
+    """Raise NoDatabaseAccount if the account cannot enter the data folder or run the program."""
     if account.uid is None:
         return
     database = data_dir / "postgres"

@@ -1,7 +1,5 @@
-"""Keeps the embedded PostgreSQL running while a process needs it: one that died is started again.
-
-Nobody else watches it: its server belongs to a folder, and outlives every process that used it.
-"""
+"""Restarts the embedded PostgreSQL while a process needs it. No other process watches it: the server belongs to a
+folder and outlives the processes that use it."""
 
 import asyncio
 import time
@@ -13,21 +11,20 @@ from hooksaga.runtime.telemetry import logger
 LOOK_SECONDS = 0.5
 MAX_RESTARTS = 3
 WITHIN_SECONDS = 60.0
-"""A server that dies more often than MAX_RESTARTS in this time has a fault that no restart repairs."""
+"""A server that dies more than MAX_RESTARTS times in this period is not restarted."""
 
 
 class DatabaseWatch:
-    """Of one server, which has been started."""
+    """Watches one started server."""
 
     def __init__(self, server: EmbeddedPostgres) -> None:
         self._server = server
         self._restarts: deque[float] = deque()
 
     async def run(self) -> None:
-        """Look until cancelled.
+        """Watch until cancelled.
 
-        Raises EmbeddedPostgresError or NoDatabaseAccount when the server cannot be started again, or dies again and
-        again.
+        Raises EmbeddedPostgresError or NoDatabaseAccount if the server cannot be restarted, or dies repeatedly.
         """
         while True:
             await asyncio.sleep(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""`hooksaga demo`: real events to good and bad subscribers, from the POST to the last delivery, and a verdict."""
+"""`hooksaga demo`: delivers sample events to healthy and failing subscribers, and checks the results."""
 
 import asyncio
 import itertools
@@ -43,7 +43,7 @@ DEADLINE_SECONDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Someone who takes the event types at a path of the receiver. attempts: what a delivery to it should cost."""
+    """A subscriber of event types at a path of the receiver. attempts: the expected number per delivery."""
 
     name: str
     path: str
@@ -62,7 +62,7 @@ SUBSCRIBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One row of the table: one saga, and whether it ended as it should."""
+    """One saga, and whether its result is the expected one."""
 
     event_id: str
     event_type: str
@@ -75,7 +75,7 @@ class Delivery:
 
 
 class SystemFactory(Protocol):
-    """Makes a system that is not started yet."""
+    """Creates a system that is not started yet."""
 
     def __call__(self, settings: Settings, *, port: int) -> LocalSystem: ...
 
@@ -87,10 +87,9 @@ async def run_demo(
     keep: Callable[[str, str, str], Awaitable[None]] | None = None,
     make_system: SystemFactory = LocalSystem,
 ) -> bool:
-    """Run the whole story in a data folder of its own, which is emptied first. True when all ended as it should.
+    """Run the demo in a data folder of its own, which is emptied first. Returns whether all results are as expected.
 
-    keep, when given, is awaited with the API's URL and key, and a link into the console, at the end, and the system
-    stays up until it is done.
+    keep: awaited at the end, with the API's URL and key and a link to the console; the system stays up meanwhile.
     """
     folder = data_dir / "demo"
     await asyncio.to_thread(_start_fresh, folder)
@@ -113,14 +112,14 @@ async def run_demo(
 
 
 def _start_fresh(folder: Path) -> None:
-    EmbeddedPostgres(folder).stop()  # one that a killed demo left behind
+    EmbeddedPostgres(folder).stop()  # left by a killed demo
     shutil.rmtree(folder, ignore_errors=True)
     for one in (folder.parent, folder):
         make_data_folder(one)
 
 
 def _demo_settings(folder: Path, ca_file: Path) -> Settings:
-    """Short waits, so that a dead letter takes seconds instead of minutes; all else as in `hooksaga up`."""
+    """Return the settings of `hooksaga up` with short waits, so that a dead letter takes seconds."""
     return read_settings(
         data_dir=folder,
         database_url=None,
@@ -281,7 +280,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _table(deliveries: list[Delivery]) -> Table:
-    """A group of rows for each event; 80 columns are enough, also where there is no terminal."""
+    """Format the results, grouped by event, in 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("event and subscriber", "attempts", "state", "last error", "latency"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("attempts", "latency") else "left")

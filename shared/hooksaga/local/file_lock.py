@@ -1,4 +1,4 @@
-"""A lock between processes that the system drops when its holder dies, however it dies."""
+"""A lock between processes that the operating system releases when its holder dies."""
 
 import sys
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of one file against threads and processes; waits for as long as it takes.
+    """Hold the lock of a file against threads and processes. Waits without a limit.
 
-    The file is made when missing and stays: removing it would let two holders in.
+    The file is created if missing and never removed: removing it would allow two holders.
     """
     with path.open("a+b") as file:
         _lock(file)
-        yield  # closing the file lets go
+        yield  # closing the file releases the lock
 
 
 if sys.platform == "win32":
@@ -23,7 +23,7 @@ if sys.platform == "win32":
 
     def _lock(file: IO[bytes]) -> None:
         while True:
-            with suppress(OSError):  # it gives up after ten seconds
+            with suppress(OSError):  # it fails after ten seconds
                 return msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
 else:
     import fcntl

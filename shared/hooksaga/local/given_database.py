@@ -1,4 +1,4 @@
-"""The database that commands work on: the one of HOOKSAGA_DATABASE_URL, or the embedded one."""
+"""The database of commands: that of HOOKSAGA_DATABASE_URL, or the embedded one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class NoDatabaseYet(RuntimeError):
-    """There is no embedded database in the data folder. The message says what makes one."""
+    """The data folder has no embedded database. The message names the command that creates one."""
 
 
 @asynccontextmanager
 async def open_database(*, create: bool = False) -> AsyncIterator[DatabaseAddress]:
-    """The database of HOOKSAGA_DATABASE_URL, or the embedded one, started if need be and then stopped again.
+    """Open the database of HOOKSAGA_DATABASE_URL, or the embedded one, which is started and stopped if needed.
 
-    Raises NoDatabaseYet when there is no embedded one yet, unless it may be created.
+    Raises NoDatabaseYet if there is no embedded one, unless it may be created.
     """
     settings = read_settings()
     if settings.database_url is None and not create:
@@ -46,7 +46,7 @@ def _check_exists(settings: Settings) -> None:
 
 
 async def run_as(address: DatabaseAddress, role: Role, unit: Callable[[Connection], Awaitable[T]]) -> T:
-    """One unit of work, logged in as the role."""
+    """Run one unit of work with a role's login."""
     session = Session(address, role)
     try:
         return await session.run(unit)

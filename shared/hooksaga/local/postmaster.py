@@ -12,12 +12,12 @@ import psutil
 ON_WINDOWS = sys.platform == "win32"
 
 KILL_ORPHANS_AFTER_SECONDS = 5.0
-"""PostgreSQL itself waits so long in the same case."""
+"""The same time as in PostgreSQL itself."""
 
 
 @dataclass(frozen=True)
 class Postmaster:
-    """The lines of `postmaster.pid` that matter; a starting server has not written all of them yet."""
+    """The relevant lines of `postmaster.pid`; a starting server has not written all of them yet."""
 
     pid: int
     port: str
@@ -26,7 +26,7 @@ class Postmaster:
 
     @classmethod
     def read(cls, folder: Path) -> "Postmaster | None":
-        """None when there is no file, or its first line is not written yet."""
+        """Read the file; None if it is missing or incomplete."""
         try:
             lines = (folder / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
@@ -36,7 +36,7 @@ class Postmaster:
         return cls(int(pid), port, socket_dir, status) if pid.isdecimal() else None
 
     def is_alive_on(self, folder: Path) -> bool:
-        """False for a dead process, a zombie, and a stranger that got the number of a dead server."""
+        """Return False for a dead process, a zombie, and another program that reuses the pid."""
         try:
             process = psutil.Process(self.pid)
             return process.status() != psutil.STATUS_ZOMBIE and str(folder) in process.cmdline()
@@ -47,16 +47,15 @@ class Postmaster:
 
 
 def running_on(folder: Path) -> Postmaster | None:
-    """The live server of this data folder."""
+    """Return the live server of this data folder, or None."""
     postmaster = Postmaster.read(folder)
     return postmaster if postmaster is not None and postmaster.is_alive_on(folder) else None
 
 
 def end_orphans_in(folder: Path, deadline: float) -> int | None:
-    """End the processes that still work in the folder although their postmaster was killed, as it would have ended
-    them after a crash: at once, without a farewell, and by SIGKILL where that does not help. No new server can start
-    beside them. The pid of one that runs at the deadline, a moment of the monotonic clock, or None.
-    """
+    """End server processes in the folder whose postmaster was killed, as it would after a crash: at once, and with
+    SIGKILL if needed. No new server can start beside them. deadline: of the monotonic clock. Returns the pid of one
+    that is left, or None."""
     patience = time.monotonic() + KILL_ORPHANS_AFTER_SECONDS
     while orphans := _orphans_in(folder):
         now = time.monotonic()

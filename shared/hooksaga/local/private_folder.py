@@ -4,10 +4,10 @@ from pathlib import Path
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, so that only their owner may enter.
+    """Create the folder and missing parents, accessible to their owner only.
 
-    Path.mkdir gives its mode to the last one only: the data folder would be open where the first to need it needs a
-    folder inside.
+    Path.mkdir applies its mode to the last folder only, so the data folder would be open if a subfolder was created
+    first.
     """
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)

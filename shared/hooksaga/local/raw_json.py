@@ -1,8 +1,5 @@
-"""JSON whose parts stay text: a payload may hold what Python's own parser does not take, or would change.
-
-Such are integers of any length, names that come twice, and numbers beyond every float; where a producer wrote the
-event by SQL also half of a surrogate pair, and any depth.
-"""
+"""JSON objects with members as text, because Python's parser rejects or changes some payloads: long integers, repeated
+names, numbers beyond a float; and in events inserted by SQL, unpaired surrogates and any depth."""
 
 import json
 import re
@@ -13,9 +10,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
 def raw_members(text: str) -> dict[str, str]:
-    """The members of a JSON object, each as its text, to the character. Of a name that comes twice the last one counts.
+    """Return the members of a JSON object as unchanged text. The last of several equal names counts.
 
-    Raises ValueError for what is no object. What stands inside the members is not checked.
+    Raises ValueError for anything but an object. Member values are not checked.
     """
     members: dict[str, str] = {}
     depth, begin, name = 0, 0, ""
@@ -29,7 +26,7 @@ def raw_members(text: str) -> dict[str, str]:
                 members[json.loads(name)] = text[begin : token.start()].strip()
             name, begin = "", token.end()
         depth += mark in "[{"
-        if depth == 1 and mark in "[{":  # the object's own, and no other
+        if depth == 1 and mark in "[{":  # only those of the object itself
             begin = token.end()
     if depth or not text.strip().startswith("{"):
         raise ValueError("no JSON object")
@@ -37,7 +34,7 @@ def raw_members(text: str) -> dict[str, str]:
 
 
 def indented(text: str) -> str:
-    """JSON text for people, with its numbers and names as they are; as it is where it cannot be indented."""
+    """Indent JSON text without changing numbers and names; return it unchanged if that is not possible."""
     try:
         return msgspec.json.format(text.encode()).decode()
     except (msgspec.DecodeError, UnicodeError, RecursionError):

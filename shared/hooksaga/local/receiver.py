@@ -1,18 +1,18 @@
 """Test subscriber that can fail on purpose: `hooksaga receiver`, and the receiver of the demo.
 
-It speaks TLS, checks signatures with the independent `standardwebhooks` package, answers the verification
-challenge on every path, and otherwise fails in the way that the path names:
+It uses TLS, verifies signatures with the independent `standardwebhooks` package, answers the verification challenge on
+every path, and otherwise behaves as the path says:
 
-    /ok             200                         /reset          cuts the connection
+    /ok             200                         /reset          resets the connection
     /status/CODE    that status                 /hang           never answers
     /flaky/N        503 N times per webhook-id  /huge/BYTES     a body of that size
-    /down           503 until fixed             /drip           one byte of body a second, for ever
+    /down           503 until fixed             /drip           one byte of body per second
     /slow/MS        200 after a wait
 
-More path segments may follow (`/down/second`), so that several subscribers of one kind can be told apart.
+Further path segments (`/down/second`) distinguish several subscribers of one kind.
 
-Control, on the same port: GET /_received; POST /_fix, with {"path": "/down"} or without for all;
-POST /_secret with {"path": "/ok", "secret": "whsec_..."}; a path may have several secrets.
+Control, on the same port: GET /_received; POST /_fix, with {"path": "/down"} or without for all; POST /_secret with
+{"path": "/ok", "secret": "whsec_..."}; a path may have several secrets.
 """
 
 import asyncio
@@ -42,9 +42,9 @@ Answer = Callable[[web.BaseRequest, str], Awaitable[web.StreamResponse]]
 
 
 class Receiver:
-    """What is known and answered, without a port; `serve` gives it one. All methods belong to one event loop.
+    """State and answers, without a port; `serve` listens. Bound to one event loop.
 
-    With `quiet` nothing is recorded but counts, which is what a measurement wants.
+    `quiet`: only counts are recorded, for measurements.
     """
 
     def __init__(self, *, secret: str | None = None, quiet: bool = False) -> None:
@@ -65,17 +65,15 @@ class Receiver:
         }
 
     def fix(self, path: str | None = None) -> None:
-        """Let one `/down` path answer 200 from now on, or all of them."""
+        """Answer 200 from now on at one `/down` path, or at all of them."""
         if path is None:
             self._all_fixed = True
         else:
             self._fixed.add(path)
 
     def add_secret(self, path: str, secret: str) -> None:
-        """Check the signatures of one path; one good signature by any of its secrets is enough.
-
-        Raises ValueError for something that is not a secret.
-        """
+        """Verify signatures of a path; a valid signature by any of its secrets suffices. Raises ValueError for an
+        invalid secret."""
         self.checks.add(path, secret)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -129,7 +127,7 @@ class Receiver:
         return web.Response()
 
     async def _hang(self, _request: web.BaseRequest, _: str) -> web.Response:
-        """Ends when the client goes away or the server stops: both cancel it."""
+        """Wait until the client disconnects or the server stops; both cancel it."""
         await asyncio.Event().wait()
         return web.Response()
 
@@ -175,14 +173,14 @@ class Receiver:
 
 @dataclass(frozen=True)
 class RunningReceiver:
-    """`url` has no path and no closing slash."""
+    """`url` has no path and no trailing slash."""
 
     url: str
     receiver: Receiver
     _runner: web.ServerRunner
 
     async def stop(self) -> None:
-        """Stop listening; requests that still hang after STOP_SECONDS are cut off."""
+        """Stop listening; requests that hang longer than STOP_SECONDS are cut off."""
         await self._runner.cleanup()
 
 
@@ -193,9 +191,9 @@ async def serve(
     certificates: Certificates,
     receiver: Receiver | None = None,
 ) -> RunningReceiver:
-    """Listen in this event loop; port 0 takes a free one. Raises OSError when the port is taken."""
+    """Listen in this event loop; port 0 selects a free one. Raises OSError if the port is in use."""
     receiver = receiver or Receiver()
-    # Cancelling: a hanging answer must not outlive its client.
+    # Cancel: a hanging response must not outlive its client.
     server = web.Server(receiver.handle, handler_cancellation=True, access_log=None)
     runner = web.ServerRunner(server, shutdown_timeout=STOP_SECONDS)
     await runner.setup()
@@ -219,7 +217,7 @@ def run_receiver(
     secret: str | None = None,
     quiet: bool = False,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in a process of its own; `announce` is called once, with the URL."""
+    """Serve until SIGINT or SIGTERM; `announce` is called once, with the URL."""
     certificates = ensure_certificates(data_dir)
 
     async def run() -> None:
@@ -237,14 +235,14 @@ def run_receiver(
 
 async def _stop_signal() -> None:
     stop = asyncio.Event()
-    if sys.platform != "win32":  # where Ctrl-C arrives as KeyboardInterrupt
+    if sys.platform != "win32":  # there Ctrl-C arrives as KeyboardInterrupt
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
 
 
 def _number(text: str, low: int = 0, high: int = 1 << 40) -> int:
-    """Raises HTTPBadRequest, which the server sends, for anything but a number in the range."""
+    """Raise HTTPBadRequest, which the server sends, for anything but a number in the range."""
     number = int(text) if text.isascii() and text.isdecimal() else -1
     if not low <= number <= high:
         raise web.HTTPBadRequest(text=f"wanted a number from {low} to {high}, not {text!r}")
@@ -252,7 +250,7 @@ def _number(text: str, low: int = 0, high: int = 1 << 40) -> int:
 
 
 def _send_reset_on_close(transport: asyncio.Transport) -> None:
-    """Without this a closed connection says goodbye, and the client sees an end instead of a reset."""
+    """Make closing send a TCP reset; otherwise the client would see a regular end."""
     descriptor = transport.get_extra_info("socket").fileno()
     with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as copy:
         copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ON_FOR_NO_TIME)

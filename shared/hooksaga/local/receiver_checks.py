@@ -16,7 +16,7 @@ REMEMBERED = 100_000
 
 
 class SignatureChecks:
-    """The secrets known for each path, and one that serves every path."""
+    """The secrets by path, and one for every path."""
 
     def __init__(self, secret: str | None = None) -> None:
         self._webhooks: dict[str, list[Webhook]] = {}
@@ -24,7 +24,7 @@ class SignatureChecks:
             self.add(ANY_PATH, secret)
 
     def add(self, path: str, secret: str) -> None:
-        """Raises ValueError for something that is not a secret."""
+        """Raises ValueError for an invalid secret."""
         try:
             webhook = Webhook(secret)
         except EmptyWebhookSecretError as error:
@@ -32,7 +32,7 @@ class SignatureChecks:
         self._webhooks.setdefault(path, []).append(webhook)
 
     def check(self, path: str, headers: Mapping[str, str], body: bytes) -> Signature:
-        """UNCHECKED when no secret is known for the path."""
+        """Verify a signature; UNCHECKED if no secret is known for the path."""
         if not self._webhooks:
             return Signature.UNCHECKED
         webhooks = [*self._webhooks.get(path, ()), *self._webhooks.get(ANY_PATH, ())]
@@ -43,14 +43,14 @@ class SignatureChecks:
 
 
 class BoundedCounts:
-    """Counts per key; the keys least recently counted are forgotten first."""
+    """Counts per key; the least recently used keys are dropped first."""
 
     def __init__(self, size: int = REMEMBERED) -> None:
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._size = size
 
     def count(self, key: str) -> int:
-        """How often this key was counted, this time included."""
+        """Return how often this key was counted, including now."""
         self._counts[key] = self._counts.pop(key, 0) + 1
         if len(self._counts) > self._size:
             self._counts.popitem(last=False)
@@ -58,8 +58,8 @@ class BoundedCounts:
 
 
 def challenge_in(body: bytes) -> str | None:
-    """The challenge of a `subscription.verification` request; None for every other body."""
-    if b"subscription.verification" not in body:  # spares every event the parsing
+    """Return the challenge of a `subscription.verification` request; None for any other body."""
+    if b"subscription.verification" not in body:  # avoids parsing every event
         return None
     try:
         request = msgspec.json.decode(body, type=_Verification)
@@ -69,14 +69,14 @@ def challenge_in(body: bytes) -> str | None:
 
 
 class _Verification(msgspec.Struct):
-    """Of the request as much as matters: payloads of events may hold what Python's own parser does not take."""
+    """The relevant members only: Python's parser rejects or changes some payloads."""
 
     type: str
     challenge: str
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Empty for a body that is no JSON object."""
+    """Return the JSON object in a body; empty for anything else."""
     try:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -87,6 +87,6 @@ def json_object(body: bytes) -> dict[str, Any]:
 def _verifies(webhook: Webhook, body: bytes, headers: dict[str, str]) -> bool:
     try:
         webhook.verify(body, headers, json_parse=False)
-    except (WebhookVerificationError, ValueError):  # ValueError: bytes or signatures that do not decode
+    except (WebhookVerificationError, ValueError):  # ValueError: undecodable bytes or signatures
         return False
     return True

@@ -22,7 +22,8 @@ class Signature(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """`arrived_at` is in unix seconds; `body` is text, with undecodable bytes replaced; the hash is exact."""
+    """`arrived_at`: Unix seconds. `body` is text, with undecodable bytes replaced; the hash is of the original
+    bytes."""
 
     path: str
     webhook_id: str
@@ -36,7 +37,7 @@ class Received:
 
 
 class Journal:
-    """With `keep` false only the counts grow."""
+    """`keep` False: only counts."""
 
     def __init__(self, *, keep: bool = True, most: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES) -> None:
         self.received: deque[Received] = deque()
@@ -54,7 +55,7 @@ class Journal:
             self._append(_received(path, headers, body, signature))
 
     def of(self, path: str | None = None) -> list[Received]:
-        """The kept requests, oldest first, of one path or of all."""
+        """Return the stored requests, oldest first, of one path or of all."""
         return [one for one in self.received if path is None or one.path == path]
 
     def as_json(self, path: str | None = None) -> dict[str, Any]:

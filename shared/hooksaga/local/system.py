@@ -42,7 +42,7 @@ LOCAL_KEY_NAME = "local"
 
 @dataclass(frozen=True, slots=True)
 class LocalWakes:
-    """The API's wakes are the loops' own events, and the loops' orchestrator cancels."""
+    """Wakes the loops of this process directly; the orchestrator's loop cancels."""
 
     worker: PollingWorker
 
@@ -57,9 +57,9 @@ class LocalWakes:
 
 
 def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostgres | None]:
-    """The configured database, or the embedded one, started. Blocks.
+    """Return the configured database, or start the embedded one. Blocks.
 
-    Prepared statements are for a server that no pooler stands before, which is known only of the embedded one.
+    Prepared statements are used only with the embedded one: another may be behind a pooler.
     """
     if settings.database_url is not None:
         return DatabaseAddress(
@@ -70,9 +70,9 @@ def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostg
 
 
 def secret_box(settings: Settings) -> SecretBox:
-    """With the configured keys, or with those in the data folder, where one is generated at first use.
+    """Return a box with the configured keys, or with those in the data folder, where one is generated at first use.
 
-    The file may hold several, separated by commas, as HOOKSAGA_SECRETS_KEY may.
+    The file may contain several keys, separated by commas, like HOOKSAGA_SECRETS_KEY.
     """
     if settings.secrets_keys:
         return SecretBox(settings.secrets_keys)
@@ -80,12 +80,12 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def has_secrets_key(settings: Settings) -> bool:
-    """Return whether there is a key already, so that secret_box would not make one."""
+    """Return whether there is a key, so that secret_box would not generate one."""
     return bool(settings.secrets_keys) or (settings.data_dir / "secrets.key").exists()
 
 
 def read_or_create(path: Path, make: Callable[[], str]) -> str:
-    """The text of a file that only its owner can read; made on first use, by one of many processes."""
+    """Return the text of a file that only its owner can read; the first of several processes creates it."""
     make_private(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     if not path.exists():
@@ -100,7 +100,7 @@ def read_or_create(path: Path, make: Callable[[], str]) -> str:
 
 
 class LocalSystem:
-    """Everything of one process. `start`, then `run` until it is cancelled or `stop` is called."""
+    """All components of one process. Call `start`, then `run` until it is cancelled or `stop` is called."""
 
     def __init__(self, settings: Settings, *, port: int) -> None:
         self._settings = settings
@@ -111,11 +111,11 @@ class LocalSystem:
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
-        """Bring up the database, the schema, the key and the API, and give the API's URL.
+        """Start the database, migrate the schema, start the API, and return its URL.
 
-        Raises OSError when the port is taken, InvalidSettings where the key in the data folder opens none of the
-        signing secrets in the database, or where this process may not have as many files open as its settings need.
-        What was begun is undone when a later step fails.
+        Raises OSError if the port is in use, InvalidSettings if the key in the data folder decrypts none of the stored
+        signing secrets, or if this process may open too few files for its settings. If a step fails, the earlier ones
+        are undone.
         """
         check_descriptors(self._settings.concurrency)
         listening = listen(self._port)
@@ -158,9 +158,10 @@ class LocalSystem:
         self._working = asyncio.create_task(self.worker.run())
 
     async def _refuse_key_of_its_own(self, box: SecretBox) -> None:
-        """It would take deliveries from processes that can sign them, and fail them. Raises InvalidSettings.
+        """Raise InvalidSettings if a generated key decrypts none of the secrets: this process would take deliveries
+        from processes that can sign them, and fail them.
 
-        A key that was given is taken at its word: without one nobody could replace secrets whose key is lost.
+        A configured key is accepted: otherwise secrets whose key is lost could not be replaced.
         """
         if self._settings.secrets_keys:
             return
@@ -177,29 +178,29 @@ class LocalSystem:
             )
 
     async def wait(self) -> None:
-        """Returns when the API or the loops have ended, which they do only when stopped or at a fault of ours.
+        """Wait until the API or the loops end, which they do only when stopped or after an internal error.
 
-        Raises EmbeddedPostgresError when the embedded database is gone for good: call `abandon` then.
+        Raises EmbeddedPostgresError if the embedded database cannot be restarted: call `abandon` then.
         """
         await self._until_one_ends(self._serving, self._working)
 
     async def _until_one_ends(self, *parts: "asyncio.Task[Any]") -> None:
-        """Or until the database is gone for good."""
+        """Wait until a part ends, or the database cannot be restarted."""
         watching = {self._watching} if self._watching is not None else set[asyncio.Task[Any]]()
         done, _ = await asyncio.wait({*parts, *watching}, return_when=asyncio.FIRST_COMPLETED)
         for watch in done & watching:
             watch.result()
 
     async def abandon(self) -> None:
-        """End at once, without the database: nothing in flight could be written any more."""
+        """End at once, without the database: results of active attempts can no longer be written."""
         self._server.should_exit = self._server.force_exit = True
         self._working.cancel()
         await asyncio.wait({self._serving, self._working})
 
     async def stop(self) -> None:
-        """Accept nothing more, let what is in flight end, and stop the embedded database unless others use it.
+        """Stop intake, wait for active attempts, and stop the embedded database unless others use it.
 
-        A fault by which a part has ended before is logged.
+        An error with which a part has ended is logged.
         """
         self._server.should_exit = True
         await asyncio.wait({self._serving})
@@ -216,13 +217,13 @@ class LocalSystem:
     async def _stop_database(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)  # `wait` has raised its fault
+            await asyncio.gather(self._watching, return_exceptions=True)  # `wait` has raised its error
         if self._embedded and not await is_in_use(self.address):
             await asyncio.to_thread(self._embedded.stop)
 
     async def console_link(self, url: str) -> str:
-        """The address of the console, which signs the first browser in that opens it. url: where this process listens,
-        in place of HOOKSAGA_PUBLIC_URL."""
+        """Return a link that signs the first browser in to the console. url: where this process listens, instead of
+        HOOKSAGA_PUBLIC_URL."""
         session = Session(self.address, Role.ADMIN)
         try:
             token = await session.run(
@@ -252,9 +253,9 @@ class _Others:
 
 
 async def is_in_use(address: DatabaseAddress) -> bool:
-    """Return whether another process of hooksaga works on this database.
+    """Return whether another hooksaga process uses this database.
 
-    A connection that was closed is still counted for a moment, so an early yes is asked again.
+    A closed connection is counted for a moment, so an early yes is checked again.
     """
     session = Session(address, Role.OWNER)
     try:

@@ -1,7 +1,7 @@
-"""Certificates for receivers on this machine: an authority of our own and one server certificate.
+"""Certificates for receivers on this machine: a local authority and one server certificate.
 
-The authority's key is thrown away once it has signed, so nobody can ever sign another name with it. A client
-trusts `ca.pem`; when the certificate is renewed the authority is a new one, to be read again by clients.
+The authority's key is discarded after signing, so it can sign no other name. Clients trust `ca.pem`; renewing the
+certificate creates a new authority, which clients must load again.
 """
 
 import datetime
@@ -23,7 +23,7 @@ RENEW_WITHIN = datetime.timedelta(days=30)
 
 @dataclass(frozen=True)
 class Certificates:
-    """Paths of the files: `ca` is for clients, `server` holds the private key and its certificate."""
+    """Paths of the files: `ca` is for clients, `server` contains the private key and its certificate."""
 
     ca: Path
     server: Path
@@ -36,7 +36,7 @@ class Certificates:
 
 
 def ensure_certificates(data_dir: Path) -> Certificates:
-    """The certificates of `<data_dir>/tls`, made or renewed when needed. Safe in many processes at once."""
+    """Create or renew the certificates in `<data_dir>/tls`, and return them. Safe in concurrent processes."""
     folder = data_dir / "tls"
     make_private(folder)
     certificates = Certificates(folder / "ca.pem", folder / "server.pem")
@@ -47,7 +47,7 @@ def ensure_certificates(data_dir: Path) -> Certificates:
 
 
 def _are_valid(certificates: Certificates) -> bool:
-    """They exist, belong together, and will not expire soon."""
+    """Return whether they exist, match, and will not expire soon."""
     try:
         authority = x509.load_pem_x509_certificate(certificates.ca.read_bytes())
         server = x509.load_pem_x509_certificate(certificates.server.read_bytes())
@@ -66,7 +66,7 @@ def _make(certificates: Certificates) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Readable by its owner alone from its first byte on."""
+    """Write a file that is readable by its owner only from its first byte on."""
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)

@@ -160,7 +160,7 @@ def _check_backfill(facts: _BackfillFacts, wanted: Mapping[str, Any]) -> None:
         raise Conflict("subscription_inactive", "the subscription is not active and verified")
     if since > facts.now:
         raise InvalidInput(
-            "invalid_field", "filter.since: is in the future", field="filter.since", status=422
+            "invalid_field", "filter.since: must not be in the future", field="filter.since", status=422
         )
     if wanted.get("until", datetime.max.replace(tzinfo=UTC)) <= since:
         raise InvalidInput(
@@ -169,8 +169,8 @@ def _check_backfill(facts: _BackfillFacts, wanted: Mapping[str, Any]) -> None:
     if facts.retention_horizon is not None and since < facts.retention_horizon:
         raise Conflict(
             "before_retention_horizon",
-            f"deliveries of events before {rfc3339(facts.retention_horizon)} may have been deleted, so it is not known "
-            "any more which of them the subscription got; begin no earlier",
+            f"deliveries of events before {rfc3339(facts.retention_horizon)} may have been deleted, so "
+            "filter.since must not be earlier",
         )
 
 

@@ -87,7 +87,7 @@ async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
     if not answers:
         raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
     if answers[0].saga_id is None:
-        raise Conflict("subscription_inactive", "its subscription is not active and verified")
+        raise Conflict("subscription_inactive", "the subscription is not active and verified")
     return answers[0]
 
 

@@ -191,7 +191,7 @@ async def rotate_secret(
         if left and left.secrets >= MAX_SECRETS:
             raise Conflict(
                 "too_many_secrets",
-                f"{left.secrets} secrets sign for it; overlap_seconds 0 ends them, or wait for it",
+                f"{left.secrets} secrets are valid; rotate with overlap_seconds 0, or wait until one expires",
             )
         await fetch_rows(connection, queries["add_secret"], params, _IdRow)
     return present

@@ -69,15 +69,15 @@ async def challenge(
 
 
 _NOT_THE_CHALLENGE = (
-    'the answer must be the challenge and nothing else: as text, or as {"challenge": "<the challenge>"}'
+    'the response body must be the challenge only, as text, or as {"challenge": "<the challenge>"}'
 )
 
 
 def _reason(error_code: str) -> str:
     shown = subscriber_error_code(error_code)
     if shown == NO_PUBLIC_ADDRESS:
-        return f"DNS names no public address for the host of the callback URL ({shown})"
-    return f"the callback URL did not answer with 2xx ({shown})"
+        return f"DNS returns no public address for the host of callback_url ({shown})"
+    return f"callback_url did not answer with 2xx ({shown})"
 
 
 def answers_challenge(outcome: SendOutcome, token: str) -> bool:
@@ -103,7 +103,7 @@ async def mark_verified(connection: Connection, subscription_id: int, url: str) 
     row = await fetch_row(connection, query, {"id": subscription_id, "url": url}, Subscription)
     if row is None:
         raise Conflict(
-            "callback_url_changed", "the callback URL was changed during verification; verify it again"
+            "callback_url_changed", "callback_url was changed during verification; verify it again"
         )
     return row
 

@@ -1,12 +1,12 @@
-"""The canonical lines: one per attempt, per routed event, per saga transition, per lease that was lost.
+"""The canonical log lines: one per attempt, routed event, saga transition and lost lease.
 
-They are the log's bulk, so they are written a batch at a time and past the logger's own slow way, to the same stream,
-in the same JSON. What a key means is the same in every line:
+They are most of the log, so they are written in batches that bypass the logger's slow formatting, to the same stream,
+in the same JSON. A key has the same meaning in every line:
 
-- event_id, saga_id, job_id, subscription_id: as everywhere.
-- correlation_id: the trace id of the event, from the producer's request to the receiver. A reset lease has none: the
-  lease cleaner may read jobs and nothing else. The saga's other lines have it.
-- span_id: the parent that the receiver sees in its `traceparent`.
+- event_id, saga_id, job_id, subscription_id: the public event id, and row ids.
+- correlation_id: the trace id of the event. Lease resets have none, because the lease cleaner may read jobs only; the
+  saga's other lines have it.
+- span_id: the parent id in the `traceparent` that the endpoint gets.
 - lease_expiration: when the worker's lease ends or ended.
 """
 
@@ -21,7 +21,7 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 
 class AttemptLine(msgspec.Struct, omit_defaults=True):
-    """One POST and every decision in it."""
+    """One POST and its outcome."""
 
     job_id: int
     saga_id: int
@@ -42,7 +42,7 @@ class AttemptLine(msgspec.Struct, omit_defaults=True):
 
 
 class RoutedLine(msgspec.Struct):
-    """One event that was routed, or a part of one. sagas: how many deliveries it became."""
+    """One routed event, or part of one. sagas: the number of new sagas."""
 
     event_id: str
     correlation_id: str
@@ -51,7 +51,7 @@ class RoutedLine(msgspec.Struct):
 
 
 class MoveLine(msgspec.Struct, omit_defaults=True):
-    """One saga transition. next_attempt_at is there while it waits for a retry, end_to_end_ms once it is delivered."""
+    """One saga transition. next_attempt_at is set while it waits for a retry, end_to_end_ms once it is delivered."""
 
     saga_id: int
     event_id: str
@@ -70,7 +70,7 @@ class MoveLine(msgspec.Struct, omit_defaults=True):
 
 
 class ResetLine(msgspec.Struct, omit_defaults=True):
-    """One lease that ended before its worker had written a result."""
+    """One lease that ended before its worker wrote a result."""
 
     job_id: int
     saga_id: int
@@ -83,7 +83,7 @@ class ResetLine(msgspec.Struct, omit_defaults=True):
 
 
 class RefusedLine(msgspec.Struct, omit_defaults=True):
-    """One row that the database refused. reason names the rule, never a value."""
+    """One row that the database rejected. reason names the rule, never a value."""
 
     reason: str
     saga_id: int | None = None
@@ -96,7 +96,7 @@ class RefusedLine(msgspec.Struct, omit_defaults=True):
 
 
 class Entry(NamedTuple):
-    """level: a number of logging."""
+    """level: a level of `logging`."""
 
     level: int
     message: str
@@ -104,13 +104,13 @@ class Entry(NamedTuple):
 
 
 class _Ready(str):
-    """Lines of JSON that are not formatted again."""
+    """Formatted lines."""
 
     __slots__ = ()
 
 
 class LineFormatter(LambdaPowertoolsFormatter):
-    """Powertools' own, which lets finished lines pass: so they share its handler, its stream and its lock."""
+    """Powertools' formatter, which passes formatted lines through, so that they share its handler, stream and lock."""
 
     def format(self, record: logging.LogRecord) -> str:
         return record.msg if isinstance(record.msg, _Ready) else super().format(record)
@@ -132,7 +132,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_lines(logger: Logger, entries: Iterable[Entry]) -> None:
-    """Write the entries that the logger's level lets through, all at once. Never raises for a stream that is gone."""
+    """Write the entries at or above the logger's level at once. Never raises for a closed stream."""
     threshold = logger.log_level
     heads: dict[tuple[int, str], bytes] = {}
     lines: list[bytes] = []

@@ -1,7 +1,7 @@
-"""Metrics, and the interface of their sinks.
+"""Metrics, and the interface of their sinks: EMF on AWS (aws/emf.py), OpenMetrics on one machine
+(worker/open_metrics.py).
 
-On AWS that is EMF (aws/emf.py), on one machine OpenMetrics (worker/open_metrics.py). There is nothing that tells one
-tenant, subscription or event from another: each combination of values would be a time series of its own.
+No dimension identifies a tenant, subscription or event: each value would be a separate time series.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from hooksaga.core.outcomes import ErrorClass
 
 
 class Metric(StrEnum):
-    """The names, the same everywhere; OpenMetrics spells them its own way."""
+    """Names of the metrics; OpenMetrics uses its own spelling."""
 
     EVENTS_ACCEPTED = "EventsAccepted"
     SAGAS_CREATED = "SagasCreated"
@@ -34,19 +34,19 @@ AGES = (Metric.OUTBOX_AGE, Metric.OLDEST_DUE_SAGA_AGE)
 
 
 class Metrics(Protocol):
-    """Called once per batch, with whatever the batch had. It does no I/O and never raises."""
+    """A sink. Called once per batch; does no I/O and never raises."""
 
     def count(self, metric: Metric, many: int, error_class: ErrorClass | None = None) -> None:
-        """So many more. error_class is given with DeliveryFailed only."""
+        """Add to a counter. error_class: only with DeliveryFailed."""
         ...
 
     def observe(self, metric: Metric, values: Sequence[float]) -> None:
-        """Single values: latencies in milliseconds, ages in seconds."""
+        """Add single values: latencies in milliseconds, ages in seconds."""
         ...
 
 
 class NotMeasured:
-    """For processes that nobody asks: commands, tests, benchmarks of a part."""
+    """Discards all metrics, in processes that are not monitored."""
 
     def count(self, metric: Metric, many: int, error_class: ErrorClass | None = None) -> None:
         pass

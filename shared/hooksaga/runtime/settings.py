@@ -1,4 +1,4 @@
-"""All configuration, from the environment only, checked at start."""
+"""All configuration, read from environment variables and validated at the start."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network
@@ -18,7 +18,7 @@ from hooksaga.core.secrets_keys import is_key, split_keys
 PREFIX = "HOOKSAGA_"
 
 LEASE_MARGIN_SECONDS = 5
-"""A lease outlives the longest POST by at least this, so that its result can still be written."""
+"""Minimum time by which a lease exceeds the longest POST, so that its result can be written."""
 
 MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
 
@@ -29,7 +29,7 @@ _API_KEY = re.compile(r"[!-~]{16,200}")
 
 
 class InvalidSettings(ValueError):
-    """One line per variable: its name, and the rule that it breaks."""
+    """One line per invalid variable: its name and the rule."""
 
 
 class Settings(BaseSettings):
@@ -123,12 +123,13 @@ class Settings(BaseSettings):
     def _are_keys(cls, value: SecretStr | None) -> SecretStr | None:
         for key in _split(value):
             if not is_key(key):
-                raise ValueError("each key is 32 bytes of URL-safe base64, several are separated by commas")
+                raise ValueError("must be keys of 32 bytes in URL-safe base64, separated by commas")
         return value
 
     @model_validator(mode="after")
     def _defaults_follow(self) -> "Settings":
-        """A default gives way to what was set, so that one variable alone is never refused for another's default."""
+        """Adjust defaults to the variables that are set, so that setting one variable never conflicts with another's
+        default."""
         self._follow(
             "http_timeout_seconds", max(self.http_timeout_seconds, self.http_connect_timeout_seconds)
         )
@@ -141,7 +142,7 @@ class Settings(BaseSettings):
 
     def _follow(self, name: str, value: float) -> None:
         if name not in self.model_fields_set:
-            object.__setattr__(self, name, value)  # past `frozen`, and it still counts as not set
+            object.__setattr__(self, name, value)  # bypasses `frozen`, and the field still counts as not set
 
     @model_validator(mode="after")
     def _times_are_in_order(self) -> "Settings":
@@ -153,7 +154,7 @@ class Settings(BaseSettings):
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """The limits of subscriptions that have none of their own."""
+        """Return the limits for subscriptions without their own."""
         return RetryPolicy(
             max_retry_limit=self.max_retry_limit,
             base_delay_seconds=self.base_delay_seconds,
@@ -163,7 +164,7 @@ class Settings(BaseSettings):
 
     @property
     def health_policy(self) -> HealthPolicy:
-        """When an endpoint that only fails is given up."""
+        """Return when a failing endpoint is disabled."""
         return HealthPolicy(self.disable_after_days * 86_400)
 
     @property
@@ -173,19 +174,19 @@ class Settings(BaseSettings):
 
     @property
     def queue_urls(self) -> dict[str, str]:
-        """The URLs that are set, by queue name."""
+        """Return the configured queue URLs by queue name."""
         names = ("routing", "orchestration", "delivery", "delivery_retry", "dead_tasks")
         urls = {name: getattr(self, f"{name}_queue_url") for name in names}
         return {name: url for name, url in urls.items() if url}
 
     @property
     def secrets_keys(self) -> list[str]:
-        """The keys for subscription secrets, the one that encrypts first; empty when none is set."""
+        """Return the keys for subscription secrets, the encrypting one first; empty if none is set."""
         return _split(self.secrets_key)
 
 
 def read_settings(**overrides: Any) -> Settings:
-    """The settings of this environment. Raises InvalidSettings, whose message never holds a value."""
+    """Read the settings from the environment. Raises InvalidSettings, whose message never contains a value."""
     try:
         return Settings(**overrides)
     except ValidationError as error:

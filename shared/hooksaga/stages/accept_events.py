@@ -80,10 +80,8 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
 
 def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
     if isinstance(error, ValueRefused):
-        return InvalidInput(
-            "event_refused", "the database does not take this payload", field="payload", status=422
-        )
-    unstored = DatabaseUnavailable("the database does not take this event for reasons of its own: repeat it")
+        return InvalidInput("event_refused", "the database rejects this payload", field="payload", status=422)
+    unstored = DatabaseUnavailable("the database did not store this event; repeat the request")
     unstored.__cause__ = error
     return unstored
 
@@ -126,7 +124,7 @@ def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:
     if row.same_content:
         first = (row.id, row.webhook_id, draft.event_type, row.created_at)
         return AcceptedEvent(*first, duplicate=True, traceparent=row.traceparent)
-    return Conflict("idempotency_conflict", "this idempotency key was used before with another event")
+    return Conflict("idempotency_conflict", "this idempotency key was already used for a different event")
 
 
 def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | None]]:

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from hooksaga.api.answers.answer import Answer, Count, UriReference, described
 
-_DETAIL = "event_type has 1 to 100 characters out of A-Z a-z 0-9 _ . : / -"
+_DETAIL = "event_type must have 1 to 100 characters from A-Z a-z 0-9 _ . : / -"
 
 ProblemType = Annotated[
     UriReference,

@@ -24,7 +24,7 @@ from hooksaga.core.product import VERSION
 Json = dict[str, Any]
 
 _ANSWERED_WITHIN = (RefusedEvent, BulkCount, Problem)
-"""Classes that no operation answers by name."""
+"""Classes that no operation names as its response."""
 
 
 def build_document() -> Json:
@@ -43,7 +43,7 @@ def build_document() -> Json:
         # Relative to this document's own URL, so that it is correct behind any prefix.
         "externalDocs": {
             "url": "docs",
-            "description": "The same to be read, with every error's cause and cure",
+            "description": "Web page with the cause and solution of each error",
         },
         "tags": _tags(),
         "paths": paths,

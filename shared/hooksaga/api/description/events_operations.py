@@ -15,12 +15,12 @@ OPERATIONS = (
             "202": Given(events.AcceptedEvent, "The event is stored."),
             "200": Given(
                 events.AcceptedEvent,
-                "The key was used before for the same content: the first answer, with `duplicate`.",
+                "The key was used before for the same content; repeats the first response, with `duplicate`.",
             ),
         },
-        words="Once it is answered, the event is stored and will be delivered. With an `Idempotency-Key` the "
-        "call is safe to repeat: the same bytes get the first answer again, other content is refused. "
-        "CloudEvents in binary mode are taken as well.",
+        words="After the response the event is stored and will be delivered. With an `Idempotency-Key` the "
+        "call is safe to repeat: the same content gets the first response again, other content is rejected. "
+        "CloudEvents in binary mode are accepted too.",
         problems=f"{BODY} 409",
         body="NewEvent",
         parameters=("idempotency_key", "traceparent"),
@@ -29,10 +29,10 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/events/batch",
-        "Accept up to 500 events, with an answer each",
+        "Accept up to 500 events",
         ("events:write",),
         {"200": Given(events.BatchAnswer)},
-        words="All in one transaction. An item that is refused is answered in its place and rejects no other.",
+        words="All in one transaction. A rejected item gets an error in its place and does not affect the others.",
         problems=BODY,
         body="NewEvents",
         parameters=("traceparent",),
@@ -40,21 +40,21 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/events/{id}",
-        "One event, its sagas, their attempts, and how it was routed",
+        "Show an event with its sagas, attempts and routing",
         ("events:write", "admin"),
         {"200": Given(events.Event)},
-        words="Follows the event to every subscription and every attempt.",
+        words="Includes the delivery to each subscription with all its attempts.",
         problems="404",
         parameters=("event_id",),
     ),
     Operation(
         "get",
         "/v1/events/{id}/routing",
-        "Which subscriptions the event was routed to, and why not to the others",
+        "Show which subscriptions an event matched, and why others did not match",
         ("events:write", "admin"),
         {"200": Given(routing.EventRouting)},
-        words="With the facts of the moment of routing, whatever has changed since. A page may be short: only "
-        "`next: null` is the end.",
+        words="Uses the state at the time of routing, even if it has changed since. A page may be short: only "
+        "`next: null` marks the end.",
         problems="404 422",
         parameters=("event_id", "limit", "routing_cursor"),
     ),
@@ -64,29 +64,29 @@ OPERATIONS = (
         "List finished attempts, newest first",
         ("admin",),
         {"200": Given(attempts.LoggedAttemptList)},
-        words="By any of the filters. One call passes 10,000 attempts at the most: where little matches, a "
-        "page may be short, or empty, and still have a `next`.",
+        words="Filters can be combined. One call scans at most 10,000 attempts: if few match, a "
+        "page may be short or empty and still have a `next`.",
         problems="422",
         parameters=(*_ATTEMPT_FILTERS, "finished_after", "finished_before", "limit", "attempts_cursor"),
     ),
     Operation(
         "get",
         "/v1/attempts/follow",
-        "Attempts as they finish, none left out",
+        "Follow attempts as they finish",
         ("admin",),
         {"200": Given(attempts.FollowedAttempts)},
-        words="Without a cursor: from now on. Oldest first; pass `next` each time, at once while `more` is "
-        "true. An attempt may come again, for up to a minute: drop repeats by `id`.",
+        words="Without a cursor it starts now. Oldest first. Pass `next` each time, at once while `more` is "
+        "true. No attempt is omitted, but one may be repeated within a minute: drop repeats by `id`.",
         problems="422",
         parameters=(*_ATTEMPT_FILTERS, "limit", "follow_cursor"),
     ),
     Operation(
         "get",
         "/v1/attempts/{id}",
-        "Show an attempt with the headers sent and the answer",
+        "Show an attempt with its request headers and response",
         ("admin",),
         {"200": Given(attempts.WholeAttempt)},
-        words="In any state. Values that only the receiver may know are `***`.",
+        words="In any state. Secret values are `***`.",
         problems="404",
         parameters=("id",),
     ),

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from hooksaga.api.answers.answer import Answer
 
 BODY = "400 408 413 415 422"
-"""Problems of every request with a body."""
+"""Error statuses of every request with a body."""
 
 _OF_SERVICE = frozenset({"stats", "openapi.json", "docs", "healthz"})
 
@@ -57,7 +57,7 @@ class Operation:
 
     @property
     def group(self) -> str:
-        """The tag: the path's first part behind the version, but for what is about the service itself."""
+        """Return the tag: the first part of the path after the version, or `service`."""
         first = self.path.removeprefix("/v1").split("/")[1]
         return "service" if first in _OF_SERVICE else first
 
@@ -68,7 +68,7 @@ class Operation:
 
     @property
     def problem_statuses(self) -> list[str]:
-        """A key can be missing or too weak wherever one is needed, and the database away wherever it is asked."""
+        """Return the statuses of errors, including those of every route with a key."""
         keys = ["401", "403", "503"] if self.scopes else []
         health = ["503"] if self.path == "/healthz" else []
         return sorted({*self.problems.split(), *keys, *health})

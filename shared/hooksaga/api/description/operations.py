@@ -15,14 +15,14 @@ OPERATIONS = (
 )
 
 GROUPS = {
-    "events": "They come in one by one, in batches or as CloudEvents, and each can be followed to its last attempt.",
-    "subscriptions": "Who gets which events, where, and how often a failed delivery is tried again.",
-    "dead-letters": "Deliveries whose attempts ran out. Each keeps the payload and can be requeued as a new saga.",
-    "attempts": "The log of every POST: when it was made, why, and what came of it.",
-    "bulk-operations": "Requeues of many dead letters, and backfills of older events, which go on by themselves at a "
-    "steady rate, through crashes and restarts, and never flood an endpoint.",
-    "portal-links": "A signed link opens one tenant's own subscriptions and deliveries as pages, for your own users.",
-    "sagas": "A saga is one event on its way to one subscription.",
-    "service": "How the system does, and what describes it.",
+    "events": "Accept events one by one, in batches or as CloudEvents, and trace each one to its last attempt.",
+    "subscriptions": "Register endpoints for event types, and configure their retries.",
+    "dead-letters": "Deliveries that ended without success. Each keeps its payload and can be requeued as a new saga.",
+    "attempts": "The log of all attempts, with time, trigger and result.",
+    "bulk-operations": "Requeue many dead letters, or backfill earlier events, in the background at a "
+    "given rate. Operations survive crashes and restarts, and limit the load on each endpoint.",
+    "portal-links": "Signed links to pages with one tenant's subscriptions and deliveries, for your own users.",
+    "sagas": "A saga is the delivery of one event to one subscription.",
+    "service": "Backlog, health and API description.",
 }
-"""A group without words is allowed."""
+"""A group may have no description."""

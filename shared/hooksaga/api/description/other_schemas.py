@@ -13,7 +13,7 @@ OTHER_SCHEMAS: Json = {
         "anyOf": [{"$ref": reference_to(one.__name__)} for one in (BulkOperationStarted, BulkCount)]
     },
     "ErrorCode": {
-        "description": "How an attempt failed.",
+        "description": "The reason why an attempt failed.",
         "type": "string",
         "anyOf": [
             {"enum": [*(code.value for code in ErrorCode), NO_PUBLIC_ADDRESS]},

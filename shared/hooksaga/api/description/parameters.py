@@ -18,7 +18,7 @@ def _query(name: str, schema: Json, description: str) -> Json:
 
 
 def _cursor(form: str) -> Json:
-    return _query("cursor", {"type": "string", "pattern": f"^{form}$"}, "`next` of the page before.")
+    return _query("cursor", {"type": "string", "pattern": f"^{form}$"}, "`next` of the previous page.")
 
 
 _FILTER_TEXT: Json = {"type": "string", "pattern": f"^{QUERY_TEXT}$"}
@@ -32,34 +32,32 @@ PARAMETERS: Json = {
         "in": "header",
         "required": False,
         "schema": KEY,
-        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters without a blank at either "
-        "end, kept as long as the event. Not beside a CloudEvent, whose key is `source` and `id`.",
+        "description": "Makes the call safe to repeat. 1 to 255 printable ASCII characters without surrounding spaces, "
+        "stored with the event. Not allowed with a CloudEvent, whose key is `source` and `id`.",
     },
     "traceparent": {
         "name": "traceparent",
         "in": "header",
         "required": False,
         "schema": {"type": "string"},
-        "description": "W3C trace context, sent on to the receiver. One that is not valid is ignored.",
+        "description": "W3C trace context, which is passed on to the endpoint. An invalid one is ignored.",
     },
-    "limit": _query("limit", _LIMIT, "Rows of a page."),
+    "limit": _query("limit", _LIMIT, "Items per page."),
     "cursor": _cursor(ID_CURSOR),
     "attempts_cursor": _cursor(ATTEMPTS_CURSOR),
     "follow_cursor": _cursor(FOLLOW_CURSOR),
     "routing_cursor": _cursor(ROUTING_CURSOR),
-    "subscription_id": _query("subscription_id", _ID, "Only of this subscription."),
-    "event_type": _query("event_type", _FILTER_TEXT, "Only of this type."),
-    "error_code": _query("error_code", _FILTER_TEXT, "Only with this word."),
-    "failed_after": _query("failed_after", _TIME, "Not before this time."),
+    "subscription_id": _query("subscription_id", _ID, "Only this subscription."),
+    "event_type": _query("event_type", _FILTER_TEXT, "Only this event type."),
+    "error_code": _query("error_code", _FILTER_TEXT, "Only this error code."),
+    "failed_after": _query("failed_after", _TIME, "At or after this time."),
     "failed_before": _query("failed_before", _TIME, "Before this time."),
-    "bulk_status": _query(
-        "status", {"enum": [status.value for status in BulkStatus]}, "Only those that are so now."
-    ),
+    "bulk_status": _query("status", {"enum": [status.value for status in BulkStatus]}, "Only this status."),
     "status_class": _query(
-        "status_class", {"enum": [one.value for one in StatusClass]}, "Only answers of this kind."
+        "status_class", {"enum": [one.value for one in StatusClass]}, "Only responses of this class."
     ),
-    "outcome": _query("outcome", {"enum": [one.value for one in Outcome]}, "Only those ended so."),
-    "finished_after": _query("finished_after", _TIME, "Not before this time."),
+    "outcome": _query("outcome", {"enum": [one.value for one in Outcome]}, "Only this outcome."),
+    "finished_after": _query("finished_after", _TIME, "At or after this time."),
     "finished_before": _query("finished_before", _TIME, "Before this time."),
-    "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "How far to look back."),
+    "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "Length of the window."),
 }

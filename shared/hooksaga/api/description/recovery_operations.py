@@ -1,4 +1,4 @@
-"""Operations that repair deliveries: dead letters, sagas and bulk operations."""
+"""Operations on dead letters, sagas and bulk operations."""
 
 from hooksaga.api.answers import bulk_operations, dead_letters
 from hooksaga.api.description.operation import BODY, Given, Operation
@@ -22,8 +22,8 @@ OPERATIONS = (
         "Requeue all dead letters that match",
         ("admin",),
         {"200": Given(dead_letters.RequeuedMatches)},
-        words="The oldest first. Every field that is given must match; `dry_run` only counts. What was "
-        "`canceled` is left out, unless `error_code` names it.",
+        words="Oldest first. All given fields must match; `dry_run` only counts. Dead letters with "
+        "`canceled` are excluded, unless `error_code` names it.",
         problems=BODY,
         body=RequeueFilter,
         body_is_optional=True,
@@ -44,40 +44,40 @@ OPERATIONS = (
         ("admin",),
         {
             "201": Given(dead_letters.Requeued, "The new saga."),
-            "200": Given(dead_letters.Requeued, "It was requeued before: the same saga."),
+            "200": Given(dead_letters.Requeued, "The saga of an earlier requeue."),
         },
-        words="Repeating the call answers the same saga: nothing is sent twice for it.",
+        words="A repeated call returns the same saga and sends nothing again.",
         problems="404 409",
         parameters=("id",),
     ),
     Operation(
         "post",
         "/v1/sagas/{id}/cancel",
-        "End a saga that waits",
+        "Cancel a waiting saga",
         ("admin",),
         {
-            "202": Given(dead_letters.CanceledSaga, "It was asked to end; the state is that of this moment."),
+            "202": Given(dead_letters.CanceledSaga, "The cancel is requested; the state is the current one."),
             "200": Given(dead_letters.CanceledSaga, "It was canceled before."),
         },
-        words="The delivery ends as a dead letter with `canceled`. One that is being attempted is refused.",
+        words="The delivery becomes a dead letter with `canceled`. A saga with an active attempt is rejected.",
         problems="404 409",
         parameters=("id",),
     ),
     Operation(
         "post",
         "/v1/bulk-operations",
-        "Start requeueing, or a backfill, at a steady rate; or count what it would do",
+        "Start a requeue or a backfill at a given rate, or count its matches",
         ("admin",),
         {
-            "201": Given(bulk_operations.BulkOperationStarted, "The operation, which has begun."),
+            "201": Given(bulk_operations.BulkOperationStarted, "The operation, which has started."),
             "200": Given(
                 "BulkOperationOrCount",
-                "The same operation as before, as it has not ended; or the counts of a dry run.",
+                "The identical operation that is still open, or the counts of a dry run.",
             ),
         },
-        words="Each match gets one new saga, `rate_per_second` of them, until all have one; a requeue leaves "
-        "out what was `canceled`, unless `error_code` names it. An equal call while the operation has "
-        "not ended answers the same operation. `dry_run` only counts.",
+        words="Each match gets one new saga, at `rate_per_second`. A requeue excludes dead letters "
+        "with `canceled`, unless `error_code` names it. An identical call while the operation is "
+        "open returns the same operation. `dry_run` only counts.",
         problems=f"{BODY} 404 409",
         body=NewBulkOperation,
     ),
@@ -93,20 +93,20 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/bulk-operations/{id}",
-        "Show a bulk operation, and how far it is with each subscription",
+        "Show a bulk operation and its progress per subscription",
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationWithLanes)},
-        words="`lanes` are its subscriptions, at most 100, those with most to do first.",
+        words="`lanes` are its subscriptions, at most 100, those with the most remaining work first.",
         problems="404",
         parameters=("id",),
     ),
     Operation(
         "patch",
         "/v1/bulk-operations/{id}",
-        "Go on at another rate",
+        "Change the rate of a bulk operation",
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationWithLanes)},
-        words="It holds for what is not started yet.",
+        words="Applies to sagas that are not started yet.",
         problems=f"{BODY} 404 409",
         body=BulkChange,
         parameters=("id",),
@@ -114,17 +114,17 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/bulk-operations/{id}/pause",
-        "Start nothing more for now",
+        "Pause a bulk operation",
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationWithLanes)},
-        words="What is started goes on: a few seconds of its rate, on AWS up to 75.",
+        words="Started sagas continue: those of the next few seconds, on AWS of up to 75 seconds.",
         problems="404 409",
         parameters=("id",),
     ),
     Operation(
         "post",
         "/v1/bulk-operations/{id}/resume",
-        "Go on where it was paused",
+        "Resume a bulk operation",
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationWithLanes)},
         problems="404 409",
@@ -133,10 +133,10 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/bulk-operations/{id}/stop",
-        "End it; what was not started never is by it",
+        "Stop a bulk operation for good",
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationWithLanes)},
-        words="What is started goes on.",
+        words="Started sagas continue.",
         problems="404 409",
         parameters=("id",),
     ),

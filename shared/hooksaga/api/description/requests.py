@@ -15,7 +15,7 @@ KEY_PATTERN = "^[!-~]([ -~]{0,253}[!-~])?$"
 KEY: Json = {"type": "string", "pattern": KEY_PATTERN}
 
 OWN_TYPE_PATTERN = f"^(?!{RESERVED_PREFIX.replace('.', '[.]')}){NAME_PATTERN.removeprefix('^')}"
-"""Of types that others than hooksaga may send."""
+"""Event types without the reserved prefix."""
 
 _NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
 _OWN_TYPE: Json = {"type": "string", "pattern": OWN_TYPE_PATTERN}
@@ -26,7 +26,7 @@ _JSON_TYPE = (
 )
 
 
-def _said(words: str, schema: Json) -> Json:
+def _described(words: str, schema: Json) -> Json:
     return {"description": words, **schema}
 
 
@@ -60,23 +60,23 @@ _DATA_BASE64: Json = {
 _CLOUD_EVENT: Json = {
     **_record(
         {
-            "specversion": _said("The version of CloudEvents.", {"const": "1.0"}),
-            "id": _said("With `source` the idempotency key.", _text(255)),
-            "source": _said("With `id` the idempotency key.", _text(255, but=f"(?!{OWN_SOURCE}$)")),
-            "type": _said("The event type.", _OWN_TYPE),
+            "specversion": _described("The version of CloudEvents.", {"const": "1.0"}),
+            "id": _described("With `source`, the idempotency key.", _text(255)),
+            "source": _described("With `id`, the idempotency key.", _text(255, but=f"(?!{OWN_SOURCE}$)")),
+            "type": _described("The event type.", _OWN_TYPE),
         },
         {
-            "data": _said("The payload, kept to the byte; `null` where it is missing.", {}),
-            "data_base64": _said("In place of `data`: its JSON text in base64.", _maybe(_DATA_BASE64)),
-            "datacontenttype": _said(
-                "`application/json` or another kind of JSON, in UTF-8. `null` or left out: `application/json`.",
+            "data": _described("The payload, stored byte for byte; `null` if missing.", {}),
+            "data_base64": _described("Instead of `data`: its JSON text in base64.", _maybe(_DATA_BASE64)),
+            "datacontenttype": _described(
+                "`application/json` or another JSON type, in UTF-8. `null` or omitted: `application/json`.",
                 _maybe({"type": "string", "pattern": _JSON_TYPE}),
             ),
-            "dataschema": _said("Read and not kept.", _maybe(_text())),
-            "subject": _said("Read and not kept.", _maybe(_text())),
-            "time": _said("Read and not kept.", _maybe({"type": "string", "format": "date-time"})),
-            "tenantid": _said("As `tenant_id` of an event.", _maybe(_NAME)),
-            "traceparent": _said("The event's trace, before that of the request.", {}),
+            "dataschema": _described("Validated, not stored.", _maybe(_text())),
+            "subject": _described("Validated, not stored.", _maybe(_text())),
+            "time": _described("Validated, not stored.", _maybe({"type": "string", "format": "date-time"})),
+            "tenantid": _described("Like `tenant_id` of an event.", _maybe(_NAME)),
+            "traceparent": _described("The event's trace; takes precedence over the request's.", {}),
         },
     ),
     "not": {"required": ["data", "data_base64"]},
@@ -96,23 +96,25 @@ _CLOUD_EVENT: Json = {
 _NEW_EVENT: Json = {
     **_record(
         {
-            "event_type": _said(
+            "event_type": _described(
                 "Matched exactly: 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.", _OWN_TYPE
             ),
-            "payload": _said("Any JSON value, kept, signed and sent to the byte.", {}),
+            "payload": _described("Any JSON value; stored, signed and sent byte for byte.", {}),
         },
-        {"tenant_id": _said("For whom. Left out: the key's own tenant, or `default`.", _maybe(_NAME))},
+        {"tenant_id": _described("The tenant. Omitted: the key's tenant, or `default`.", _maybe(_NAME))},
     ),
     "additionalProperties": False,
     "examples": [{"event_type": "order.created", "payload": {"order": 1001, "total": 19.99}}],
 }
-_ANY_ITEM: Json = {"description": "as NewEvent, with an idempotency_key; a bad item is answered alone"}
+_ANY_ITEM: Json = {
+    "description": "as NewEvent, with an optional idempotency_key; an invalid item gets its own error"
+}
 _ITEMS: Json = {"type": "array", "minItems": 1, "maxItems": MAX_BATCH_ITEMS, "items": _ANY_ITEM}
 _NEW_EVENTS: Json = {
     **_record(
         {
-            "items": _said(
-                "The events, each as for `POST /v1/events`, with an `idempotency_key` if it wants one.",
+            "items": _described(
+                "The events, each as for `POST /v1/events`, with an optional `idempotency_key`.",
                 _ITEMS,
             )
         },

@@ -6,17 +6,25 @@ from typing import Any
 Json = dict[str, Any]
 
 _WAIT: Json = {
-    "Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}, "description": "In so many seconds."}
+    "Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}, "description": "Seconds to wait."}
 }
 _SCHEME: Json = {
-    "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}, "description": "How a key is sent."}
+    "WWW-Authenticate": {
+        "required": True,
+        "schema": {"const": "Bearer"},
+        "description": "The authentication scheme.",
+    }
 }
 _PROBLEM: Json = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 RESPONSES: Json = {
-    "Problem": {"description": "What went wrong", "content": _PROBLEM},
-    "Unauthorized": {"description": "No valid key came", "headers": _SCHEME, "content": _PROBLEM},
-    "Unavailable": {"description": "Not now", "headers": _WAIT, "content": _PROBLEM},
+    "Problem": {"description": "The request failed", "content": _PROBLEM},
+    "Unauthorized": {
+        "description": "The API key is missing or invalid",
+        "headers": _SCHEME,
+        "content": _PROBLEM,
+    },
+    "Unavailable": {"description": "Temporarily unavailable", "headers": _WAIT, "content": _PROBLEM},
 }
 
 _OF_STATUS = {"401": "Unauthorized", "503": "Unavailable"}
@@ -51,7 +59,7 @@ _LINKS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("post_dead_letters_one_requeue", "201"): (("post_sagas_one_cancel",), "/saga_id"),
     ("post_bulk_operations", "201"): (_OF_BULK_OPERATION, "/id"),
 }
-"""From an operation and a status to the operations that take the id which stands there in the answer. Lists have no
+"""Maps an operation and a status to the operations that take the id at this place of the response. Lists have no
 links: they may be empty."""
 
 

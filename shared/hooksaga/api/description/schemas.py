@@ -29,7 +29,7 @@ def _described(name: str, schema: Json, examples: "_Examples") -> Json:
 def _field(name: str, schema: Json) -> Json:
     """Return a field's schema without its example, which is part of the object's example."""
     if "description" not in schema:
-        raise ValueError(f"{name} has no words")
+        raise ValueError(f"{name} has no description")
     return {key: value for key, value in schema.items() if key != "examples"}
 
 

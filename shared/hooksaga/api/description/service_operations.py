@@ -7,10 +7,10 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/stats",
-        "The backlog now",
+        "Show the current backlog",
         ("admin",),
         {"200": Given(service.Stats)},
-        words="Of all tenants, so the key must be bound to none.",
+        words="For all tenants, so the key must not be bound to a tenant.",
     ),
     Operation(
         "get",
@@ -22,7 +22,7 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/docs",
-        "This document, to be read",
+        "This document as a web page",
         (),
         {"200": Given("ReferencePage")},
         answer_type="text/html",
@@ -30,8 +30,8 @@ OPERATIONS = (
     Operation(
         "get",
         "/healthz",
-        "Whether the database answers",
+        "Check that the database responds",
         (),
-        {"200": Given(service.Health, "The database answers.")},
+        {"200": Given(service.Health, "The database responds.")},
     ),
 )

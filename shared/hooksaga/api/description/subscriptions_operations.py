@@ -9,10 +9,10 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/subscriptions",
-        "Create a subscription; its secret is shown this once",
+        "Create a subscription; its secret is shown only once",
         ("subscriptions:write",),
         {"201": Given(subscriptions.SubscriptionWithSecret)},
-        words="It gets nothing until its address is verified.",
+        words="It receives no events until its `callback_url` is verified.",
         problems=BODY,
         body=NewSubscription,
     ),
@@ -22,7 +22,7 @@ OPERATIONS = (
         "List subscriptions, newest first",
         ("subscriptions:write",),
         {"200": Given(subscriptions.SubscriptionList)},
-        words="Those that were deleted are not listed.",
+        words="Deleted subscriptions are omitted.",
         problems="422",
         parameters=("event_type", "limit", "cursor"),
     ),
@@ -41,9 +41,9 @@ OPERATIONS = (
         "Change a subscription",
         ("subscriptions:write",),
         {"200": Given(subscriptions.ChangedSubscription)},
-        words="Fields that are left out stay as they are. A new `callback_url` waits in "
-        "`pending_callback_url` until it is verified; deliveries go on to the old one meanwhile. "
-        "Switching on one that the health monitor switched off also answers what it `missed`.",
+        words="Omitted fields keep their values. A new `callback_url` waits in "
+        "`pending_callback_url` until it is verified; until then deliveries use the old one. "
+        "If this enables a disabled subscription, the response shows what it `missed`.",
         problems=f"{BODY} 404",
         body=SubscriptionChange,
         parameters=("id",),
@@ -51,10 +51,10 @@ OPERATIONS = (
     Operation(
         "delete",
         "/v1/subscriptions/{id}",
-        "Deactivate a subscription for good",
+        "Delete a subscription",
         ("subscriptions:write",),
         {"204": Given(None)},
-        words="It is hidden from lists; what was delivered stays on record.",
+        words="It receives no more events and is no longer listed; its deliveries stay on record.",
         problems="404",
         parameters=("id",),
     ),
@@ -64,15 +64,15 @@ OPERATIONS = (
         "Send the challenge to the callback URL",
         ("subscriptions:write",),
         {"200": Given(subscriptions.Subscription)},
-        words="The endpoint has to answer a signed POST with the challenge that it carries, and nothing else. "
-        "An address that is verified already is not asked again.",
+        words="The endpoint must answer a signed POST with the challenge in its body, and nothing else. "
+        "A verified URL is not challenged again.",
         problems="404 409 422",
         parameters=("id",),
     ),
     Operation(
         "post",
         "/v1/subscriptions/{id}/rotate-secret",
-        "Make a new secret; both sign until the old one expires",
+        "Create a new secret; both sign until the old one expires",
         ("subscriptions:write",),
         {"200": Given(subscriptions.SubscriptionWithSecret)},
         problems=f"{BODY} 404 409",
@@ -83,22 +83,22 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/subscriptions/{id}/health",
-        "How a subscription's endpoint does",
+        "Show the health of an endpoint",
         ("subscriptions:write",),
         {"200": Given(subscriptions.EndpointHealth)},
-        words="The failures since the last success, as far as they are counted, a minute behind. An endpoint "
-        "that answers 410, or only fails for days, has its subscription switched off.",
+        words="The failures since the last success, up to a minute late. The subscription of an endpoint "
+        "that answers 410, or fails for days, is disabled.",
         problems="404",
         parameters=("id",),
     ),
     Operation(
         "post",
         "/v1/portal-links",
-        "Make a link to one tenant's own pages",
+        "Create a link to one tenant's pages",
         ("subscriptions:write",),
         {"201": Given(subscriptions.PortalLink)},
-        words="For your own signed-in users: make a new one each time. Its pages can do what this key can, "
-        "for this tenant only, and end when the key is revoked.",
+        words="For your own signed-in users: create a new link each time. Its pages have the rights of this key, "
+        "for this tenant only, until the key is revoked.",
         problems=f"{BODY} 409",
         body=NewPortalLink,
         body_is_optional=True,
@@ -106,10 +106,10 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/subscriptions/{id}/stats",
-        "How a subscription is doing",
+        "Show statistics of a subscription",
         ("subscriptions:write", "admin"),
         {"200": Given(attempts.SubscriptionStats)},
-        words="Counted over the newest 10,000 attempts of the window.",
+        words="Counts at most the newest 10,000 attempts of the window.",
         problems="404 422",
         parameters=("id", "window"),
     ),

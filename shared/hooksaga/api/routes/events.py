@@ -71,7 +71,7 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
         body = await read_body(request, max_bytes)
         return read_event(body, idempotency_keys=keys, **given)
     if keys:
-        rule = "a CloudEvent has its key in source and id; leave Idempotency-Key out"
+        rule = "Idempotency-Key must not be sent with a CloudEvent, whose key is its source and id"
         raise InvalidInput("invalid_idempotency_key", rule, field="Idempotency-Key", status=422)
     if is_structured:
         body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
@@ -154,7 +154,7 @@ def webhook_id_of(text: str) -> UUID:
     """Return the id in `evt_…`. Raises NotFound for text that is not an event id."""
     found = _EVENT_ID.fullmatch(text)
     if not found:
-        raise NotFound("event_not_found", "an event's id is evt_ and 32 hex digits")
+        raise NotFound("event_not_found", "an event id must be evt_ and 32 hex digits")
     return UUID(found[1])
 
 

@@ -106,7 +106,7 @@ async def cancel_saga(request: Request) -> Response:
     if saga.final_error_code == ErrorCode.CANCELED and saga.status == SagaStatus.DEAD_LETTERED:
         return answer_response(answers.CanceledSaga(saga_id, saga.status))
     if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
-        message = f"saga {saga_id} is {saga.status}: only a waiting saga is canceled"
+        message = f"saga {saga_id} is {saga.status}: only a waiting saga can be canceled"
         raise Conflict("saga_not_waiting", message)
     await services.wakes.cancel_saga(saga.traced)
     return answer_response(answers.CanceledSaga(saga_id, saga.status), 202)
@@ -116,7 +116,9 @@ async def show_stats(request: Request) -> Response:
     """Show the backlog of all tenants, only for keys that are bound to none."""
     caller = await _operator(request)
     if caller.tenant_id is not None:
-        raise InvalidInput("tenant_not_allowed", "stats are for keys that are bound to no tenant", status=403)
+        raise InvalidInput(
+            "tenant_not_allowed", "stats require a key that is not bound to a tenant", status=403
+        )
     stats = await services_of(request).admin.run(inspect.read_stats)
     return answer_response(Stats.of(stats))
 

@@ -1,7 +1,7 @@
-"""Lambda's handling of a function's answer to a batch of messages, exactly as on AWS.
+"""Handling of a function's response to a batch of messages, as in AWS Lambda.
 
-Everything that is not clearly a list of messages to give back makes the whole batch come back: emulators that are
-laxer here delete messages which AWS would deliver again.
+Any response that is not clearly a list of messages to return makes the whole batch return. Emulators that are less
+strict delete messages that AWS would deliver again.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from hooksaga.local.sqs.runtime_api import Outcome
 
 
 def messages_to_keep(outcome: Outcome, message_ids: Sequence[str]) -> set[str]:
-    """The ids of the messages that are not deleted.
+    """Return the ids of the messages that stay in the queue.
 
-    None of them: null, an empty object, `batchItemFailures` that is null or empty. All of them: an error or a timeout,
-    an answer that is no object, and any entry whose `itemIdentifier` is missing, null, empty, or none of the batch.
+    None: null, an empty object, `batchItemFailures` that is null or empty. All: an error or a timeout, a response that
+    is not an object, and any entry whose `itemIdentifier` is missing, null, empty, or not in the batch.
     """
     everything = set(message_ids)
     if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""`hooksaga demo --sqs`: the story of the demo, told by functions and queues, and what it cost."""
+"""`hooksaga demo --sqs`: the demo with functions and queues, and its cost figures."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _Row:
 
 
 class _MeasuredSystem(SqsSystem):
-    """Tells what the story cost before it stops."""
+    """Prints the figures before it stops."""
 
     console: Console
 
@@ -48,7 +48,7 @@ class _MeasuredSystem(SqsSystem):
 async def run_sqs_demo(
     data_dir: Path, console: Console, *, keep: Callable[[str, str, str], Awaitable[None]] | None = None
 ) -> bool:
-    """As run_demo, in SQS mode. Raises NoSqsEndpoint without an SQS API."""
+    """Like run_demo, in SQS mode. Raises NoSqsEndpoint without an SQS API."""
 
     def make(settings: Settings, *, port: int) -> SqsSystem:
         system = _MeasuredSystem(settings, port=port)

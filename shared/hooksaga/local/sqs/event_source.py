@@ -1,8 +1,8 @@
-"""Triggers of functions: queues, read as by Lambda's event source mapping, and EventBridge schedules.
+"""Triggers of functions: queues, read like Lambda's event source mapping, and EventBridge schedules.
 
-It reads any endpoint that speaks the SQS API, and is strict where emulators are lax: a batch is collected by several
-receives within its window, messages are deleted only after the function has answered for them, and a mapping that AWS
-would refuse is refused.
+It works with any SQS-compatible endpoint and is stricter than emulators: several receives within the window form a
+batch, messages are deleted only after the function has responded for them, and a mapping that AWS would reject is
+rejected.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ log = logging.getLogger("hooksaga.local.sqs")
 
 
 class InvalidMapping(ValueError):
-    """AWS would refuse this mapping; the message is its own."""
+    """AWS would reject this mapping; the message is AWS's."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMapping:
-    """From a queue to a function. `disturb` may split, double or reorder what is received, as SQS itself may."""
+    """From a queue to a function. `disturb` may split, duplicate or reorder messages, as SQS may."""
 
     queue_url: str
     batch_size: int = 10
@@ -45,7 +45,7 @@ class QueueMapping:
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """One batch: its message ids, how the function ended, and which of the messages were kept."""
+    """One batch: its message ids, the function's outcome, and the messages that stay in the queue."""
 
     message_ids: list[str]
     outcome: Outcome
@@ -64,7 +64,7 @@ class QueueSource:
         self.handled: deque[Handled] = deque(maxlen=MAX_REMEMBERED)
 
     async def start(self) -> None:
-        """Raises InvalidMapping for what AWS refuses."""
+        """Start reading. Raises InvalidMapping for a mapping that AWS rejects."""
         attributes = await self._api.attributes(self._mapping.queue_url)
         check_mapping(self._mapping, self._function.spec.timeout_seconds, attributes)
         self._arn = attributes["QueueArn"]
@@ -93,7 +93,7 @@ class QueueSource:
             task.add_done_callback(self._at_work.discard)
 
     async def _collect(self) -> Batch:
-        """One batch: what is there, and with a window what comes until it is over or the batch is full."""
+        """Return one batch: the available messages, and those that arrive within the window until the batch is full."""
         size, url = self._mapping.batch_size, self._mapping.queue_url
         batch = await self._api.receive(url, size, POLL_SECONDS)
         deadline = time.monotonic() + self._mapping.window_seconds
@@ -125,7 +125,7 @@ class QueueSource:
 
 
 def check_mapping(mapping: QueueMapping, timeout_seconds: float, attributes: dict[str, str]) -> None:
-    """Raises InvalidMapping for a mapping that AWS refuses. `attributes` are the queue's."""
+    """Raise InvalidMapping for a mapping that AWS rejects. `attributes` are the queue's."""
     visibility = int(attributes["VisibilityTimeout"])
     if visibility < timeout_seconds:
         raise InvalidMapping(
@@ -144,7 +144,7 @@ def check_mapping(mapping: QueueMapping, timeout_seconds: float, attributes: dic
 
 
 def record(message: dict[str, Any], queue_arn: str) -> dict[str, Any]:
-    """A received message as functions see it."""
+    """Return a received message in the format of Lambda events."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -172,7 +172,7 @@ def _message_attribute(value: dict[str, Any]) -> dict[str, Any]:
 
 
 class Schedule:
-    """Invokes a function every so many seconds with the event of an EventBridge rule; one minute on AWS."""
+    """Invokes a function at an interval with the event of an EventBridge rule; one minute on AWS."""
 
     def __init__(self, function: LambdaFunction, every_seconds: float = 60) -> None:
         self._function = function
@@ -188,7 +188,7 @@ class Schedule:
         await asyncio.gather(self._ticking, return_exceptions=True)
 
     async def fire(self) -> Outcome:
-        """One tick now."""
+        """Invoke the function once now."""
         outcome = await self._function.invoke(tick_event(f"{self._function.spec.name}-every-minute"))
         self.outcomes.append(outcome)
         if outcome.error is not None:

@@ -1,8 +1,7 @@
-"""An HTTP front that turns requests into API Gateway's REST proxy events, and functions' answers into responses.
+"""HTTP front end that converts requests to API Gateway REST proxy events and functions' answers to responses.
 
-It is configured as the REST API is on AWS: every body is binary, so a function gets exactly the bytes that were sent.
-The URL is that of a domain of one's own: it has no stage in its path. What no function answers is answered as the
-gateway does.
+It is configured like the REST API on AWS: every body is binary, so a function gets the bytes that were sent. The URL
+is that of a custom domain, without a stage in its path. Unrouted requests get the gateway's own responses.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ STOP_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A function, the resource of its that a path belongs to, and the parameters in the path."""
+    """A function, the resource that matches a path, and the path parameters."""
 
     function: LambdaFunction
     resource: str
@@ -46,14 +45,14 @@ class Target:
 
 
 class Front:
-    """Listens on 127.0.0.1. `routes` says which function answers what."""
+    """Listens on 127.0.0.1. `routes`: the functions by route."""
 
     def __init__(self, routes: Sequence[tuple[LambdaFunction, Sequence[BaseRoute]]]) -> None:
         every = [(function, route) for function, own in routes for route in own if isinstance(route, Route)]
         self._routes = sorted(every, key=lambda pair: not is_fixed(pair[1]))
 
     async def start(self, port: int) -> str:
-        """The URL. Raises OSError when the port is taken."""
+        """Start listening and return the URL. Raises OSError if the port is in use."""
         listening = listen(port)
         self._server = http_server(
             self._serve, ConnectionTable(reserved=BESIDE_POSTS), stop_seconds=STOP_SECONDS
@@ -62,7 +61,7 @@ class Front:
         return f"http://{HOST}:{listening.getsockname()[1]}"
 
     async def stop(self) -> None:
-        """Stop listening; requests under way may end."""
+        """Stop listening; active requests may end."""
         self._server.should_exit = True
         await self._serving
 
@@ -89,7 +88,7 @@ class Front:
         return response_of(outcome.payload)
 
     def _find(self, path: str) -> Target | None:
-        """By the path alone, fixed ones first, as the gateway does for resources that take any method."""
+        """Match by path alone, fixed paths first, like the gateway with resources for any method."""
         scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
         for function, route in self._routes:
             match, found = route.matches(scope)
@@ -100,7 +99,7 @@ class Front:
 
 
 async def _whole_body(request: Request) -> bytes:
-    """Raises RequestTooLarge, and ClientDisconnect when the client leaves amid it."""
+    """Raises RequestTooLarge, and ClientDisconnect if the client disconnects early."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -110,7 +109,7 @@ async def _whole_body(request: Request) -> bytes:
 
 
 def proxy_event(request: Request, target: Target, body: bytes) -> dict[str, Any]:
-    """The event of a REST API (v1) with proxy integration, for an API whose media types are all binary."""
+    """Return the REST API (v1) proxy event of a request, with all media types binary."""
     path = request.scope["raw_path"].decode("latin-1")
     headers = _several(request.headers.items())
     query = _several(parse_qsl(request.url.query, keep_blank_values=True))
@@ -161,7 +160,7 @@ def _last(several: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def response_of(payload: Any) -> Response:
-    """A function's answer as an HTTP response; one that is not of the gateway's form is a fault, as there."""
+    """Convert a function's answer to an HTTP response; a malformed one is a 502, as on AWS."""
     if not isinstance(payload, dict) or not isinstance(
         cast("dict[str, Any]", payload).get("statusCode"), int
     ):

@@ -1,4 +1,4 @@
-"""The functions of SQS mode on one machine: the limits of the local deployment, what wakes them, what they see."""
+"""The functions of SQS mode on one machine: limits, triggers and environment variables."""
 
 import os
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from hooksaga.local.sqs.runtime_api import FunctionSpec
 from hooksaga.runtime.settings import PREFIX, Settings
 
 MAX_PROCESSES = 4
-"""Of one function: this machine is smaller than AWS."""
+"""Limit per function: this machine is smaller than AWS."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionKind:
-    """Limits of one function. `queues` wake it, and so does the clock if it is `scheduled`."""
+    """Limits of one function. `queues` trigger it; `scheduled`: the clock does too."""
 
     timeout_seconds: int
     visibility_seconds: int
@@ -28,7 +28,7 @@ class FunctionKind:
 
 
 def function_kinds(env: Environment) -> dict[str, FunctionKind]:
-    """By name, the functions of an environment on this machine."""
+    """Return the functions of an environment by name."""
 
     def kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
         limits = env.functions[name]
@@ -56,7 +56,7 @@ API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
 
 
 def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str]) -> FunctionSpec:
-    """The function as it is deployed."""
+    """Return the configuration of a function, as deployed."""
     return FunctionSpec(
         f"hooksaga-{name}",
         f"functions.{name}.handler.handler",
@@ -67,7 +67,7 @@ def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str])
 
 
 def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
-    """The variables that give a function these settings; defaults are left to be defaults."""
+    """Return the variables that give a function these settings, without defaults."""
     given = settings.model_dump(exclude_unset=True, exclude_none=True, exclude={"api_key"})
     variables = {PREFIX + name.upper(): _text(value) for name, value in given.items()}
     if level := os.environ.get("HOOKSAGA_LOG_LEVEL"):

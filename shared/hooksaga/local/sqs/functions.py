@@ -9,11 +9,11 @@ from hooksaga.local.sqs.runtime_api import MAX_REQUEST_BYTES, Environment, Funct
 
 
 class RequestTooLarge(ValueError):
-    """The event is over Lambda's limit for synchronous invocations."""
+    """The event exceeds Lambda's limit for synchronous invocations."""
 
 
 class LambdaFunction:
-    """Invokes one function; as many invocations run at once as its concurrency allows, the others wait."""
+    """Invokes one function, with at most its concurrency of invocations at once; others wait."""
 
     def __init__(self, spec: FunctionSpec, log_dir: Path) -> None:
         self.spec = spec
@@ -24,7 +24,7 @@ class LambdaFunction:
         self._all: set[Environment] = set()
 
     async def invoke(self, event: Any) -> Outcome:
-        """The outcome of one invocation. Raises RequestTooLarge for an event over 6 MB."""
+        """Invoke the function once and return the outcome. Raises RequestTooLarge for an event over 6 MB."""
         body = json.dumps(event).encode()
         if len(body) > MAX_REQUEST_BYTES:
             raise RequestTooLarge(
@@ -39,18 +39,18 @@ class LambdaFunction:
                 await self._put_back(environment)
 
     async def warm_up(self) -> None:
-        """Start one process now, so that the first invocation does not wait for its start."""
+        """Start one process, so that the first invocation does not wait for it."""
         if not self._all:
             environment = await self._take()
             await environment.wait_until_ready()
             await self._put_back(environment)
 
     def busy_pids(self) -> list[int]:
-        """The processes that are at work on an invocation."""
+        """Return the pids of processes with an active invocation."""
         return [environment.pid for environment in self._all if environment.busy]
 
     def kill_busy(self) -> list[int]:
-        """SIGKILL to every process that is at work; their numbers."""
+        """Kill all processes with an active invocation and return their pids."""
         busy = [environment for environment in self._all if environment.busy]
         for environment in busy:
             environment.kill()
@@ -68,7 +68,7 @@ class LambdaFunction:
 
     async def _take(self) -> Environment:
         while self._idle:
-            environment = self._idle.pop()  # the one used last, as Lambda does
+            environment = self._idle.pop()  # the most recently used one, like Lambda
             if environment.alive:
                 return environment
             await self._drop(environment)

@@ -1,7 +1,7 @@
-"""`hooksaga invoke FUNCTION FILE`: one function, one event of a file, under AWS's own runtime client.
+"""`hooksaga invoke FUNCTION FILE`: runs one function with one event from a file, under AWS's runtime client.
 
-It works on the configured database, or on the embedded one of `hooksaga up`. Queues are used when their variables are
-set; without them messages are not taken, which costs time and never an event.
+It uses the configured database, or the embedded one. Queues are used if their variables are set; without them messages
+are not sent, which delays events but loses none.
 """
 
 import json
@@ -21,13 +21,13 @@ from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.runtime.settings import Settings
 
 PLACEHOLDER_KEY = "hs_replace_me"
-"""What the samples carry in place of an API key."""
+"""Placeholder of an API key in the sample events."""
 
 
 async def invoke_event(settings: Settings, address: DatabaseAddress, function: str, event: str) -> Outcome:
-    """Invoke the function with the event, which is JSON text; the samples' key is replaced by this machine's own.
+    """Invoke the function with an event in JSON; the samples' key is replaced by this machine's.
 
-    Raises ValueError for text that is no JSON.
+    Raises ValueError for invalid JSON.
     """
     key = await _ensure_api_key(settings, address)
     read: Any = json.loads(event.replace(PLACEHOLDER_KEY, key))

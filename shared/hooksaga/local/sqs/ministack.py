@@ -1,6 +1,6 @@
-"""An SQS API on this machine: ministack, pinned, started in a clean environment; or an endpoint that listens already.
+"""An SQS API on this machine: an existing endpoint, or ministack in a pinned version and a clean environment.
 
-ministack is a Python program that speaks AWS's APIs. Its botocore is pinned by itself, so it may live in another
+ministack is a Python program that emulates AWS's APIs. It pins its own botocore, so it may be installed in another
 virtual environment: HOOKSAGA_MINISTACK_PYTHON names its interpreter.
 """
 
@@ -23,18 +23,18 @@ START_SECONDS = 30.0
 
 
 class NoSqsEndpoint(ConnectionError):
-    """There is no SQS API here and none could be started; the message says what to install or to set."""
+    """There is no SQS API, and none could be started. The message says what to install or to set."""
 
 
 class Ministack:
-    """One process that this object started. It holds everything in memory."""
+    """One process, started by this object, with its state in memory."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self.endpoint = ""
 
     async def start(self) -> str:
-        """The endpoint, once it answers. Raises NoSqsEndpoint when ministack is not installed or does not answer."""
+        """Start it and return the endpoint once it answers. Raises NoSqsEndpoint."""
         python = _interpreter()
         port = _free_port()
         self.endpoint = f"http://{HOST}:{port}"
@@ -59,7 +59,7 @@ class Ministack:
         self._home.cleanup()
 
     async def reset(self) -> None:
-        """Forget every queue."""
+        """Delete all queues."""
         async with (
             aiohttp.ClientSession() as session,
             session.post(f"{self.endpoint}/_ministack/reset") as answer,
@@ -81,7 +81,7 @@ class Ministack:
 
 
 def given_endpoint() -> str | None:
-    """The endpoint that AWS_ENDPOINT_URL or LOCALSTACK_HOST (host, or host:port) names, if one of them is set."""
+    """Return the endpoint of AWS_ENDPOINT_URL or LOCALSTACK_HOST (host, or host:port), or None."""
     if url := os.environ.get("AWS_ENDPOINT_URL"):
         return url
     if host := os.environ.get("LOCALSTACK_HOST"):
@@ -106,14 +106,14 @@ def _interpreter() -> str:
 
 
 def _clean_environment(port: int, home: str) -> dict[str, str]:
-    """Functions that run inside ministack inherit what it has, so it is given nothing of this shell."""
+    """Return an environment without this shell's variables, because functions inside ministack inherit it."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": home,
         "BIND_HOST": HOST,
         "GATEWAY_PORT": str(port),
         "LOG_LEVEL": "WARNING",
-        "IOT_MTLS_ENABLED": "0",  # it would listen on every interface
+        "IOT_MTLS_ENABLED": "0",  # it would listen on all interfaces
     }
 
 

@@ -1,4 +1,4 @@
-"""The queues of SQS mode, each work queue with its redrive queue, as the stacks make them on AWS."""
+"""The queues of SQS mode, each with a redrive queue, as on AWS."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class QueueSet:
     dead_tasks: str
 
     def settings(self) -> dict[str, str]:
-        """The variables by which functions find their queues."""
+        """Return the variables with the queues' URLs."""
         urls = {**self.work, DEAD_TASKS: self.dead_tasks}
         return {f"HOOKSAGA_{name.replace('-', '_').upper()}_QUEUE_URL": url for name, url in urls.items()}
 
@@ -26,7 +26,7 @@ class QueueSet:
 async def create_queues(
     api: SqsApi, prefix: str, *, visibility_seconds: dict[str, int], max_receive_count: int = 5
 ) -> QueueSet:
-    """Make all queues. `visibility_seconds` by the name of the work queue."""
+    """Create all queues. `visibility_seconds`: by the name of the work queue."""
     work: dict[str, str] = {}
     redrive: dict[str, str] = {}
     for name in WORK_QUEUES:

@@ -1,8 +1,7 @@
-"""The API that AWS Lambda gives to a function's process, for one process on this machine.
+"""The Lambda runtime API for one process on this machine.
 
-AWS's own client (`awslambdaric`) runs the handler against it, so a handler meets here what it meets there: a clean
-environment, a cold start, warm invocations in the same process, a deadline, a kill when the time is over, and errors
-in the shapes that callers of Lambda see.
+AWS's own client (`awslambdaric`) runs the handler against it, so a handler runs as on Lambda: a clean environment, a
+cold start, warm invocations in the same process, a deadline, a kill at the timeout, and errors in Lambda's format.
 """
 
 import asyncio
@@ -36,12 +35,12 @@ MAX_REQUEST_BYTES = 6_291_456
 
 
 class NoRuntimeClient(OSError):
-    """awslambdaric is not installed, without which no function can run here."""
+    """awslambdaric, which functions need, is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """One function as it is configured on AWS. `environment` is all that its process sees besides Lambda's own."""
+    """Configuration of one function, as on AWS. `environment`: its variables besides Lambda's own."""
 
     name: str
     handler: str
@@ -57,7 +56,7 @@ class FunctionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an invocation ended. `error` has Lambda's shape and is None for success; `pid` is the process that had it."""
+    """Outcome of an invocation. `error` has Lambda's format, None after success; `pid` is the process."""
 
     request_id: str
     pid: int
@@ -69,7 +68,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Invocation:
-    """`picked` is done once the process has taken it: from then on its time counts."""
+    """`picked` is done once the process has taken it: its timeout counts from then."""
 
     event: bytes
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -94,7 +93,7 @@ class Environment:
         self._asked = asyncio.Event()
 
     async def start(self) -> None:
-        """Start the process; its cold start is waited for by the first invocation. Raises NoRuntimeClient."""
+        """Start the process; the first invocation waits for its cold start. Raises NoRuntimeClient."""
         if importlib.util.find_spec("awslambdaric") is None:
             raise NoRuntimeClient("functions run under AWS's runtime client: pip install 'hooksaga[sqs]'")
         self._server = await asyncio.start_server(self._accept, HOST, 0, limit=2**24)
@@ -111,7 +110,7 @@ class Environment:
         self._watch = asyncio.create_task(self._watch_process())
 
     async def wait_until_ready(self) -> None:
-        """Until the process has asked for its first invocation, or has ended."""
+        """Wait until the process requests its first invocation, or has ended."""
         await _first(self._asked.wait(), self._watch)
 
     @property
@@ -127,12 +126,12 @@ class Environment:
         return self._current is not None
 
     def kill(self) -> None:
-        """SIGKILL: what it was doing ends where it stands."""
+        """Send SIGKILL."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
     async def stop(self) -> None:
-        """Kill the process and wait until it is gone."""
+        """Kill the process and wait for its end."""
         self.kill()
         await self._watch
         self._server.close()
@@ -143,7 +142,7 @@ class Environment:
         await asyncio.gather(*connections, return_exceptions=True)
 
     async def invoke(self, event: bytes) -> Outcome:
-        """Run the handler once. Raises nothing for what the function does wrong: the outcome tells."""
+        """Run the handler once. Errors of the function are part of the outcome."""
         invocation = self._current = _Invocation(event)
         cold, self._used = not self._used, True
         self._waiting.put_nowait(invocation)
@@ -151,7 +150,7 @@ class Environment:
         try:
             payload, error = await self._outcome(invocation)
         except asyncio.CancelledError:
-            self.kill()  # nobody waits for its answer, and the next one's must not be taken for it
+            self.kill()  # its answer is no longer awaited, and must not be taken for the next one's
             raise
         finally:
             self._current = None
@@ -173,7 +172,7 @@ class Environment:
         if not invocation.answer.done():
             return None, self._init_error or exit_error(invocation.request_id, self._process.returncode)
         good, body = invocation.answer.result()
-        if self._refused_answer:  # at which the client ends its process
+        if self._refused_answer:  # on which the client ends its process
             self.kill()
             await self._watch
         return (json.loads(body), None) if good else (None, json.loads(body))
@@ -182,7 +181,7 @@ class Environment:
         await self._process.wait()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """No coroutine: one that is cancelled before its first step could not close its connection."""
+        """Not a coroutine: one that is cancelled before its first step could not close its connection."""
 
         def over(conversation: asyncio.Task[None]) -> None:
             self._connections.pop(conversation).close()
@@ -198,7 +197,7 @@ class Environment:
                 writer.write(response(status, headers, body))
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            return  # the process died, or was told to
+            return  # the process died or was stopped
 
     async def _answer(self, method: str, path: str, body: bytes) -> tuple[str, dict[str, str], bytes]:
         if (method, path) == ("GET", f"{VERSION_PATH}/invocation/next"):
@@ -259,7 +258,7 @@ def process_environment(spec: FunctionSpec, port: int) -> dict[str, str]:
 
 
 async def _first(*awaited: Any) -> None:
-    """Until one of them is done; none is cancelled but the coroutines among them."""
+    """Wait until one of them is done; cancel only the coroutines among them."""
     coroutines = [asyncio.ensure_future(one) for one in awaited if asyncio.iscoroutine(one)]
     futures = [one for one in awaited if not asyncio.iscoroutine(one)]
     try:

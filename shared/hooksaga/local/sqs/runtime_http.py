@@ -1,4 +1,4 @@
-"""The HTTP of the runtime API: requests are read and answers written by hand, one at a time."""
+"""Minimal HTTP of the runtime API, one request at a time."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ MAX_RESPONSE_BYTES = 6_291_556
 async def read_request(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> tuple[str, str, bytes] | None:
-    """Method, path and body; None at the end of the connection."""
+    """Return method, path and body; None at the end of the connection."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:
@@ -26,7 +26,7 @@ async def read_request(
 
 
 def response(status: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Head and body in one piece: in two, the second would wait for the first's acknowledgement."""
+    """Return head and body in one write: with two, the second would wait for an acknowledgement of the first."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

@@ -1,4 +1,4 @@
-"""The SQS API of an emulator, as the service itself uses it: without boto3, whose calls block a thread each."""
+"""Asynchronous client of an emulator's SQS API; boto3 would block a thread per call."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _CREDENTIAL = (
 
 
 class SqsError(Exception):
-    """The endpoint refused, or is not there. `code` is the service's word, empty when there was no answer."""
+    """The endpoint returned an error or is unreachable. `code` is the service's code, empty without a response."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if code else message)
@@ -26,7 +26,7 @@ class SqsError(Exception):
 
 
 class SqsApi:
-    """One endpoint, unsigned: emulators look at the region in the credential and at nothing else."""
+    """Client of one endpoint. Requests are unsigned: emulators read only the region of the credential."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint.rstrip("/")
@@ -46,7 +46,7 @@ class SqsApi:
             self._session = None
 
     async def call(self, action: str, **parameters: Any) -> dict[str, Any]:
-        """The answer of one action, parameters named as in the API. Raises SqsError."""
+        """Call an action, with parameters named as in the API. Raises SqsError."""
         headers = {
             "content-type": "application/x-amz-json-1.0",
             "x-amz-target": f"AmazonSQS.{action}",
@@ -67,7 +67,7 @@ class SqsApi:
         return json.loads(text or "{}")
 
     async def create_queue(self, name: str, **attributes: Any) -> str:
-        """The URL of a queue, made if it is not there. Raises SqsError for a delay that AWS refuses."""
+        """Create a queue if it does not exist, and return its URL. Raises SqsError for a delay that AWS rejects."""
         if int(attributes.get("DelaySeconds", 0)) > MAX_DELAY_SECONDS:
             raise SqsError("InvalidAttributeValue", f"DelaySeconds must be between 0 and {MAX_DELAY_SECONDS}")
         texts = {
@@ -76,11 +76,11 @@ class SqsApi:
         return (await self.call("CreateQueue", QueueName=name, Attributes=texts))["QueueUrl"]
 
     async def attributes(self, url: str) -> dict[str, str]:
-        """All attributes of a queue."""
+        """Return all attributes of a queue."""
         return (await self.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"]))["Attributes"]
 
     async def receive(self, url: str, most: int = MAX_BATCH, wait_seconds: int = 0) -> list[dict[str, Any]]:
-        """Up to ten messages with everything that the service knows of them."""
+        """Return up to ten messages with all their attributes."""
         answer = await self.call(
             "ReceiveMessage",
             QueueUrl=url,
@@ -93,21 +93,21 @@ class SqsApi:
         return answer.get("Messages", [])
 
     async def delete(self, url: str, receipts: Sequence[str]) -> None:
-        """Delete messages. A receipt that is no longer good is no error: the message has come back, and comes again."""
+        """Delete messages. An expired receipt is not an error: the message will be received again."""
         for start in range(0, len(receipts), MAX_BATCH):
             batch = receipts[start : start + MAX_BATCH]
             entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(batch)]
             await self.call("DeleteMessageBatch", QueueUrl=url, Entries=entries)
 
     async def send(self, url: str, *bodies: str, delay_seconds: int = 0) -> None:
-        """Send messages, for tests and tools. Raises SqsError for a delay that AWS refuses, as AWS does."""
+        """Send messages, for tests and tools. Raises SqsError for a delay that AWS rejects."""
         if delay_seconds > MAX_DELAY_SECONDS:
             raise SqsError("InvalidParameterValue", f"DelaySeconds must be between 0 and {MAX_DELAY_SECONDS}")
         for body in bodies:
             await self.call("SendMessage", QueueUrl=url, MessageBody=body, DelaySeconds=delay_seconds)
 
     async def depth(self, url: str) -> int:
-        """How many messages a queue holds: waiting, delayed, and in flight."""
+        """Return the number of messages in a queue: visible, delayed and in flight."""
         attributes = await self.attributes(url)
         names = ("", "Delayed", "NotVisible")
         return sum(int(attributes.get(f"ApproximateNumberOfMessages{name}", 0)) for name in names)

@@ -1,6 +1,6 @@
-"""SQS mode on one machine: embedded PostgreSQL, an SQS API, every function in processes of its own, and an HTTP front.
+"""SQS mode on one machine: embedded PostgreSQL, an SQS API, each function in its own processes, and an HTTP front end.
 
-The same interface as LocalSystem, so whatever drives the one drives the other.
+It has the same interface as LocalSystem.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from hooksaga.runtime.telemetry import note_migration_waits
 
 @dataclass(frozen=True, slots=True)
 class SqsOptions:
-    """Options for tests. `mappings` are options of QueueMapping by queue name; `endpoint` is an SQS API that is
-    there already; `environment` are more variables for the functions."""
+    """Options for tests. `mappings`: options of QueueMapping by queue name. `endpoint`: an existing SQS API.
+    `environment`: more variables for the functions."""
 
     tick_seconds: float = 60
     endpoint: str | None = None
@@ -40,7 +40,7 @@ class SqsOptions:
 
 
 class SqsSystem(LocalSystem):
-    """`start`, then events flow until `stop`. Needs awslambdaric, and ministack or a given endpoint."""
+    """Call `start`, later `stop`. Requires awslambdaric, and ministack or a given endpoint."""
 
     def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
         super().__init__(settings, port=port)
@@ -51,10 +51,10 @@ class SqsSystem(LocalSystem):
         self.schedules: dict[str, Schedule] = {}
 
     async def start(self) -> str:
-        """Bring up everything, and give the URL of the HTTP front.
+        """Start all parts and return the URL of the HTTP front end.
 
-        Raises NoSqsEndpoint without an SQS API, OSError when the port is taken. What was begun is undone when a later
-        step fails.
+        Raises NoSqsEndpoint without an SQS API, OSError if the port is in use. If a step fails, the earlier ones are
+        undone.
         """
         self._ended = asyncio.Event()
         async with AsyncExitStack() as started:
@@ -82,7 +82,7 @@ class SqsSystem(LocalSystem):
         return url
 
     async def wait(self) -> None:
-        """Returns when `stop` is called. Raises as LocalSystem.wait: nothing else here ends by itself."""
+        """Wait until `stop` is called. Raises like LocalSystem.wait: no other part ends by itself."""
         ended = asyncio.create_task(self._ended.wait())
         try:
             await self._until_one_ends(ended)
@@ -90,11 +90,11 @@ class SqsSystem(LocalSystem):
             ended.cancel()
 
     async def abandon(self) -> None:
-        """Stop the functions without waiting for what they do."""
+        """Stop the functions without waiting for their work."""
         await self.stop()
 
     async def stop(self) -> None:
-        """Accept nothing more, let the batches under way end, and stop what was started here."""
+        """Stop intake, wait for active batches, and stop what was started here."""
         await self._started.aclose()
         self._ended.set()
 
@@ -139,7 +139,7 @@ class SqsSystem(LocalSystem):
         logs = self._settings.data_dir / "functions"
         make_private(logs)
         for name, kind in self._kinds.items():
-            if name == "migrate":  # has run, in this process
+            if name == "migrate":  # ran in this process
                 continue
             self.functions[name] = LambdaFunction(function_spec(name, kind, environment), logs)
 
