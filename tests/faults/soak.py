@@ -153,7 +153,7 @@ class Soak:
         alive = self.survivor.is_alive
         return [
             *judge(self.samples, counts, findings(self._url)),
-            Verdict("one process lived through all", alive, f"the other was killed {self.kills} times"),
+            Verdict("one process survives", alive, f"the other was killed {self.kills} times"),
         ]
 
     def close(self) -> None:

@@ -91,9 +91,9 @@ def _counts_add_up(counts: Counts) -> Verdict:
 
 
 def _dead_are_those_that_fail(counts: Counts) -> Verdict:
-    figures = f"{counts.dead:,} dead, {counts.expected_dead:,} to receivers that fail"
+    figures = f"{counts.dead:,} dead, {counts.expected_dead:,} to failing receivers"
     return Verdict(
-        "dead letters are those of receivers that fail", counts.dead == counts.expected_dead, figures
+        "dead letters are those of failing receivers", counts.dead == counts.expected_dead, figures
     )
 
 
@@ -103,14 +103,14 @@ def _memory_is_flat(steady: Sequence[Sample]) -> Verdict:
     mean = sum(one.rss_mib for one in steady) / len(steady)
     allowed = max(GROWTH_SHARE * mean, GROWTH_MIB)
     figures = f"{slope:+.1f} MiB an hour at {mean:.0f} MiB; {slope * hours:+.1f} MiB in this run, {allowed:.0f} allowed"
-    return Verdict("memory is flat", slope * hours <= allowed, figures)
+    return Verdict("memory is stable", slope * hours <= allowed, figures)
 
 
 def _connections_are_flat(samples: Sequence[Sample]) -> Verdict:
     half = len(samples) // 2
     before, after = (max(one.connections for one in part) for part in (samples[:half], samples[half:]))
     return Verdict(
-        "connections are flat", after <= before + MORE_CONNECTIONS, f"most: {before}, then {after}"
+        "connections are stable", after <= before + MORE_CONNECTIONS, f"maximum {before}, then {after}"
     )
 
 
@@ -118,7 +118,7 @@ def _tables_are_bounded(steady: Sequence[Sample]) -> Verdict:
     before, after = (one.table_mib * 1024 / max(1, one.events) for one in (steady[0], steady[-1]))
     whole = steady[-1].table_mib
     figures = f"{before:.2f} KiB an event after the warm-up, {after:.2f} at the end, {whole:,.0f} MiB in all"
-    return Verdict("tables are as large as their rows", after <= before * (1 + BLOAT_SHARE), figures)
+    return Verdict("table size per event is constant", after <= before * (1 + BLOAT_SHARE), figures)
 
 
 def _dead_rows_are_bounded(samples: Sequence[Sample]) -> Verdict:

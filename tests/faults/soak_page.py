@@ -1,4 +1,4 @@
-"""The figures of a soak, for people: no I/O."""
+"""The page with the results of a soak test. No I/O."""
 
 import textwrap
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from tests.faults.soak_figures import Counts, Sample, Verdict
 
 LOOKS = 12
 
-_HEAD = """# A soak: half an hour of load, failing receivers, and a kill every minute
+_HEAD = """# Soak test: half an hour of load with failing receivers and a kill every minute
 
-Written by `make soak ARGS="--page docs/soak.md"`, and only when all of it holds; [what it does](testing.md#the-soak).
+Written by `make soak ARGS="--page docs/soak.md"` if all checks pass; [testing](testing.md#the-soak) describes the run.
 """
 
 
 def soak_page(run: str, counts: Counts, verdicts: Sequence[Verdict], samples: Sequence[Sample]) -> str:
-    """run: when, how long, how much and on what, in words."""
+    """Return the page. run: a sentence with date, duration, load and machine."""
     pace = counts.requests / samples[-1].seconds
     story = (
-        f"{counts.accepted:,} events were accepted, {counts.requests:,} requests sent for {counts.arrived:,} "
-        f"deliveries, {pace:,.0f} a second until the last had ended; a process was killed {counts.kills} times. "
-        f"Callers saw {counts.hang_ups:,} broken connections and {counts.turned_away:,} answers of 503, and repeated "
-        "with the same key."
+        f"{counts.accepted:,} events were accepted, and {counts.requests:,} requests were sent for {counts.arrived:,} "
+        f"deliveries, on average {pace:,.0f} per second. A process was killed {counts.kills} times. Callers saw "
+        f"{counts.hang_ups:,} broken connections and {counts.turned_away:,} responses with 503, and repeated their "
+        "calls with the same keys."
     )
     held = [f"| {one.name} | {one.figures} |" for one in verdicts]
     looks = [*samples[: -1 : max(1, len(samples) // LOOKS)], samples[-1]]
@@ -31,7 +31,7 @@ def soak_page(run: str, counts: Counts, verdicts: Sequence[Verdict], samples: Se
             "",
             textwrap.fill(story, 120),
             "",
-            "| what holds | measured |",
+            "| check | result |",
             "|---|---|",
             *held,
             "",

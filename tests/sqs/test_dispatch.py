@@ -96,7 +96,7 @@ async def test_a_death_is_announced_with_all_that_an_alarm_needs() -> None:
         "attemptCount": 2,
         "maxAttempts": 2,
         "errorCode": "http_503",
-        "errorMessage": "delivery given up after 2 attempts: http_503",
+        "errorMessage": "dead-lettered after 2 attempts: http_503",
     }
 
 

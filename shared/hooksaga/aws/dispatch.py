@@ -153,7 +153,7 @@ def _dead_task(move: SagaMoved) -> DeadTaskEvent:
         attemptCount=move.attempt_count,
         maxAttempts=move.max_retry_limit,
         errorCode=move.final_error_code,
-        errorMessage=f"delivery given up after {move.attempt_count} attempts: {move.final_error_code}",
+        errorMessage=f"dead-lettered after {move.attempt_count} attempts: {move.final_error_code}",
         timestamp=rfc3339(datetime.now(UTC)) or "",
     )
 

@@ -59,7 +59,7 @@ def list_all(
     if as_json:
         show_json(answer)
         return
-    columns = ("id", "given up", "event type", "subscription", "error", "requeued as")
+    columns = ("id", "failed", "event type", "subscription", "error", "requeued as")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
         complain(f"More results: --cursor {page['next']}")

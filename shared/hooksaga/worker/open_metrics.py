@@ -31,19 +31,19 @@ END_TO_END_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60
 """Upper bounds: from immediate delivery to several retries later."""
 
 COUNTERS = {
-    Metric.EVENTS_ACCEPTED: ("hooksaga_events_accepted", "New events stored; repeats are not counted."),
-    Metric.SAGAS_CREATED: ("hooksaga_sagas_created", "Deliveries begun, by routing or by a requeue."),
-    Metric.JOBS_CLAIMED: ("hooksaga_jobs_claimed", "Attempts that a worker took on."),
+    Metric.EVENTS_ACCEPTED: ("hooksaga_events_accepted", "New events stored, without repeats."),
+    Metric.SAGAS_CREATED: ("hooksaga_sagas_created", "Sagas created, by routing or by a requeue."),
+    Metric.JOBS_CLAIMED: ("hooksaga_jobs_claimed", "Jobs claimed by a worker."),
     Metric.DELIVERY_SUCCEEDED: ("hooksaga_delivery_succeeded", "Attempts answered with 2xx."),
-    Metric.DELIVERY_FAILED: ("hooksaga_delivery_failed", "Attempts that ended in any other way."),
-    Metric.SAGAS_DEAD_LETTERED: ("hooksaga_sagas_dead_lettered", "Deliveries given up."),
+    Metric.DELIVERY_FAILED: ("hooksaga_delivery_failed", "Failed attempts by error class."),
+    Metric.SAGAS_DEAD_LETTERED: ("hooksaga_sagas_dead_lettered", "Sagas that became dead letters."),
     Metric.ENDPOINTS_DISABLED: (
         "hooksaga_endpoints_disabled",
-        "Subscriptions that the health monitor switched off.",
+        "Subscriptions disabled by the health monitor.",
     ),
     Metric.LEASES_RESET: (
         "hooksaga_leases_reset",
-        "Leases that ended before their worker had written a result.",
+        "Leases lost before their worker wrote a result.",
     ),
 }
 """Metric names by metric. DeadTaskEvents exist in SQS mode only."""
@@ -91,11 +91,12 @@ class OpenMetrics:
     def _histograms(self) -> Iterator[Family]:
         delivery, end_to_end = self._latencies.values()
         yield delivery.family(
-            "hooksaga_delivery_latency_seconds", "One POST, from look-up to the answer's end."
+            "hooksaga_delivery_latency_seconds",
+            "Duration of one POST, from DNS lookup to the end of the response.",
         )
         yield end_to_end.family(
             "hooksaga_end_to_end_latency_seconds",
-            "From an event's acceptance until one of its deliveries is completed, retries included, requeues not.",
+            "Time from an event's acceptance to the completion of a delivery, including retries, without requeues.",
         )
 
 
@@ -127,23 +128,23 @@ def _gauge_families(gauges: Gauges | None) -> Iterator[Family]:
     for name, meaning, unit, value in (
         (
             "outbox_age_seconds",
-            "How long the first unrouted event has waited.",
+            "Age of the oldest event in the outbox.",
             "seconds",
             gauges.outbox_age_seconds,
         ),
         (
             "oldest_due_saga_age_seconds",
-            "How long the saga that is overdue the longest has been due.",
+            "Seconds since the oldest due saga became due.",
             "seconds",
             gauges.oldest_due_saga_age_seconds,
         ),
         (
             "retry_debt_sagas",
-            "Deliveries that failed and wait for another attempt.",
+            "Sagas that wait for a retry.",
             "",
             gauges.retry_debt_sagas,
         ),
-        ("in_flight_jobs", "Attempts that a worker holds now.", "", gauges.in_flight_jobs),
+        ("in_flight_jobs", "Jobs leased by workers.", "", gauges.in_flight_jobs),
     ):
         yield GaugeMetricFamily(f"hooksaga_{name}", meaning, value=value, unit=unit)
 
