@@ -73,7 +73,6 @@ def _build_local(app: App) -> Environment:
 
 
 def main() -> None:
-    """Synthesize to CDK_OUTDIR, which `cdk` sets, or to cdk.out."""
     app = App()
     try:
         build(app)

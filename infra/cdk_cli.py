@@ -19,7 +19,6 @@ class NoCdk(RuntimeError):
 
 
 def command() -> list[str]:
-    """Return the command that starts the CDK. Raises NoCdk."""
     script = _folder() / "node_modules" / "aws-cdk" / "bin" / "cdk"
     if not script.exists():
         _install()
@@ -75,7 +74,6 @@ def _npm() -> list[str]:
 
 
 def main() -> int:
-    """Run cdk with these arguments and return its exit code."""
     try:
         return subprocess.run([*command(), *sys.argv[1:]], env=environment(), check=False).returncode
     except NoCdk as problem:

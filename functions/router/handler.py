@@ -32,7 +32,6 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
 
 
 async def route(function: Function, invocation: Invocation) -> Any:
-    """Route the events that the messages name."""
     messages = read_messages(invocation.event, RoutingMessage)
     event_ids = [message.body.event_id for message in messages]
     try:

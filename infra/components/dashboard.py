@@ -11,8 +11,6 @@ IN_A_ROW = 2
 
 
 class Dashboard(Construct):
-    """Has the name of the deployment."""
-
     def __init__(
         self, scope: Construct, name: str, env: Environment, widgets: Sequence[cloudwatch.IWidget]
     ) -> None:

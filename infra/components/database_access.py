@@ -12,8 +12,6 @@ from infra.bundling import CERTIFICATES
 
 
 class DatabaseAccess(Protocol):
-    """Settings and permissions of a function for the database."""
-
     def environment(self, role: Role) -> dict[str, str]: ...
 
     def allow_login(self, function: iam.Role, role: Role) -> None: ...

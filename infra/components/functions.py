@@ -32,12 +32,10 @@ class FunctionDesign:
 
     @property
     def answers_http(self) -> bool:
-        """Return whether the gateway sends requests to it."""
         return bool(self.routes or self.pages)
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """Return all roles that it logs in as."""
         return (self.role, *self.also)
 
 

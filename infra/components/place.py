@@ -10,8 +10,6 @@ from infra.components.network import INSIDE, OUTBOUND
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Subnets and security group of a function."""
-
     vpc: ec2.IVpc
     subnets: ec2.SubnetSelection
     security_group: ec2.ISecurityGroup

@@ -132,7 +132,6 @@ class RestApi(Construct):
         self.api.root.resource_for_path(path).add_method("ANY", integration)
 
     def _add_pages(self, path: str, function: LeastFunction) -> None:
-        """Route the path and everything below it."""
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
         for below in (path, f"{path}/{{proxy+}}"):
             resource = self.api.root.resource_for_path(below)

@@ -9,7 +9,6 @@ SLOW_MILLISECONDS = 5000
 
 
 def watch_api(alarms: Alarms, api: RestApi) -> list[cloudwatch.IWidget]:
-    """Add the alarms and return the widget of the dashboard."""
     faults = api.api.metric_server_error(period=FIVE_MINUTES, statistic=cloudwatch.Stats.SUM)
     latency = api.api.metric_latency(period=FIVE_MINUTES, statistic="p99")
     alarms.add("api-server-errors", "api", faults, Limit(5))

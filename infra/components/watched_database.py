@@ -12,7 +12,6 @@ LOW_STORAGE_SHARE = 0.1
 
 
 def watch_database(alarms: Alarms, env: Environment, database: Database) -> list[cloudwatch.IWidget]:
-    """Add the alarms and return the widget of the dashboard."""
     instance, wanted = database.instance, env.database
     processor = instance.metric_cpu_utilization(period=FIVE_MINUTES)
     free = instance.metric_free_storage_space(period=FIVE_MINUTES, statistic=cloudwatch.Stats.MINIMUM)

@@ -10,7 +10,6 @@ from infra.components.functions import DESIGNS
 
 
 def watch_functions(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
-    """Add the alarms and return the widgets of the dashboard."""
     for name, function in functions.items():
         errors = function.function.metric_errors(period=FIVE_MINUTES)
         alarms.add("function-errors", name, errors, Limit(3))

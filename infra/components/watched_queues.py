@@ -10,7 +10,6 @@ WAITING_SECONDS = 300
 
 
 def watch_queues(alarms: Alarms, queues: Queues) -> list[cloudwatch.IWidget]:
-    """Add the alarms and return the widgets of the dashboard."""
     for queue, redrive in queues.redrive.items():
         waiting = redrive.metric_approximate_number_of_messages_visible(
             period=Duration.minutes(1), statistic=cloudwatch.Stats.MAXIMUM

@@ -38,7 +38,6 @@ WATCHED = (
 
 
 def watch_work(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
-    """Add the alarms and return the widgets of the dashboard."""
     for page, name, metric, statistic, limit in WATCHED:
         alarms.add(page, name, _metric(functions[name], metric, statistic), limit)
     return [_flow(functions), _failures(functions["delivery"]), _latencies(functions), _ages(functions)]

@@ -11,8 +11,6 @@ from hooksaga.aws.deployment import Environment
 
 
 class WebFirewall(Construct):
-    """Protects one stage of one API."""
-
     def __init__(self, scope: Construct, name: str, env: Environment, stage: gateway.Stage) -> None:
         super().__init__(scope, name)
         acl = waf.CfnWebACL(

@@ -12,8 +12,6 @@ from infra.components.web_firewall import WebFirewall
 
 
 class ApiStack(Stack):
-    """`api` is the API that producers call."""
-
     def __init__(self, scope: Construct, env: Environment, functions: Mapping[str, LeastFunction]) -> None:
         super().__init__(scope, f"{env.prefix}-api", description="hooksaga: HTTP API")
         self.api = RestApi(self, "RestApi", env, functions)

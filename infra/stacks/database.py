@@ -9,8 +9,6 @@ from infra.components.place import Places
 
 
 class DatabaseStack(Stack):
-    """`database` is the database of the functions."""
-
     def __init__(self, scope: Construct, env: Environment, places: Places) -> None:
         super().__init__(scope, f"{env.prefix}-database", description="hooksaga: database")
         self.database = Database(self, "Database", env, places.vpc, places.rules)

@@ -11,8 +11,6 @@ from infra.components.place import Places
 
 
 class NetworkStack(Stack):
-    """`places` are the network placements of functions."""
-
     def __init__(self, scope: Construct, env: Environment) -> None:
         super().__init__(scope, f"{env.prefix}-network", description="hooksaga: network")
         network = Network(self, "Network", env)

@@ -84,8 +84,8 @@ def test_the_page_of_a_soak_tells_what_was_measured() -> None:
         "| accepted x fan-out = completed + dead | 1,000 accepted x 2 = 1,900 completed + 100 dead |"
         in written
     )
-    assert "a process was killed 5 times" in " ".join(written.split())
-    pace = f"{GOOD.requests / SAMPLES[-1].seconds:.0f} a second until the last had ended"
+    assert "A process was killed 5 times" in " ".join(written.split())
+    pace = f"on average {GOOD.requests / SAMPLES[-1].seconds:.0f} per second"
     assert pace in " ".join(written.split())
     assert "| 0 s | 100 MiB |" in written
     assert f"| {SAMPLES[-1].seconds:.0f} s | 100 MiB |" in written

@@ -59,7 +59,6 @@ class ConnectionPool:
         self.is_closed = False
 
     def take(self, origin: Origin) -> HttpConnection | None:
-        """Return the most recently used idle connection, or None."""
         idle = self._idle.get(origin)
         while idle:
             connection = idle.pop()

@@ -206,7 +206,6 @@ async def _run_as_owner(connection: Connection, unit: Callable[[Connection], Awa
 
 
 def settings_params(settings: Mapping[str, str]) -> dict[str, list[str]]:
-    """Parameters of the query `state_settings`."""
     return {"names": list(settings), "values": list(settings.values())}
 
 
@@ -257,7 +256,6 @@ async def fetch_rows(connection: Connection, query: LiteralString, params: Param
 
 
 async def fetch_row(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> R | None:
-    """Return the first row, or None."""
     async with connection.cursor(row_factory=rows_as(row)) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchone()

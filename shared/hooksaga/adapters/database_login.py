@@ -76,7 +76,6 @@ class WatchedConnection(AsyncConnection[Any]):
     begins = False
 
     def start_unit(self) -> None:
-        """Reset the record for a new unit."""
         self.answers, self.may_have_committed, self.begins = 0, False, False
 
     async def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:

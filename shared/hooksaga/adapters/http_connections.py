@@ -98,7 +98,6 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Return False once the connection is closed or closing."""
         return not (self._is_lost or self._transport.is_closing())
 
     def close(self) -> None:

@@ -214,7 +214,6 @@ class _Attempt:
 
 
 def _message(target: _Target, request: OutgoingRequest) -> bytes:
-    """Return the bytes of the request. Raises BadRequestHeader."""
     _check_headers(request.headers)
     lines = "".join([f"{name}: {value}\r\n" for name, value in request.headers.items()])
     head = f"{target.head_start}{lines}Content-Length: {len(request.body)}\r\n\r\n"

@@ -32,7 +32,6 @@ _EMPTY_IS_INVALID = {
 
 
 def is_conninfo(text: str) -> bool:
-    """Return whether libpq can parse the text as a connection string."""
     try:
         return bool(conninfo_to_dict(text))
     except psycopg.Error:
@@ -70,7 +69,6 @@ def conninfo(url: str, *, options: str = "", **parameters: Any) -> str:
 
 
 def clear_environment() -> None:
-    """Remove CLEARED_VARIABLES from the environment of this process."""
     for name in CLEARED_VARIABLES:
         os.environ.pop(name, None)
 

@@ -193,7 +193,6 @@ class _Watch:
 
 
 def _described(connection: psycopg.Connection[Row], pids: list[int]) -> str:
-    """Describe the blocking sessions and the statements that end them."""
     found = connection.execute(load_queries("migrate")["sessions"], {"pids": pids}).fetchall()
     words = [_session_text(row) for row in found]
     if 0 in pids:

@@ -6,6 +6,5 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def package_folder(name: str) -> Path:
-    """Return the folder `sql`, `functions` or `events-samples`."""
     installed = PACKAGE / name
     return installed if installed.is_dir() else PACKAGE.parents[1] / name

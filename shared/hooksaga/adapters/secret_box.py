@@ -65,7 +65,6 @@ class SecretBox:
 
 
 def generate_key() -> str:
-    """Create a random key for a SecretBox."""
     return Fernet.generate_key().decode("ascii")
 
 

@@ -26,7 +26,6 @@ class Coalescer(Generic[Item, Answer]):
         self._worker: asyncio.Task[None] | None = None
 
     async def submit(self, item: Item) -> Answer:
-        """Return the result for this item."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if self._worker is None:

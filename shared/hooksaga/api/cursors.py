@@ -37,7 +37,6 @@ def read_cursor(text: str, form: str) -> list[int]:
 
 
 def moment_at(microseconds: int) -> datetime:
-    """Return a time from its number in a cursor."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 

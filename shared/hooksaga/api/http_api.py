@@ -49,7 +49,6 @@ class Caller:
 
 
 def services_of(request: Request) -> Services:
-    """Return the services that the application was built with."""
     services: Services = request.app.state.services
     return services
 
@@ -143,7 +142,6 @@ def path_id(request: Request, missing: NotFound) -> int:
 
 
 def is_fixed(route: BaseRoute) -> bool:
-    """Return whether the route has a fixed path without parameters."""
     return isinstance(route, Route) and not route.param_convertors
 
 

@@ -15,7 +15,6 @@ from hooksaga.api.json_answers import document_response
 
 @cache
 def openapi_document() -> dict[str, Any]:
-    """Return the whole document."""
     from hooksaga.api.description.document import build_document
 
     return build_document()

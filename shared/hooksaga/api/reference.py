@@ -22,7 +22,6 @@ _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 @cache
 def page() -> str:
-    """Return the whole page."""
     return PAGE_FILE.read_text(encoding="utf-8")
 
 

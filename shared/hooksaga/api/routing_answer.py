@@ -35,7 +35,6 @@ def event_routing(routing: Routing) -> answers.EventRouting:
 
 
 def routing_answer(routing: Routing) -> answers.Routing:
-    """Return the routing without its event."""
     return answers.Routing.of(
         routing,
         decisions=[_decision(decision) for decision in routing.decisions],

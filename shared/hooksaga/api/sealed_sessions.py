@@ -72,7 +72,6 @@ class Session:
 
 
 def box_for(services: Services, purpose: str) -> SecretBox:
-    """Return the box for this purpose."""
     assert services.box is not None, "who has these routes has the keys"
     return services.box.for_purpose(purpose)
 

@@ -54,12 +54,10 @@ class Services:
         return (self.keys, self.events, self.subscriptions, self.admin)
 
     def check_before_next_use(self) -> None:
-        """Check every connection before its next use."""
         for sessions in self._all_sessions:
             sessions.check_before_next_use()
 
     async def close(self) -> None:
-        """Close every connection."""
         for sessions in self._all_sessions:
             await sessions.close()
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # only the functions that call receivers load them
 
 
 class QueueWakes:
-    """The API's wakes, sent as queue messages."""
-
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
 
@@ -71,7 +69,6 @@ class ApiFunction(Function):
         return await answer_gateway(self._app, event, operator)
 
     def answer(self, event: Event, context: Any) -> Any:
-        """Answer an API Gateway REST proxy event."""
         return self.run(_answer, event, context)
 
 

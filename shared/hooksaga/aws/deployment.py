@@ -193,7 +193,6 @@ class Environment:
 
     @property
     def functions(self) -> dict[str, FunctionLimits]:
-        """Return the limits by function name."""
         names = (
             "ingest",
             "subscriptions",
@@ -210,7 +209,6 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the environment variables of every function."""
         settings = {f"{PREFIX}{name.upper()}": f"{getattr(self, name)}" for name in SETTINGS}
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 

@@ -39,7 +39,6 @@ async def answer_directly(function: ApiFunction, request: DirectRequest) -> dict
 
 
 def _proxy_event(request: DirectRequest) -> dict[str, Any]:
-    """Return the request as a proxy event of the gateway."""
     return {
         "httpMethod": request.method,
         "path": quote(request.path),

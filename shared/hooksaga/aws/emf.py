@@ -24,8 +24,6 @@ MAX_VALUES = 99
 
 
 class EmfMetrics:
-    """Collects metrics until `flush`."""
-
     def __init__(self, service: str | None = None) -> None:
         self._service = service or os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "hooksaga")
         self._counts: Counter[Metric] = Counter()

@@ -45,7 +45,6 @@ class Invocation:
 
     @property
     def is_timed(self) -> bool:
-        """Return whether this invocation has a time limit."""
         return self._context is not None
 
     def seconds_left(self) -> float:

@@ -118,8 +118,6 @@ def _request_id(event: Event) -> str:
 
 
 class _Exchange:
-    """An exchange of one request body and one complete response."""
-
     def __init__(self, body: bytes) -> None:
         self._incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         self.status = 500

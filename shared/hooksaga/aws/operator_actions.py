@@ -26,8 +26,6 @@ def _is_age(text: str) -> str:
 
 
 class PrunePlace(StrictModel):
-    """`next` of a response."""
-
     finished_at: Moment
     job_id: int = Field(ge=0, lt=2**63)
 

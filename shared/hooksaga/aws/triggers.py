@@ -45,7 +45,6 @@ def expect(event: object, *taken: Trigger) -> Trigger:
 
 
 def is_sqs_record(record: object) -> bool:
-    """Return whether an entry of `Records` is a message of a queue."""
     if not isinstance(record, dict):
         return False
     fields = cast("dict[str, Any]", record)

@@ -17,7 +17,6 @@ class Access:
     key: str = field(repr=False)
 
     def headers(self, more: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers of one request."""
         own = {"authorization": f"Bearer {self.key}", "user-agent": USER_AGENT}
         return {**own, "accept": "application/json", "content-type": "application/json", **more}
 

@@ -43,8 +43,6 @@ Steps: TypeAlias = Generator[Attempt, Outcome, T]
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """The results of a batch, one per event, in order."""
-
     items: tuple[SentEvent | EventRefused, ...]
 
     @property

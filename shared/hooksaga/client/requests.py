@@ -19,8 +19,6 @@ _OPENING, _CLOSING = b'{"items":[', b"]}"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The variable parts of a POST."""
-
     path: str
     body: bytes
     headers: Mapping[str, str]
@@ -45,7 +43,6 @@ class Item:
 
 
 def with_key(event: Event, new_key: Callable[[], str]) -> Event:
-    """Return the event with its own key, or with a new one."""
     return event if event.idempotency_key is not None else replace(event, idempotency_key=new_key())
 
 
@@ -57,7 +54,6 @@ def event_request(event: Event, traceparent: str | None) -> Request:
 
 
 def batch_item(event: Event) -> Item:
-    """Return an event with a key as an item."""
     try:
         key = _checked_key(event.idempotency_key or "")
         body = _envelope(event, idempotency_key=key)
@@ -70,7 +66,6 @@ def batch_item(event: Event) -> Item:
 
 
 def batch_request(items: Sequence[Item], traceparent: str | None) -> Request:
-    """Return the request of a group of `groups_of`."""
     body = _OPENING + b",".join(item.body for item in items) + _CLOSING
     return Request("/v1/events/batch", body, trace_headers(traceparent))
 

@@ -30,7 +30,6 @@ def served() -> dict[str, Path]:
 
 @cache
 def served_name(file_name: str) -> str:
-    """Return the served name of a file."""
     return next(name for name, path in served().items() if path.name == file_name)
 
 
@@ -39,7 +38,6 @@ def _digest(path: Path) -> str:
 
 
 async def serve_asset(request: Request) -> Response:
-    """Serve one asset. Assets are public."""
     path = served().get(str(request.path_params["name"]))
     if path is None:
         raise NotFound("route_not_found", "there is no such asset")

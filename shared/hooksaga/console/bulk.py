@@ -22,7 +22,6 @@ CALLER_NAME = "console"
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """List operations, newest first."""
     fields = asked(request)
     before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
     rows = await services_of(request).admin.run(
@@ -40,7 +39,6 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    """Show a form with the filter of the dead letter list."""
     return _form(request, visitor, asked(request))
 
 
@@ -138,7 +136,6 @@ pause, resume, stop = (_mover(one) for one in (BulkStatus.PAUSED, BulkStatus.RUN
 
 @action("admin")
 async def pace(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Change the rate of the remaining sagas."""
     operation_id = _id(request)
     wanted = checked(BulkChange, {"rate_per_second": form.decimal("rate")})
     await services_of(request).admin.run(

@@ -27,8 +27,6 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A grid line, or a time label."""
-
     at: float
     label: str
 
@@ -59,7 +57,6 @@ class Chart:
     floor: int = HEIGHT - BOTTOM
 
     def points(self, name: str) -> str:
-        """Return the dots as the points of a line."""
         return " ".join(f"{dot.x:.1f},{getattr(dot, name):.1f}" for dot in self.dots)
 
 

@@ -21,7 +21,6 @@ SHOWN_PAYLOAD = 20_000
 
 
 def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
-    """Return the filter of a page's fields."""
     return DeadLetterFilter(
         tenant_id=visitor.caller.tenant_id,
         subscription_id=fields.number("subscription"),
@@ -40,7 +39,6 @@ class _Found:
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """List dead letters, newest first, with filters."""
     fields = asked(request)
     wanted, before_id = filter_of(fields, visitor), fields.number("before_id")
 
@@ -53,7 +51,6 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """Show one dead letter with its payload."""
     row = await _read(request, visitor)
     return render(request, visitor, "dead_letter.html", row=row, shown_payload=SHOWN_PAYLOAD)
 

@@ -24,7 +24,6 @@ TENANTS_SUBSCRIPTIONS = 100
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """List finished attempts, newest first."""
     fields = asked(request)
     wanted = AttemptFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),

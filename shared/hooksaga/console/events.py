@@ -69,18 +69,15 @@ async def search(request: Request, visitor: Visitor) -> Response:
 
 
 def cursor_of(fields: Fields) -> Position | None:
-    """Return the position at which the previous page ended."""
     return read_position(fields.text("cursor"))
 
 
 def following_text(following: Position | None) -> str | None:
-    """Return the cursor of the next page."""
     return position_text(following)
 
 
 @page("admin", "events:write")
 async def show(request: Request, visitor: Visitor) -> Response:
-    """Show the timeline of an event."""
     webhook_id = webhook_id_of(str(request.path_params["id"]))
     tenant_id = visitor.caller.tenant_id
     attempt_limit = services_of(request).settings.max_retry_limit
@@ -118,13 +115,11 @@ async def show(request: Request, visitor: Visitor) -> Response:
 
 
 def _is_open(view: EventView, routing: Routing) -> bool:
-    """Return whether the page may change by itself."""
     ended = (SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED)
     return routing.state == "waiting" or any(saga.status not in ended for saga in view.sagas)
 
 
 def _waits(saga: SagaView | SagaStanding) -> datetime | None:
-    """Return when the next attempt of a waiting delivery is due."""
     waiting = saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
     return saga.next_attempt_at if waiting else None
 
@@ -137,7 +132,6 @@ def _trigger(saga: SagaView, attempt: inspect.Attempt) -> str:
 
 @action("admin")
 async def cancel(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Cancel a waiting delivery, like the API."""
     services = services_of(request)
     saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
     tenant_id = visitor.caller.tenant_id

@@ -32,18 +32,15 @@ class Fields:
         return self.text(name) is not None
 
     def raw(self, name: str) -> str:
-        """Return the text as sent; empty if missing."""
         return self._fields.get(name, "")
 
     def text(self, name: str, most: int = 100) -> str | None:
-        """Return printable text."""
         value = self.raw(name).strip()
         if len(value) > most or not value.isprintable():
             raise _invalid(name, f"has at most {most} printable characters")
         return value or None
 
     def number(self, name: str, least: int = 1, most: int = MAX_ID) -> int | None:
-        """Return an integer within bounds."""
         text = self.raw(name).strip()
         if not text:
             return None
@@ -52,7 +49,6 @@ class Fields:
         return int(text)
 
     def decimal(self, name: str) -> float | None:
-        """Return a decimal number."""
         text = self.raw(name).strip()
         try:
             return float(text) if text else None
@@ -71,7 +67,6 @@ class Fields:
             raise _invalid(name, str(error)) from None
 
     def choice(self, name: str, choices: type[Choice]) -> Choice | None:
-        """Return one of the choices."""
         text = self.raw(name).strip()
         if not text:
             return None
@@ -90,7 +85,6 @@ def _invalid(name: str, rule: str) -> InvalidInput:
 
 
 def asked(request: Request) -> Fields:
-    """Return the query parameters."""
     return Fields(dict(request.query_params))
 
 

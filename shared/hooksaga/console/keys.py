@@ -16,7 +16,6 @@ from hooksaga.operations.api_keys import ALL_SCOPES
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    """List all keys, including revoked ones, newest first."""
     visitor.need_all_tenants()
     return await _show(request, visitor)
 

@@ -13,8 +13,6 @@ COOKIE = "hooksaga_language"
 
 
 class Language(StrEnum):
-    """Language codes, as in `lang` of HTML."""
-
     ENGLISH = "en"
     CHINESE = "zh-Hant"
 

@@ -66,7 +66,6 @@ def environment() -> Environment:
 
 
 def place_of(request: Request) -> Place:
-    """Return whether the path belongs to the console or the portal."""
     return Place.PORTAL if request.url.path.startswith(root_path_of(request) + "/portal") else Place.CONSOLE
 
 
@@ -128,7 +127,6 @@ def to_sign_in(request: Request, place: Place) -> Response:
 
 
 def redirect(request: Request, path: str, **parameters: object) -> Response:
-    """Redirect to the page with the result of an action."""
     return Response(
         status_code=303, headers={"location": link(request, path, **parameters), **_plain_headers()}
     )
@@ -141,7 +139,6 @@ def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None
 
 
 def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
-    """Error of a refused form: the code, the field, and the detail."""
     content = _problem_of(request, error)
     return {
         "code": str(content["code"]),
@@ -251,7 +248,6 @@ def _plain_headers() -> dict[str, str]:
 
 
 def moment(value: datetime | None) -> Markup | str:
-    """Format a time in UTC to the second."""
     if value is None:
         return ""
     utc = value.astimezone(UTC)
@@ -261,7 +257,6 @@ def moment(value: datetime | None) -> Markup | str:
 
 
 def local(value: datetime | None) -> str:
-    """Format a time in UTC for form fields."""
     return "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
@@ -276,7 +271,6 @@ def age(seconds: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Format a duration in a suitable unit."""
     if value is None:
         return NOTHING
     return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"

@@ -51,7 +51,6 @@ async def show_ended(request: Request) -> Response:
 
 @page()
 async def first_page(request: Request, visitor: Visitor) -> Response:
-    """Redirect to the tenant's subscriptions."""
     return redirect(request, "/portal/subscriptions")
 
 
@@ -74,7 +73,6 @@ def _readable_on(colour: str) -> str:
 
 @page("subscriptions:write")
 async def show_links(request: Request, visitor: Visitor) -> Response:
-    """Show the form that creates a link."""
     return _form(request, visitor, EMPTY_FORM)
 
 
@@ -100,7 +98,6 @@ def _form(
 
 @action("subscriptions:write")
 async def make_link(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Create a link and show it."""
     try:
         content = {
             "tenant_id": form.text("tenant_id"),

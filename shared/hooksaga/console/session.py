@@ -45,8 +45,6 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A session with a valid key, and its rights."""
-
     place: Place
     session: Session
     caller: Caller
@@ -57,18 +55,15 @@ class Visitor:
         return bool(self.scopes & set(scopes))
 
     def need(self, *scopes: str) -> None:
-        """Raise Forbidden without one of the scopes."""
         if not self.may(*scopes):
             raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
 
     def need_all_tenants(self) -> None:
-        """Raise Forbidden for a key that is bound to one tenant."""
         if self.caller.tenant_id is not None:
             raise Forbidden("this page is for keys that are bound to no tenant")
 
 
 def new_session(key_hash: bytes, seconds: int) -> Session:
-    """Create a session that starts now."""
     return Session(key_hash, int(time.time()) + seconds)
 
 
@@ -112,7 +107,6 @@ def set_cookie(
 
 
 def drop_cookie(request: Request, response: Response, place: Place, *, framed: bool) -> None:
-    """Delete the session cookie."""
     _set(request, response, place, "", 0, framed=framed)
 
 
@@ -138,6 +132,5 @@ def check_same_origin(request: Request) -> None:
 
 
 def check_form_token(visitor: Visitor, given: str) -> None:
-    """Raise Forbidden for a form of another session."""
     if not hmac.compare_digest(visitor.session.csrf.encode(), given.encode(errors="surrogatepass")):
         raise Forbidden("this form is not of this session; load the page again")

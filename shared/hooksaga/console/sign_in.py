@@ -87,13 +87,11 @@ def own_path(path: str) -> str:
 
 
 def to_own(request: Request, target: str) -> Response:
-    """Redirect to a page of the console with its parameters."""
     headers = {"location": quote(root_path_of(request)) + target, "cache-control": "no-store"}
     return Response(status_code=303, headers=headers)
 
 
 async def choose_language(request: Request) -> Response:
-    """Store the language and return to the page."""
     fields = asked(request)
     wanted = fields.raw("to") if fields.raw("to") in tuple(Language) else Language.ENGLISH
     back = own_path(fields.raw("back")) or "/console"

@@ -58,7 +58,6 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    """Show an empty form."""
     return _form(request, visitor, None, EMPTY_FORM)
 
 
@@ -101,7 +100,6 @@ def _content(form: Fields) -> dict[str, Any]:
 
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
-    """Show a subscription with its health, last attempts and actions."""
     return await _show(request, visitor, await _read(request, visitor), done=asked(request).text("done"))
 
 
@@ -172,7 +170,6 @@ async def _read(request: Request, visitor: Visitor) -> Subscription:
 
 @page(SCOPE)
 async def show_edit(request: Request, visitor: Visitor) -> Response:
-    """Show the form with the current values."""
     row = await _read(request, visitor)
     return _form(request, visitor, row, Fields(_filled(row)))
 
@@ -241,7 +238,6 @@ async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Send the challenge and show its result."""
     row = await _read(request, visitor)
     try:
         await verify_for(services_of(request), row)
@@ -252,7 +248,6 @@ async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Rotate the secret and show the new one once."""
     row = await _read(request, visitor)
     hours = form.decimal("overlap_hours")
     asked_for = {} if hours is None else {"overlap_seconds": hours * 3600}

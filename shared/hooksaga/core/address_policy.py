@@ -53,8 +53,6 @@ REFUSED_IPV6 = (
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Refuses every special-purpose address outside `allow`."""
-
     allow: tuple[Network, ...] = ()
 
     @classmethod

@@ -117,7 +117,6 @@ def _require(holds: bool, rule: UrlRule, message: str) -> None:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Return the authority as written and the request target (path and query)."""
     _require(
         not any(character.isspace() or not character.isprintable() or character == "\\" for character in url),
         UrlRule.CHARACTERS,

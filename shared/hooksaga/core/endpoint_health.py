@@ -16,8 +16,6 @@ FIRST_WARNING, LAST_WARNING = 50, 90
 
 
 class DisabledReason(StrEnum):
-    """Reason for which the monitor disabled a subscription."""
-
     GONE = "gone"
     FAILING = "failing"
 
@@ -40,8 +38,6 @@ class HealthPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FailureRun:
-    """Failures since the last success, and the warnings sent for them."""
-
     failures: int
     first_failure_at: datetime
     last_failure_at: datetime

@@ -17,20 +17,14 @@ class QueueMessage(BaseModel):
 
 
 class RoutingMessage(QueueMessage):
-    """Ingest to router: an event that waits in the outbox."""
-
     event_id: Id
 
 
 class SagaMessage(QueueMessage):
-    """To the orchestrator: a saga that may be due."""
-
     saga_id: Id
 
 
 class ResultMessage(QueueMessage):
-    """Delivery to orchestrator: a job with a result."""
-
     job_id: Id
 
 
@@ -54,8 +48,6 @@ class OrchestrationMessage(QueueMessage):
 
 
 class DeliveryMessage(QueueMessage):
-    """Orchestrator to delivery: a waiting job."""
-
     job_id: Id
     saga_id: Id
 

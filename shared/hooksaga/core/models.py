@@ -183,7 +183,6 @@ class SecretRotation(StrictModel):
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """Format a time as utc_text does; None for None."""
     return None if moment is None else utc_text(moment)
 
 

@@ -17,8 +17,6 @@ from hooksaga.core.outcomes import subscriber_error_code
 
 
 class OperationalType(StrEnum):
-    """The types of operational events."""
-
     SUBSCRIPTION_FAILING = "hooksaga.subscription.failing"
     SUBSCRIPTION_DISABLED = "hooksaga.subscription.disabled"
     DELIVERY_DEAD_LETTERED = "hooksaga.delivery.dead_lettered"
@@ -62,7 +60,6 @@ def subscription_failing(
 
 
 def subscription_disabled(endpoint: FailingEndpoint, reason: DisabledReason) -> OperationalEvent:
-    """Build the event that the subscription was disabled."""
     data = {**_about(endpoint), "reason": reason.value, "disabled_at": rfc3339(endpoint.now)}
     key = f"subscription:{endpoint.id}:disabled:{rfc3339(endpoint.watched_since)}"
     return _event(endpoint.tenant_id, OperationalType.SUBSCRIPTION_DISABLED, key, endpoint.now, data)
@@ -97,7 +94,6 @@ class DeadDelivery:
 
 
 def delivery_dead_lettered(dead: DeadDelivery) -> OperationalEvent:
-    """Build the event that a delivery was dead-lettered."""
     data = {
         "dead_letter_id": dead.dead_letter_id,
         "saga_id": dead.saga_id,

@@ -82,7 +82,6 @@ UNCOUNTED = (
 
 
 def http_error(status: int) -> str:
-    """Return `http_503` for 503."""
     return f"http_{status}"
 
 

@@ -28,7 +28,6 @@ def is_loopback(host: str) -> bool:
 
 
 def origin_of(public_url: str) -> str:
-    """Return the origin, as browsers send it in `Origin`."""
     start, _, rest = public_url.partition("://")
     host = rest.partition("/")[0]
     default = ":443" if start == "https" else ":80"

@@ -47,7 +47,6 @@ def retry_after_seconds(value: str | None, now: float) -> int | None:
 
 
 def _seconds_until(text: str, now: float) -> int:
-    """Return the seconds until a date; 0 for invalid text."""
     if not _DATE.fullmatch(text):
         return 0
     try:

@@ -29,8 +29,6 @@ class RoutingState(StrEnum):
 
 
 class StartedBy(StrEnum):
-    """Origin of a saga."""
-
     ROUTING = "routing"
     BACKFILL = "backfill"
     REQUEUE = "requeue"

@@ -43,7 +43,6 @@ def read_traceparent(values: Sequence[str]) -> str | None:
 
 
 def trace_id_of(traceparent: str) -> str:
-    """Return the trace id of a parsed trace context."""
     return traceparent[3:35]
 
 
@@ -53,7 +52,6 @@ def correlation_id_of(webhook_id: UUID, traceparent: str | None) -> str:
 
 
 def is_correlation_id(text: str) -> bool:
-    """Return whether the text has the form of a trace id."""
     return _CORRELATION_ID.fullmatch(text) is not None
 
 

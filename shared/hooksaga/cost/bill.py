@@ -107,7 +107,6 @@ def _storage(load: Load, env: Environment, prices: Prices, inputs: Inputs) -> fl
 
 
 def _made(load: Load, inputs: Inputs, name: str) -> float:
-    """Return the bytes written per month."""
     of_events: float = getattr(inputs.bytes_per_event, name) * load.events
     of_deliveries: float = getattr(inputs.bytes_per_delivery, name) * load.attempts()
     return of_events + of_deliveries

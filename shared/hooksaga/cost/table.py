@@ -9,7 +9,6 @@ PER_MILLION = "per million deliveries"
 
 
 def table_lines(loads: Sequence[Load], bills: Sequence[Bill]) -> list[str]:
-    """Return the lines of the table, with one column per load."""
     head = ["US dollars a month", *map(_title, loads)]
     body = [[title, *(_money(getattr(bill, name)) for bill in bills)] for name, title in TITLES.items()]
     totals = ["**Total**", *(f"**{_money(bill.total)}**" for bill in bills)]

@@ -96,7 +96,6 @@ class Work:
 
 
 def work_of(load: Load, inputs: Inputs) -> Work:
-    """Return the work of the functions for a number of events."""
     attempts = load.attempts()
     steps = _steps(load, attempts, inputs)
     ticks = [
@@ -131,7 +130,6 @@ def _step(load: Load, step: str, function: str, many: float, inputs: Inputs) -> 
 
 
 def _filled(messages: float) -> float:
-    """Return the mean number of messages per batch."""
     return min(FULL_BATCH, max(1.0, messages / SECONDS * BATCH_SECONDS))
 
 

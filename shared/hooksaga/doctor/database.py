@@ -35,7 +35,6 @@ GUARDS = "the guards are enabled"
 
 
 def judge_server(server: dict[str, Any]) -> list[Check]:
-    """Check that hooksaga can use the server."""
     old = server["version_number"] < MIN_VERSION
     closed = server["is_standby"] or server["is_read_only"]
     state = "read-only" if closed else "read and write"
@@ -167,7 +166,6 @@ def _judge_guards(wanted: Documented, facts: Facts) -> Check:
 
 
 def _judge_limits(facts: Facts) -> Check:
-    """Judge the limits that would stop all writes."""
     limits = facts["limits"]
     faults = [*_used_up_numbers(facts), *_log_that_stays(facts["idle_slots"])]
     used, most = limits["connections"], limits["connection_limit"]

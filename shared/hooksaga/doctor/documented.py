@@ -33,7 +33,6 @@ class Documented:
 
 @cache
 def documented() -> Documented:
-    """Read the documented state once."""
     head, *rows = table_under("Who may do what")
     return Documented(tuple(head[1:]), _rights(head, rows), _columns(), _migrations(), _triggers())
 
@@ -65,7 +64,6 @@ def _migrations() -> tuple[str, ...]:
 
 
 def _triggers() -> frozenset[tuple[str, str]]:
-    """Return (table, trigger) after all files."""
     found = set[tuple[str, str]]()
     for path in migration_files():
         text = migration_text(path)

@@ -30,7 +30,6 @@ STORES = "an event can be stored"
 
 
 async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
-    """Yield each check when it is done."""
     yield machine.check_versions()
     try:
         settings = read_settings()
@@ -51,7 +50,6 @@ async def examine(*, port: int, probe: str | None) -> AsyncIterator[Check]:
 
 
 async def examine_database(settings: Settings) -> AsyncIterator[Check]:
-    """Check the configured database, or the embedded one."""
     try:
         async with open_database() as address:
             yield Check(DATABASE, seen="HOOKSAGA_DATABASE_URL" if settings.database_url else "embedded")

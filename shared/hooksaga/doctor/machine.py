@@ -70,7 +70,6 @@ def _too_open(path: Path, mode: str) -> str:
 
 
 def check_disk(folder: Path) -> Check:
-    """Check the file system of the data folder."""
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     fault = "a database with a full disk stops: free space, or set HOOKSAGA_DATA_DIR to another disk"
@@ -120,7 +119,6 @@ def check_port(port: int) -> Check:
 
 
 def is_ours(port: int) -> bool:
-    """Return whether a healthy hooksaga answers at the port."""
     try:
         answer = httpx.get(f"http://{HOST}:{port}/healthz", timeout=5, trust_env=False)
         return answer.status_code == httpx.codes.OK and answer.json().get("status") == "ok"

@@ -23,7 +23,6 @@ def granted_rights(facts: Facts) -> Rights:
 
 
 def granted_columns(facts: Facts) -> ColumnRights:
-    """Return the rights on some columns only."""
     return {(row["object"], row["role"], row["right"]): set(row["columns"]) for row in facts["column_rights"]}
 
 

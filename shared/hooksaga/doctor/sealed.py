@@ -8,7 +8,6 @@ HEADERS = "every header value is encrypted and can be decrypted"
 
 
 def judge_secrets(done: Resealed) -> Check:
-    """Judge the result of a dry run of `secrets reseal`."""
     faults = [
         f"subscription {one}: no configured key decrypts its secret, so deliveries cannot be signed: restore the key, "
         f"or run `hooksaga subscriptions rotate-secret {one}`"
@@ -19,7 +18,6 @@ def judge_secrets(done: Resealed) -> Check:
 
 
 def judge_headers(done: Resealed) -> Check:
-    """Judge the result of a dry run of `secrets reseal` for headers."""
     faults = [
         f"subscription {one}: no configured key decrypts its headers, so deliveries cannot be sent: restore the key, "
         f"or run `hooksaga subscriptions update {one} --header NAME=VALUE` for each header"

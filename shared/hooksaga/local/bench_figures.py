@@ -50,5 +50,4 @@ def make_payload(number: int, size: int) -> str:
 
 
 def make_body(event_type: str, payload: str) -> bytes:
-    """Return the body of POST /v1/events."""
     return f'{{"event_type":"{event_type}","payload":{payload}}}'.encode()

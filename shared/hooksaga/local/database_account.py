@@ -48,13 +48,11 @@ class DatabaseAccount:
     gid: int | None = None
 
     def run_options(self) -> RunOptions:
-        """Return the options to start a program of PostgreSQL."""
         if self.uid is None or self.gid is None:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def give(self, path: Path) -> None:
-        """Make the account the owner of a file or folder."""
         if sys.platform != "win32" and self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 

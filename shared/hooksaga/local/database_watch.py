@@ -15,8 +15,6 @@ WITHIN_SECONDS = 60.0
 
 
 class DatabaseWatch:
-    """Watches one started server."""
-
     def __init__(self, server: EmbeddedPostgres) -> None:
         self._server = server
         self._restarts: deque[float] = deque()

@@ -75,8 +75,6 @@ class Delivery:
 
 
 class SystemFactory(Protocol):
-    """Creates a system that is not started yet."""
-
     def __call__(self, settings: Settings, *, port: int) -> LocalSystem: ...
 
 

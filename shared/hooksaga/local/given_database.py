@@ -46,7 +46,6 @@ def _check_exists(settings: Settings) -> None:
 
 
 async def run_as(address: DatabaseAddress, role: Role, unit: Callable[[Connection], Awaitable[T]]) -> T:
-    """Run one unit of work with a role's login."""
     session = Session(address, role)
     try:
         return await session.run(unit)

@@ -47,7 +47,6 @@ class Postmaster:
 
 
 def running_on(folder: Path) -> Postmaster | None:
-    """Return the live server of this data folder, or None."""
     postmaster = Postmaster.read(folder)
     return postmaster if postmaster is not None and postmaster.is_alive_on(folder) else None
 

@@ -32,7 +32,6 @@ class SignatureChecks:
         self._webhooks.setdefault(path, []).append(webhook)
 
     def check(self, path: str, headers: Mapping[str, str], body: bytes) -> Signature:
-        """Verify a signature; UNCHECKED if no secret is known for the path."""
         if not self._webhooks:
             return Signature.UNCHECKED
         webhooks = [*self._webhooks.get(path, ()), *self._webhooks.get(ANY_PATH, ())]

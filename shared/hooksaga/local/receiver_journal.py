@@ -13,8 +13,6 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class Signature(StrEnum):
-    """UNCHECKED: no secret was known."""
-
     GOOD = "good"
     BAD = "bad"
     UNCHECKED = "unchecked"

@@ -86,7 +86,6 @@ async def create_api_key(
 
 
 async def list_api_keys(connection: Connection) -> list[ApiKeyView]:
-    """Return all keys, including revoked ones, newest first."""
     return await fetch_rows(connection, load_queries("api_keys")["list_api_keys"], {}, ApiKeyView)
 
 

@@ -44,7 +44,6 @@ class AttemptFilter:
         return self.outcome is Outcome.FAILED or self.error_code is not None or not answered_well
 
     def params(self) -> dict[str, Any]:
-        """Return the parameters of the filtering queries."""
         return {
             "tenant_id": self.tenant_id,
             "subscription_id": self.subscription_id,
@@ -201,7 +200,6 @@ def _between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
 async def _matching(
     connection: Connection, wanted: AttemptFilter, keys: Sequence[Position]
 ) -> list[LoggedAttempt]:
-    """Return the matching attempts among the keys, in the order of the keys."""
     if not keys:
         return []
     params = {**wanted.params(), "ids": [key.id for key in keys]}
@@ -211,7 +209,6 @@ async def _matching(
 
 
 def position_of(attempt: LoggedAttempt) -> Position:
-    """Return the position of a finished attempt."""
     assert attempt.finished_at is not None
     return Position(attempt.finished_at.astimezone(UTC), attempt.id)
 

@@ -19,7 +19,6 @@ class Finding:
     rows: list[dict[str, Any]]
 
     def content(self) -> dict[str, Any]:
-        """Return the finding as JSON content."""
         rows = [{name: _plain(value) for name, value in row.items()} for row in self.rows]
         return {"invariant": self.invariant, "ok": not rows, "rows": rows}
 
@@ -29,7 +28,6 @@ def _plain(value: Any) -> Any:
 
 
 def invariants() -> list[str]:
-    """Return the invariants in the order of the file."""
     return list(load_queries("audit"))
 
 
@@ -39,6 +37,5 @@ async def audit(connection: Connection) -> list[Finding]:
 
 
 async def audit_one(connection: Connection, invariant: str) -> Finding:
-    """Check the invariant of that name."""
     query = load_queries("audit")[invariant]
     return Finding(invariant, await fetch_dicts(connection, query, {"limit": MAX_ROWS}))

@@ -209,7 +209,6 @@ async def list_bulk_operations(
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[BulkOperation]:
-    """List operations, newest first, without their lanes."""
     params = {"tenant_id": tenant_id, "status": status, "before_id": before_id, "limit": limit}
     return await fetch_rows(connection, _query("list_bulk_operations"), params, BulkOperation)
 

@@ -87,7 +87,6 @@ class _TracedRow:
 
 
 async def traces_of_sagas(connection: Connection, saga_ids: Sequence[int]) -> dict[int, str]:
-    """Return the trace of each saga's event."""
     rows = await fetch_rows(
         connection,
         load_queries("bulk_operations")["traces_of_sagas"],

@@ -57,7 +57,6 @@ async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_unti
 
 
 async def session_has_ended(connection: Connection, session_id: str) -> bool:
-    """Return whether the session was ended before its time."""
     params = {"hash": _hash(session_id)}
     row = await fetch_row(connection, load_queries("console")["session_has_ended"], params, _Answer)
     return row is not None and row.answer

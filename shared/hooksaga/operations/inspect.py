@@ -18,8 +18,6 @@ MAX_ANSWER_SHOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One job in the form of the attempt log."""
-
     id: int
     saga_id: int
     attempt_number: int
@@ -138,8 +136,6 @@ async def show_event(
 
 @dataclass(frozen=True, slots=True)
 class SagaState:
-    """State of one saga."""
-
     id: int
     status: str
     final_error_code: str | None

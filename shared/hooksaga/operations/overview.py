@@ -54,8 +54,6 @@ class OpenWork:
 
 @dataclass(frozen=True, slots=True)
 class DueSaga:
-    """A delivery whose next attempt is overdue."""
-
     id: int
     subscription_id: int
     status: str
@@ -91,8 +89,6 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class HealthSummary:
-    """Health of one subscription's endpoint, for lists."""
-
     subscription_id: int
     consecutive_failures: int
     first_failure_at: datetime | None
@@ -103,8 +99,6 @@ class HealthSummary:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Overview of all tenants at about one moment."""
-
     minutes: Sequence[Minute]
     work: OpenWork
     oldest: Sequence[DueSaga]

@@ -27,7 +27,6 @@ class Requeued:
 
     @property
     def traced_sagas(self) -> list[Traced]:
-        """Return the saga, if one was started."""
         if self.saga_id is None:
             return []
         return [Traced(self.saga_id, correlation_id_of(self.webhook_id, self.traceparent))]
@@ -142,7 +141,6 @@ async def _match(connection: Connection, wanted: DeadLetterFilter, between: IdRa
 
 
 def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
-    """Return the filter as query parameters."""
     return {
         "tenant_id": wanted.tenant_id,
         "subscription_id": wanted.subscription_id,

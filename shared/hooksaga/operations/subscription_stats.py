@@ -17,8 +17,6 @@ MAX_COUNTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LastError:
-    """The newest failure."""
-
     code: str
     at: datetime
 

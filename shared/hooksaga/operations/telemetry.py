@@ -12,7 +12,6 @@ from hooksaga.runtime.telemetry import count, logger
 
 
 def note_requeued(answers: Iterable[Requeued]) -> None:
-    """Count the sagas that a requeue has started."""
     count(Metric.SAGAS_CREATED, sum(answer.created for answer in answers))
 
 

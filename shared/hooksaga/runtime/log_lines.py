@@ -104,8 +104,6 @@ class Entry(NamedTuple):
 
 
 class _Ready(str):
-    """Formatted lines."""
-
     __slots__ = ()
 
 

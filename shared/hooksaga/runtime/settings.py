@@ -154,7 +154,6 @@ class Settings(BaseSettings):
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """Return the limits for subscriptions without their own."""
         return RetryPolicy(
             max_retry_limit=self.max_retry_limit,
             base_delay_seconds=self.base_delay_seconds,
@@ -164,17 +163,14 @@ class Settings(BaseSettings):
 
     @property
     def health_policy(self) -> HealthPolicy:
-        """Return when a failing endpoint is disabled."""
         return HealthPolicy(self.disable_after_days * 86_400)
 
     @property
     def address_policy(self) -> AddressPolicy:
-        """Return the policy for the addresses of deliveries."""
         return AddressPolicy(self.egress_allow)
 
     @property
     def queue_urls(self) -> dict[str, str]:
-        """Return the configured queue URLs by queue name."""
         names = ("routing", "orchestration", "delivery", "delivery_retry", "dead_tasks")
         urls = {name: getattr(self, f"{name}_queue_url") for name in names}
         return {name: url for name, url in urls.items() if url}

@@ -31,12 +31,10 @@ def measure_with(metrics: Metrics) -> None:
 
 
 def count(metric: Metric, many: int, error_class: ErrorClass | None = None) -> None:
-    """Add to a counter."""
     _metrics.count(metric, many, error_class)
 
 
 def observe(metric: Metric, values: Sequence[float]) -> None:
-    """Add values to a distribution, in the metric's unit."""
     _metrics.observe(metric, values)
 
 

@@ -19,7 +19,6 @@ _SEALED = "sealed"
 
 
 def seal_headers(box: SecretBox, headers: Mapping[str, str]) -> StoredHeaders:
-    """Return the stored form of validated headers."""
     own = box.for_purpose(_PURPOSE)
     return {name: {_SEALED: own.seal(value)} for name, value in headers.items()}
 

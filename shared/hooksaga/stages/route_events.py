@@ -46,8 +46,6 @@ class RoutedEvent(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """Result of one batch, in the order of event ids."""
-
     events: list[RoutedEvent] = field(default_factory=list[RoutedEvent])
 
     @property

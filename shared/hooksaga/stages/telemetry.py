@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # a function that delivers nothing need not load the HTTP cli
 
 
 def note_accepted(events: Sequence[AcceptedEvent]) -> None:
-    """Count accepted events, without duplicates."""
     count(Metric.EVENTS_ACCEPTED, len(events))
 
 
@@ -55,7 +54,6 @@ def note_outbox_age(seconds: float) -> None:
 
 
 def note_claimed(jobs: "Sequence[ClaimedJob]") -> None:
-    """Note the jobs that this worker has claimed."""
     count(Metric.JOBS_CLAIMED, len(jobs))
 
 

@@ -12,8 +12,6 @@ from hooksaga.stages.orchestrate import BATCH
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A Pending job to dispatch to delivery."""
-
     job_id: int
     saga_id: int
     subscription_id: int

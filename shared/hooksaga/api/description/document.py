@@ -28,7 +28,6 @@ _ANSWERED_WITHIN = (RefusedEvent, BulkCount, Problem)
 
 
 def build_document() -> Json:
-    """Build the whole document."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)

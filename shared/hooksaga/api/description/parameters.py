@@ -13,7 +13,6 @@ _TIME: Json = {"type": "string", "format": "date-time"}
 
 
 def _query(name: str, schema: Json, description: str) -> Json:
-    """Describe an optional query parameter."""
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
 

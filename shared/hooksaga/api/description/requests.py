@@ -31,7 +31,6 @@ def _described(words: str, schema: Json) -> Json:
 
 
 def _maybe(schema: Json) -> Json:
-    """Return the schema, or null as an alternative."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 

@@ -123,7 +123,6 @@ def read_position(cursor: str | None) -> Position | None:
 
 
 def position_text(position: Position | None) -> str | None:
-    """Return the cursor of a page of the log."""
     return None if position is None else write_cursor(position.finished_at, position.id)
 
 
@@ -142,12 +141,10 @@ def _follow_text(cursor: FollowCursor) -> str:
 
 
 def _logged(row: LoggedAttempt) -> answers.LoggedAttempt:
-    """Return one attempt in the form of lists."""
     return answers.LoggedAttempt.of(row, event_id=event_id_text(row.webhook_id), trigger=_trigger(row))
 
 
 def _whole(row: WholeAttempt) -> answers.WholeAttempt:
-    """Return one attempt in its complete form."""
     event_id = event_id_text(row.webhook_id)
     headers = row.sent and masked_headers(
         row.sent,
@@ -166,7 +163,6 @@ def _trigger(row: LoggedAttempt) -> str:
 
 
 def _stats(stats: SubscriptionStats) -> answers.SubscriptionStats:
-    """Return the statistics of a subscription."""
     return answers.SubscriptionStats.of(
         stats,
         last_error=None if stats.last_error is None else answers.LastError.of(stats.last_error),

@@ -114,12 +114,10 @@ def _id(request: Request) -> int:
 
 
 def _shown(operation: BulkOperation) -> answers.BulkOperationWithLanes:
-    """Return one operation in its complete form."""
     return answers.BulkOperationWithLanes.of(operation, lanes=_lanes(operation))
 
 
 def _started(operation: BulkOperation, *, created: bool) -> answers.BulkOperationStarted:
-    """Return the requested operation."""
     return answers.BulkOperationStarted.of(operation, lanes=_lanes(operation), created=created)
 
 

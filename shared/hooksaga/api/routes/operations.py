@@ -141,12 +141,10 @@ async def _read(request: Request, caller: Caller) -> DeadLetterView:
 
 
 def _dead_letter(row: DeadLetterView) -> answers.DeadLetter:
-    """Return one dead letter in the form of lists."""
     return answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id))
 
 
 def _with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
-    """Return one dead letter in its complete form."""
     return answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
 
 

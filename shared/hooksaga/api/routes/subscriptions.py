@@ -55,7 +55,6 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
 
 
 async def list_all(request: Request) -> Response:
-    """List subscriptions, newest first."""
     caller = await _caller(request)
     page = page_of(request, "event_type")
     event_type = query_text(request, "event_type")
@@ -73,7 +72,6 @@ async def list_all(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """Show one subscription."""
     caller = await _caller(request)
     return answer_response(_shown(await _read(request, caller)))
 

@@ -30,8 +30,6 @@ class _Row:
 
 
 class _MeasuredSystem(SqsSystem):
-    """Prints the figures before it stops."""
-
     console: Console
 
     async def stop(self) -> None:

@@ -53,8 +53,6 @@ class Handled:
 
 
 class QueueSource:
-    """Reads one queue for one function until it is stopped."""
-
     def __init__(self, api: SqsApi, mapping: QueueMapping, function: LambdaFunction) -> None:
         self._api = api
         self._mapping = mapping
@@ -188,7 +186,6 @@ class Schedule:
         await asyncio.gather(self._ticking, return_exceptions=True)
 
     async def fire(self) -> Outcome:
-        """Invoke the function once now."""
         outcome = await self._function.invoke(tick_event(f"{self._function.spec.name}-every-minute"))
         self.outcomes.append(outcome)
         if outcome.error is not None:
@@ -202,7 +199,6 @@ class Schedule:
 
 
 def tick_event(rule: str) -> dict[str, Any]:
-    """Return the event of an EventBridge rule with a rate."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),

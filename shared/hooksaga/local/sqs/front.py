@@ -61,7 +61,6 @@ class Front:
         return f"http://{HOST}:{listening.getsockname()[1]}"
 
     async def stop(self) -> None:
-        """Stop listening; active requests may end."""
         self._server.should_exit = True
         await self._serving
 

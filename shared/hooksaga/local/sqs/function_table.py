@@ -28,8 +28,6 @@ class FunctionKind:
 
 
 def function_kinds(env: Environment) -> dict[str, FunctionKind]:
-    """Return the functions of an environment by name."""
-
     def kind(name: str, *queues: str, scheduled: bool = False) -> FunctionKind:
         limits = env.functions[name]
         concurrency = min(MAX_PROCESSES, limits.concurrency)
@@ -56,7 +54,6 @@ API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
 
 
 def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str]) -> FunctionSpec:
-    """Return the configuration of a function, as deployed."""
     return FunctionSpec(
         f"hooksaga-{name}",
         f"functions.{name}.handler.handler",

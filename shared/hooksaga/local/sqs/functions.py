@@ -46,24 +46,20 @@ class LambdaFunction:
             await self._put_back(environment)
 
     def busy_pids(self) -> list[int]:
-        """Return the pids of processes with an active invocation."""
         return [environment.pid for environment in self._all if environment.busy]
 
     def kill_busy(self) -> list[int]:
-        """Kill all processes with an active invocation and return their pids."""
         busy = [environment for environment in self._all if environment.busy]
         for environment in busy:
             environment.kill()
         return [environment.pid for environment in busy]
 
     async def stop(self) -> None:
-        """Kill all processes."""
         await asyncio.gather(*(environment.stop() for environment in self._all))
         self._all.clear()
         self._idle.clear()
 
     def log(self) -> str:
-        """Return the log of its processes."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     async def _take(self) -> Environment:

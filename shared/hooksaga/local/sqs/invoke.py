@@ -42,7 +42,6 @@ async def invoke_event(settings: Settings, address: DatabaseAddress, function: s
 
 
 def outcome_content(outcome: Outcome) -> dict[str, Any]:
-    """Return the function's answer, or its error in Lambda's format."""
     ended = {"error": outcome.error} if outcome.error is not None else {"answer": outcome.payload}
     return {**ended, "milliseconds": round(outcome.seconds * 1000)}
 

@@ -52,14 +52,12 @@ class Ministack:
         return self.endpoint
 
     async def stop(self) -> None:
-        """End the process."""
         if self._process.returncode is None:
             self._process.kill()
         await self._process.wait()
         self._home.cleanup()
 
     async def reset(self) -> None:
-        """Delete all queues."""
         async with (
             aiohttp.ClientSession() as session,
             session.post(f"{self.endpoint}/_ministack/reset") as answer,
@@ -90,7 +88,6 @@ def given_endpoint() -> str | None:
 
 
 def is_installed() -> bool:
-    """Return whether `Ministack.start` would find it."""
     return (
         bool(os.environ.get("HOOKSAGA_MINISTACK_PYTHON")) or importlib.util.find_spec("ministack") is not None
     )

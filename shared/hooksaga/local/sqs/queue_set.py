@@ -18,7 +18,6 @@ class QueueSet:
     dead_tasks: str
 
     def settings(self) -> dict[str, str]:
-        """Return the variables with the queues' URLs."""
         urls = {**self.work, DEAD_TASKS: self.dead_tasks}
         return {f"HOOKSAGA_{name.replace('-', '_').upper()}_QUEUE_URL": url for name, url in urls.items()}
 

@@ -126,12 +126,10 @@ class Environment:
         return self._current is not None
 
     def kill(self) -> None:
-        """Send SIGKILL."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
     async def stop(self) -> None:
-        """Kill the process and wait for its end."""
         self.kill()
         await self._watch
         self._server.close()

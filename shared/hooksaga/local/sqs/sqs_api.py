@@ -76,7 +76,6 @@ class SqsApi:
         return (await self.call("CreateQueue", QueueName=name, Attributes=texts))["QueueUrl"]
 
     async def attributes(self, url: str) -> dict[str, str]:
-        """Return all attributes of a queue."""
         return (await self.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"]))["Attributes"]
 
     async def receive(self, url: str, most: int = MAX_BATCH, wait_seconds: int = 0) -> list[dict[str, Any]]:
