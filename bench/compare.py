@@ -145,7 +145,7 @@ class Hooksaga:
 def _measured(
     command: list[str], environment: dict[str, str], cwd: Path, data: Path, nginx: Nginx, jobs: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """What the command printed, and the CPU seconds by kind while it ran. Raises RuntimeError if it failed."""
+    """Run a command. Return its output, and the CPU seconds by kind meanwhile. Raises RuntimeError if it failed."""
     requests_before = nginx.requests()
     process = subprocess.Popen(
         command, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True

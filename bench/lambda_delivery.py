@@ -40,7 +40,7 @@ def _measure(pipeline: Pipeline, jobs: int, batch: int) -> Spent:
 
 
 def _make_jobs(pipeline: Pipeline, jobs: int) -> None:
-    """As the functions before it do, told by nobody: their ticks find the work."""
+    """Create jobs with the preceding functions, whose ticks find the work without messages."""
     payload = make_payload(1, PAYLOAD_BYTES)
     pipeline.run(
         "INSERT INTO events (event_type, payload) SELECT %s, %s FROM generate_series(1, %s)",

@@ -57,7 +57,7 @@ class KeptMessages:
 
 
 class Context:
-    """What Lambda tells of an invocation."""
+    """The context of an invocation."""
 
     aws_request_id = "00000000-0000-0000-0000-000000000000"
 
@@ -216,7 +216,7 @@ def _gateway_event(api_key: str, body: str) -> dict[str, Any]:
 
 @contextmanager
 def log_into(path: Path) -> Generator[None]:
-    """What functions print goes to the file: logs on standard error, metrics on standard output."""
+    """Redirect the functions' output to the file: logs on stderr, metrics on stdout."""
     kept = {number: os.dup(number) for number in (1, 2)}
     with path.open("ab") as file:
         for number in kept:

@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of a load. cpu_seconds: what the client took."""
+    """Result of a load. cpu_seconds: used by the client."""
 
     started_at: float
     ended_at: float
@@ -70,7 +70,7 @@ class Loaded:
         return {event_id: answer.at for answer in self.answers for event_id in answer.event_ids}
 
     def milliseconds(self, since: float = 0.0, until: float = float("inf")) -> list[float]:
-        """Of the answers that were read in a stretch of time."""
+        """Latencies of the responses that were read in a time span."""
         return [answer.milliseconds for answer in self.answers if since <= answer.at <= until]
 
 
@@ -269,7 +269,7 @@ class _Client:
         self._returned.set()
 
     async def _take(self) -> _Connection:
-        """One that is idle, a new one, or at the limit the next that gets idle."""
+        """Return an idle connection, a new one, or at the limit the next that becomes idle."""
         while True:
             while self._idle:
                 connection = self._idle.pop()

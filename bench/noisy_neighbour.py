@@ -23,7 +23,7 @@ NEIGHBOURS = "/ok/neighbour/"
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Of the nineteen, in one run."""
+    """Results of the nineteen in one run."""
 
     deliveries: int
     latency_ms: Percentiles

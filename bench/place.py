@@ -269,7 +269,7 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
 
 
 def report(what: str) -> None:
-    """What is going on, for whoever waits."""
+    """Print the current step."""
     print(what, file=sys.stderr, flush=True)
 
 

@@ -47,7 +47,7 @@ _SPELLED = {
 
 
 class Weight(IntEnum):
-    """Of all that a case notes only the weightiest kind is shown: the answers on the way to it are not."""
+    """Only the weightiest kind of a case's notes is shown."""
 
     ANSWER = 0
     REFUSAL = 1
@@ -76,7 +76,7 @@ def forget() -> None:
 
 
 def measured() -> str:
-    """What was noted since forget(), each outcome once, in the order of their first times; may be empty."""
+    """Return the outcomes since forget(), without repeats, in order; may be empty."""
     weight = max((weight for weight, _ in _noted), default=Weight.ANSWER)
     outcomes = list(Counter(outcome for found, outcome in _noted if found is weight))
     if len(outcomes) <= _MOST_SHOWN:

@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """What fixtures have noted before does not count."""
+    """Ignore notes of fixtures."""
     forget()
     result = yield
     case = Case.of(item, measured())

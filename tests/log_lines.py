@@ -50,7 +50,7 @@ def json_lines(text: str) -> list[dict[str, Any]]:
 
 
 def canonical_lines(text: str, event_id: str) -> list[dict[str, Any]]:
-    """Those of one event, whole and in the order in which they were written."""
+    """Return the complete lines of one event in order."""
     lines = [
         one for one in json_lines(text) if one.get("message") in CANONICAL and one.get("event_id") == event_id
     ]

@@ -39,7 +39,7 @@ def synthesise() -> Resources:
 
 
 def read_resources(folder: Path) -> Resources:
-    """Of every template in an assembly."""
+    """Return the resources of all templates in an assembly."""
     templates = [json.loads(path.read_text()) for path in sorted(folder.glob("*.template.json"))]
     return {name: one for template in templates for name, one in template.get("Resources", {}).items()}
 

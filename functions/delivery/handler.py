@@ -174,6 +174,6 @@ async def _record(
     note_refused(refused)
     kept = [result for result in results if result.job.id in locked - written]
     note_attempts([result for result in results if result not in kept], written, WORKER_ID)
-    told = sorted(result.traced_job for result in results if result.job.id in written)
-    await wake_orchestrator_for_results(function.queues, told)
+    jobs = sorted(result.traced_job for result in results if result.job.id in written)
+    await wake_orchestrator_for_results(function.queues, jobs)
     return set(), kept

@@ -73,7 +73,7 @@ async def _cancel(function: Function, saga_id: int, correlation_id: str | None) 
         keys = {"saga_id": saga_id, "correlation_id": correlation_id, "reason": str(refused)}
         logger.info("saga not canceled", extra=keys)
         return
-    await _tell(function, [move])
+    await _send_messages(function, [move])
 
 
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
@@ -96,10 +96,10 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
                 undispatched.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
             )
         )
-        told = await dispatch_jobs(function.queues, function.session, jobs)
-        counts["dispatched"] += told
+        sent = await dispatch_jobs(function.queues, function.session, jobs)
+        counts["dispatched"] += sent
         if (
-            told < len(jobs) or len(jobs) < orchestrate.BATCH
+            sent < len(jobs) or len(jobs) < orchestrate.BATCH
         ):  # a queue that rejects messages is not tried again
             break
     if refusals:
@@ -112,14 +112,14 @@ async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> l
     try:
         moves = await function.session.run(unit)
     except RowRefused as refused:
-        told = {row for before in refusals for row in before.rows}
-        note_refused(row for row in refused.rows if row not in told)
+        reported = {row for before in refusals for row in before.rows}
+        note_refused(row for row in refused.rows if row not in reported)
         refusals.append(refused)
         moves = list(refused.done)
-    await _tell(function, moves)
+    await _send_messages(function, moves)
     return moves
 
 
-async def _tell(function: Function, moves: list[SagaMoved]) -> None:
+async def _send_messages(function: Function, moves: list[SagaMoved]) -> None:
     note_moves(moves)
     await send_move_messages(function.queues, function.session, moves)

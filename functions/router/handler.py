@@ -50,14 +50,14 @@ async def _route_all(
 ) -> tuple[set[int], bool]:
     """Return the routed events, and whether the outbox was empty before the time limit."""
     done: set[int] = set()
-    told: set[RefusedRow] = set()
+    reported: set[RefusedRow] = set()
     while invocation.seconds_left() > 0:
         refused: list[RefusedRow] = []
         routed = await function.session.run(
             partial(route_events, event_ids=event_ids, on_refusal=refused.append)
         )
-        note_refused(row for row in refused if row not in told)
-        told.update(refused)
+        note_refused(row for row in refused if row not in reported)
+        reported.update(refused)
         if not routed.events:
             return done, True
         note_routed(routed)

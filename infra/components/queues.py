@@ -42,7 +42,7 @@ class Queues(Construct):
             allow(
                 self.work[queue],
                 "AwsSolutions-SQS3",
-                "It tells of what is dead already; the user's tools read it.",
+                "It only reports dead letters, which are stored; the user's tools read it.",
             )
             return
         self.redrive[queue] = self._queue(f"{title}Redrive", queue, "-redrive", REDRIVE_RETENTION)

@@ -10,7 +10,7 @@ Get = Callable[[str], tuple[int, Mapping[str, str], str]]
 
 
 def assert_explained(problem: Mapping[str, Any], request_url: str, get: Get) -> None:
-    """As RFC 3986 resolves references and as a browser follows them."""
+    """Resolve the reference as RFC 3986 and browsers do, and check its target."""
     url, anchor = urldefrag(urljoin(request_url, problem["type"]))
     status, headers, text = get(url)
     assert status == 200, url

@@ -1,5 +1,5 @@
-"""What schemathesis cannot know of this API: how to make values of our own formats, and the one rule between a header
-and a content type, which OpenAPI cannot say. Loaded by the process that tests/api/test_openapi.py starts."""
+"""Extensions of schemathesis: generators for custom formats, and the rule between a header and a content type that
+OpenAPI cannot express. Loaded by the process that tests/api/test_openapi.py starts."""
 
 import base64
 import json

@@ -79,7 +79,7 @@ class RunningSystem:
             raise self._fault
 
     def answer(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What it answers, run on the system's own loop."""
+        """Run the coroutine on the system's loop and return its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
     def sign_in_link(self) -> str:

@@ -38,7 +38,7 @@ def test_a_body_without_end_is_not_read_on(running: RunningSystem, api: Api) -> 
 
 
 def test_a_cut_body_is_not_taken_for_an_event(running: RunningSystem, api: Api) -> None:
-    """What came would be a whole event; the length said that more would follow."""
+    """The received part is a complete event; the length announced more."""
     body = event_body("cut")
     with running.nothing_stored():
         for header, sent in (

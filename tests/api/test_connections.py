@@ -35,7 +35,7 @@ def short(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """What came until the server closed."""
+    """Return everything received until the server closed."""
     received = b""
     try:
         while piece := connection.recv(65536):

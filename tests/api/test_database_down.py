@@ -99,7 +99,7 @@ def _call(api: Api, route: Route) -> Answer:
 def test_deliveries_go_on_after_an_outage(
     running: RunningSystem, api: Api, server: EmbeddedPostgres, refusing_url: str
 ) -> None:
-    """What was accepted before is taken up again, by every stage."""
+    """Every stage resumes work that was accepted before."""
     event_type = new_name("outage")
     subscription = subscribe(running, api, event_type, refusing_url)
     for n in range(20):
@@ -124,7 +124,7 @@ def test_connections_that_are_cut_are_replaced(running: RunningSystem, api: Api)
 
 @pytest.mark.guarantee(Promise.DATABASE, "a primary that became read-only (failover)")
 def test_database_that_became_read_only_is_let_go(running: RunningSystem, api: Api) -> None:
-    """As after a failover: connections stay up, and every write is refused."""
+    """As after a failover: connections stay open, and every write is refused."""
     settings = ("event_ingest_writer", "subscription_admin")
     post(api, "before")
     try:

@@ -39,7 +39,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
 
 
 def words(error: BaseException) -> str:
-    """Of the error, and of its causes."""
+    """Return the messages of the error and its causes."""
     return str(error) + (f"; {words(error.__cause__)}" if error.__cause__ else "")
 
 

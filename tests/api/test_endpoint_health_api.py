@@ -18,7 +18,7 @@ def health(api: Api, subscription_id: int) -> dict[str, Any]:
 
 
 def disable(running: RunningSystem, subscription_id: int) -> None:
-    """As the monitor does, an hour ago, after two hours of failures."""
+    """Disable a subscription as the monitor does, an hour ago, after two hours of failures."""
     running.run("UPDATE subscriptions SET active = false WHERE id = %s", subscription_id)
     running.run(
         "UPDATE subscription_health SET disabled_at = now() - interval '1 hour', disabled_reason = 'failing',"

@@ -1,4 +1,4 @@
-"""What stands behind a name inside the network is told to operators only: to all others it is one word."""
+"""Error codes that reveal names inside the network are visible to operators only; others see one common code."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

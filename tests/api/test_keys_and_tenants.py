@@ -1,4 +1,4 @@
-"""Who may do what: the key, its scopes, its tenant, on every route."""
+"""Authorization on every route: key, scopes and tenant."""
 
 import re
 import uuid

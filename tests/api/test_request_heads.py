@@ -13,7 +13,7 @@ ONE_READ = 512 * 1024
 
 
 def send_until_hung_up(api: Api, head: bytes, piece: bytes) -> bytes:
-    """What the server said before it closed; it must close long before all pieces are sent."""
+    """Send pieces and return the server's response before it closed, which must be long before the last piece."""
     with api.connect() as connection:
         connection.sendall(head)
         for _ in range(8 * ONE_READ // len(piece)):

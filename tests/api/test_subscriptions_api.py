@@ -252,7 +252,7 @@ def test_a_bad_change_of_headers_changes_none(running: RunningSystem, api: Api, 
 
 
 def test_the_mask_is_no_value_of_a_new_header(running: RunningSystem, api: Api) -> None:
-    """Who copies what was shown into a new subscription is told, and does not send three stars for ever."""
+    """Copying a shown header into a new subscription fails, instead of sending three stars."""
     with running.nothing_stored():
         answer = api.post("/v1/subscriptions", {**GOOD, "headers": {"x-a": "***"}})
         assert_problem(answer, 422, "invalid_field", "headers")

@@ -104,7 +104,7 @@ def test_what_is_no_http_ends_its_own_connection_only(running: RunningSystem, ap
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """What came until the server hung up, politely or not."""
+    """Return everything received until the server closed or reset the connection."""
     received = b""
     try:
         while piece := connection.recv(65536):

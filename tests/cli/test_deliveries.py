@@ -1,4 +1,4 @@
-"""What became of events: attempts, dead letters, the backlog."""
+"""Commands about deliveries: attempts, dead letters, the backlog."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What the command says of itself, and how quickly."""
+"""The help texts of the command, and its start time."""
 
 import subprocess
 import sys

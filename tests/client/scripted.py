@@ -35,7 +35,7 @@ class Scripted:
         )
 
     def run(self, steps: Steps[T]) -> T:
-        """What the call returns or raises. It must not ask for more attempts than there are outcomes."""
+        """Return what the call returns or raises. It must not request more attempts than there are outcomes."""
         left = iter(self.outcomes)
         try:
             attempt = next(steps)

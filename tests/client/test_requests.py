@@ -1,4 +1,4 @@
-"""What the client puts on the wire, and what it does not."""
+"""Requests that the client sends."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What the client needs, what it takes from its surroundings, and what it leaves behind."""
+"""Dependencies of the client, its environment variables, and its cleanup."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """What can be read on the page."""
+        """The visible text of the page."""
         return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", self.body)).split())
 
     @property

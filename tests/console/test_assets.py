@@ -1,4 +1,4 @@
-"""What a page loads is ours or named with its version, and is served so that a browser may keep it."""
+"""Assets of a page are hooksaga's or listed with their version, and are cacheable."""
 
 import hashlib
 import json

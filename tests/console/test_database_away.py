@@ -1,4 +1,4 @@
-"""What a page says of a fault of ours: no more than the API does, and the rest stands in the log."""
+"""Pages show no more of a server error than the API; the log has the rest."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def away(running: RunningSystem, folder: Path) -> Iterator[None]:
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is logged of requests that failed: the keys of each line, with the error as `fault`."""
+    """Return the log entries of failed requests, with the error as `fault`."""
     lines: list[dict[str, Any]] = []
 
     def note(text: str, *, exc_info: object = None, extra: dict[str, Any] | None = None, **_: Any) -> None:

@@ -22,7 +22,7 @@ def subscription(running: RunningSystem) -> int:
 
 
 def value_of(shown: Shown, name: str) -> str:
-    """What stands in a field, as it is typed there."""
+    """Return the value of a field."""
     fields = [one for tag, one in tags(shown.body) if tag == "input" and one.get("name") == name]
     (field,) = fields
     return str(field.get("value") or "")

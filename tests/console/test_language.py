@@ -61,7 +61,7 @@ def test_a_translation_names_the_same_values(sentence: str) -> None:
 
 
 def test_no_sentence_stands_outside_of_the_catalogue() -> None:
-    """What is between tags is a value, or comes from the catalogue; names that have no translation aside."""
+    """Text between tags is a value or a catalogue entry, except names without a translation."""
     names = {"p50", "p95", "retry-after", "UTC", "HTTP", "hooksaga", "s"}
     templates = list(TEMPLATES.glob("*.html"))
     assert len(templates) > 20

@@ -279,7 +279,7 @@ PAGES_WITH_TIMES = [
 def test_a_time_at_the_end_of_the_calendar_is_taken(
     running: RunningSystem, kept: Kept, path: str, name: str
 ) -> None:
-    """One that is in no calendar once it is in UTC is the first or the last that is in it."""
+    """A time outside the calendar in UTC becomes the first or last time in it."""
     pages = visitor(running, path, kept)
     for time in ENDS_OF_THE_CALENDAR:
         asked = f"{path}{'&' if '?' in path else '?'}{urlencode({name: time})}"
@@ -342,7 +342,7 @@ def test_no_link_leads_to_a_place_that_the_page_does_not_have(
 
 
 def test_the_end_of_a_portal_can_be_read_in_any_frame(running: RunningSystem) -> None:
-    """It has nothing that a visitor could be tricked into, and it is the only page that any site may frame."""
+    """The page contains nothing that clickjacking could use, and is the only one that any site may frame."""
     pages = Pages(running.port)
     assert pages.get("/portal/enter?token=old").headers["location"] == "/portal/ended"
     answer = pages.get("/portal/ended")
@@ -356,7 +356,7 @@ def test_the_end_of_a_portal_can_be_read_in_any_frame(running: RunningSystem) ->
 
 
 def test_what_others_wrote_is_only_text(running: RunningSystem, pages: Pages) -> None:
-    """Of what reaches a page from outside, event types and tenants have letters only; the rest may be anything."""
+    """Event types and tenants have a restricted alphabet; all other external text can be anything."""
     api, event_type = running.api, new_name("xss")
     wanted = {"description": SCRIPT, "headers": {"x-shop": SCRIPT}}
     subscription = subscribe(running, api, event_type, f"{REFUSING}?q={SCRIPT}", **wanted)["id"]
@@ -396,7 +396,7 @@ def test_an_attempt_tells_that_its_post_went_out_twice(
 
 
 def answer_of(running: RunningSystem, job_id: int, body: str) -> None:
-    """As if the receiver had answered this; a finished job never changes, so the guard steps aside."""
+    """Store this response; a finished job never changes, so the guard is disabled meanwhile."""
     running.run("SET session_replication_role = replica")
     running.run("UPDATE webhook_delivery_jobs SET response_body = %s WHERE id = %s", body, job_id)
     running.run("RESET session_replication_role")

@@ -1,4 +1,4 @@
-"""Who gets in, for how long, and what no other site can make a signed-in browser do."""
+"""Sign-in, expiry of sessions, and protection against requests from other sites."""
 
 import hashlib
 
@@ -136,7 +136,7 @@ def test_signing_out_of_the_portal_ends_its_session_and_its_link(running: Runnin
 
 
 def test_of_an_ended_session_its_hash_is_kept_until_a_day_after_its_time(running: RunningSystem) -> None:
-    """Whoever serves pages may have a clock that is behind the database's."""
+    """A server that serves pages may have a clock behind the database's."""
     pages = Pages(running.port).signed_in(running.key)
     sealed = pages.cookies["hooksaga_console"]
     session = opened(running.system.services, "console session", sealed)

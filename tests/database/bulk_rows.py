@@ -95,7 +95,7 @@ async def step_until_nothing_is_left(
 
 
 async def let_time_pass(seed: Seed, seconds: float) -> None:
-    """As if all that was started had been started so much earlier."""
+    """Shift the start of everything that was started into the past."""
     params = {"seconds": seconds}
     await seed.rewrite(
         "UPDATE bulk_operations SET last_slot_at = last_slot_at - make_interval(secs => %(seconds)s)", params

@@ -148,7 +148,7 @@ class Crew:
         self.ledger.expired |= {row["id"] for row in ended}
 
     async def findings(self, *, with_time: bool) -> list[str]:
-        """What the audit has to say; what depends on time only when asked for."""
+        """Return the audit's findings; those that depend on time only on request."""
         return [
             f"{one.invariant}: {one.rows}"
             for one in await audit(self.owner)
@@ -156,7 +156,7 @@ class Crew:
         ]
 
     async def check(self) -> None:
-        """What holds after every step."""
+        """Check the invariants that hold after every step."""
         found = await self.findings(with_time=False)
         assert found == [], found
         await self.look()
@@ -169,12 +169,12 @@ class Crew:
             self.rows[table] = await self.seed.rows(query)
 
     def ids(self, table: str, **columns: Any) -> list[int]:
-        """Of the rows that the last look has seen, those whose columns have these values."""
+        """Return the ids of the rows of the last read whose columns have these values."""
         found = self.rows[table]
         return [row["id"] for row in found if all(row[name] == value for name, value in columns.items())]
 
     def count_ends(self) -> None:
-        """Of a run that is over."""
+        """Count the final states of a finished run."""
         for saga in self.rows["sagas"]:
             self.done[f"sagas that ended as {saga['status']}"] += 1
         from_letters = [saga for saga in self.rows["sagas"] if saga["requeued_from"] is not None]

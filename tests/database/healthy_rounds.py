@@ -17,14 +17,14 @@ ROUNDS = 40
 
 
 def result_of(job: ClaimedJob, *, fails: bool) -> AttemptResult:
-    """What a worker has to report of a job."""
+    """Return the result that a worker reports for a job."""
     if not job.deliverable:
         return AttemptResult(job, outcome("subscription_inactive"))
     return AttemptResult(job, outcome("http_503" if fails else None))
 
 
 class HealthyRounds:
-    """Of one crew."""
+    """Rounds of one crew."""
 
     def __init__(self, crew: Crew) -> None:
         self.crew = crew

@@ -195,7 +195,7 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: any(self.crew.memory.values()))
     @rule(who=numbers, fails=flags, is_repeated=RARELY, pace=paces)
     def a_worker_reports(self, who: int, fails: bool, is_repeated: bool, pace: Pace) -> None:
-        """What it holds in its memory, whatever became of its claims; it may forget that it has reported."""
+        """Report the results in the worker's memory, whatever happened to its claims; sometimes report them twice."""
         who = self.who_remembers(who)
         remembered = list(self.crew.memory[self.worker(who).name])
         self.report(who, fails, pace)
@@ -279,7 +279,7 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: self.crew.rows["dead_letters"])
     @rule(who=numbers, is_new=flags, pace=paces)
     def a_bulk_requeue_goes_on(self, who: int, is_new: bool, pace: Pace) -> None:
-        """It begins, or makes a step: at the greatest rate, for one saga of a subscription at a time."""
+        """Start an operation or execute a step: at the maximum rate, one saga of a subscription at a time."""
         stages = (
             partial(bulk_steps.step_bulk_operation, horizon_seconds=1, max_open=1),
             partial(

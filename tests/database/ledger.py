@@ -1,7 +1,7 @@
-"""What must have happened, by what the roles were told when they committed: the model beside the tables.
+"""Model of the expected state, from the results that the roles got when they committed.
 
-Everything here is plain Python. Each method is called once a transaction is over; it refuses an answer that contradicts
-what was answered before.
+Everything here is plain Python. Each method is called after a transaction; it rejects a result that contradicts
+earlier ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from hooksaga.stages.saga_rows import SagaMoved
 
 
 def content(draft: EventDraft) -> tuple[str, str, str]:
-    """Of two drafts with one key: whether they are the same event."""
+    """The part of a draft that decides whether two drafts with one key are the same event."""
     return draft.event_type, draft.payload, draft.tenant_id
 
 
@@ -62,7 +62,7 @@ class Ledger:
                 self.keys[draft.external_id] = answer.id
 
     def claimed(self, worker: str, jobs: Sequence[ClaimedJob]) -> None:
-        """Nobody else holds the job, and this claim never was before."""
+        """Check that no other worker holds the job, and that this claim is new."""
         for job in jobs:
             assert job.id not in self.held, f"{worker} claimed job {job.id} of {self.held[job.id]}"
             assert job.id not in self.ended

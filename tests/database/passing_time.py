@@ -20,6 +20,6 @@ MOVES: tuple[LiteralString, ...] = (
 
 
 async def pass_time(seed: Seed, **time: float) -> None:
-    """As much as timedelta(**time)."""
+    """Let timedelta(**time) pass."""
     for statement in MOVES:
         await seed.rewrite(statement, {"time": timedelta(**time)})

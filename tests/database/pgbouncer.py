@@ -76,7 +76,7 @@ class PgBouncer:
         return self
 
     def _answers(self) -> bool:
-        """It may refuse the login; but it has been asked."""
+        """Return whether it responds, even if it refuses the login."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(self.folder / f".s.PGSQL.{PORT}"))

@@ -57,7 +57,7 @@ async def test_a_worker_keeps_the_names_of_headers(connect: Connect, seed: Seed,
 
 
 class AnsweringSender(HttpSender):
-    """Nothing leaves: the peer alone decides what is noted."""
+    """Sends nothing; the scripted peer alone decides the outcome."""
 
     def __init__(self, resolved_ip: str | None) -> None:
         super().__init__(AddressPolicy())

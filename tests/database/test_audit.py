@@ -341,7 +341,7 @@ async def test_ids_that_run_out(auditor: Connection, seed: Seed, table: str) -> 
 
 
 async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> None:
-    """As after a restore of the rows alone, for every table with ids."""
+    """As after a restore of the rows without the sequences, for every table with ids."""
     await requeue.requeue_one(seed.connection, await seed.dead_letter())
     await started(seed.connection, backfill_of(await seed.subscription(), since=datetime.now(UTC)))
     await create_api_key(seed.connection, generate_api_key(), name="one")
@@ -361,7 +361,7 @@ async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> 
 
 
 async def test_transaction_ids_that_run_out(auditor: Connection) -> None:
-    """As if the half were no transaction at all: to use up a thousand million takes days."""
+    """With a limit of zero: using up a thousand million transactions takes days."""
     query = load_queries("audit")["transaction_ids_near_their_end"].replace("1000000000", "-1")
     rows = await fetch_dicts(auditor, query, {"limit": 20})
     assert {"template1", "postgres"} <= {row["database_name"] for row in rows}

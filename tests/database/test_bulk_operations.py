@@ -621,7 +621,7 @@ async def test_a_backfill_is_refused_where_nothing_could_come_of_it(operator: Co
 
 
 async def test_a_backfill_never_goes_behind_the_retention_horizon(operator: Connection, seed: Seed) -> None:
-    """What was delivered and then deleted must not be delivered again, not even by one that began before."""
+    """Deliveries that were deleted must not be repeated, even by a backfill that started before."""
     subscription, first = await seed.subscription(), datetime(2026, 1, 31, 12, tzinfo=UTC)
     await old_events(seed, subscription, 10, first)
     since = first - timedelta(hours=1)
@@ -670,7 +670,7 @@ async def test_the_audit_sees_counts_that_are_not_its_sagas(operator: Connection
 async def test_an_operation_whose_next_saga_is_refused_is_told_of_and_passed_by(
     operator: Connection, seed: Seed
 ) -> None:
-    """What comes before it is started all the same, and so are other operations."""
+    """Earlier sagas, and other operations, are started anyway."""
     subscription = await seed.subscription()
     await dead_letters(seed, subscription, 3)
     ids = [row["id"] for row in await seed.rows("SELECT id FROM dead_letters ORDER BY id")]

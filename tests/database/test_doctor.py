@@ -19,7 +19,7 @@ from tests.database.seed import Seed
 
 @pytest.fixture
 async def admin(connect: Connect) -> Connection:
-    """As the admin function sees the database."""
+    """The database as the admin function sees it."""
     return await connect(Role.ADMIN)
 
 

@@ -26,7 +26,7 @@ async def router(connect: Connect) -> Connection:
 
 @pytest.fixture
 async def producer(connect: Connect) -> Connection:
-    """One that inserts events in transactions of its own."""
+    """A connection that inserts events in its own transactions."""
     return await connect(Role.OWNER)
 
 

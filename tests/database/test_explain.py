@@ -430,7 +430,7 @@ async def test_an_event_that_is_partly_routed_waits_and_shows_whom_it_has_reache
 async def test_each_part_tells_of_its_own_subscriptions(
     router: Connection, operator: Connection, seed: Seed
 ) -> None:
-    """What changes between two parts is seen by the second, and by that one only."""
+    """A change between two parts is seen by the second one only."""
     subscriptions = [await seed.subscription("a") for _ in range(4)]
     event_id = await seed.event("a")
     await route_events(router, wide_from=2, part_size=2)

@@ -1,6 +1,6 @@
-"""Somebody, with psql say, holds FOR UPDATE on one row: that row waits, everything else goes on.
+"""Another session (psql, say) holds FOR UPDATE on one row: that row waits, everything else continues.
 
-Every stage runs on a connection that gives up soon where it has to wait for a lock, and so fails the test.
+Every stage runs on a connection with a short lock timeout, so waiting for a lock fails the test.
 """
 
 import asyncio
@@ -377,7 +377,7 @@ async def test_attempts_are_counted_around_a_locked_health(
             await seed.finish(await seed.job(subscription_id), "http_503")
 
     async def count(limit: int = 100) -> dict[int, int]:
-        """Of each endpoint, after counting: its failures in a row."""
+        """Return the consecutive failures of each endpoint after counting."""
         await count_attempts(monitor, settle_seconds=0, limit=limit)
         rows = await seed.rows("SELECT subscription_id, consecutive_failures FROM subscription_health")
         return {row["subscription_id"]: row["consecutive_failures"] for row in rows}

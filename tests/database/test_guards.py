@@ -1,7 +1,5 @@
-"""What the database refuses, whoever asks: here the superuser asks, who owns the tables.
-
-Grants do not stop a superuser, so each refusal below comes from a trigger, a check or an index.
-"""
+"""Guards of the database, tested as the superuser who owns the tables. Grants do not stop a superuser, so each
+rejection below comes from a trigger, a check or an index."""
 
 import itertools
 from typing import Any, LiteralString

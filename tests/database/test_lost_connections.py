@@ -233,7 +233,7 @@ async def test_a_transaction_that_is_lost_before_its_commit_is_run_again(
 async def test_a_peer_that_has_fallen_silent_is_noticed_before_a_statement_depends_on_it(
     database_address: DatabaseAddress, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As behind a NAT that has forgotten the connection: nothing comes back, not even a refusal."""
+    """As behind a NAT that dropped the connection: no answer, not even a refusal."""
     session = Session(replace(database_address, connect_timeout_seconds=1), Role.INGEST)
     first = await session.run(pid)
     monkeypatch.setattr(database, "IDLE_CHECK_SECONDS", 0)

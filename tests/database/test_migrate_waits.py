@@ -27,7 +27,7 @@ SLACK_SECONDS = 1.5
 
 @contextmanager
 def holding(address: DatabaseAddress, table: str, user: str = "postgres") -> Iterator[psycopg.Connection]:
-    """Somebody who has read a table, and has not ended the transaction."""
+    """A session that has read a table in an open transaction."""
     conninfo = make_conninfo(address.url, user=user, application_name="report")
     with psycopg.connect(conninfo) as connection:
         connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))
@@ -70,7 +70,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def files(database_address: DatabaseAddress, tmp_path: Path) -> Path:
-    """One that needs every row of events to itself."""
+    """A migration that needs an exclusive lock on events."""
     return plant(tmp_path, m9001_later="ALTER TABLE events ADD COLUMN later text")
 
 
@@ -117,7 +117,7 @@ def test_producers_go_on_while_a_migration_waits_and_it_is_told_for_whom(
 def test_what_a_migration_waits_for_twice_counts_together(
     database_address: DatabaseAddress, tmp_path: Path
 ) -> None:
-    """It holds the first lock while it waits for the second: whoever needs the first waits for both."""
+    """It holds the first lock while it waits for the second, so sessions that need the first wait for both."""
     plant(tmp_path, m9001_two="LOCK TABLE subscriptions; LOCK TABLE events")
     told: list[float] = []
     with holding(database_address, "subscriptions") as first, holding(database_address, "events") as second:

@@ -89,7 +89,7 @@ async def test_of_a_dead_saga_only_the_attempts_go(operator: Connection, seed: S
 
 
 async def test_the_age_is_that_of_the_end_not_of_the_attempts(operator: Connection, seed: Seed) -> None:
-    """One that waited for long and was canceled now has ended now."""
+    """A saga that waited for long and was canceled now ended now."""
     saga_id = await old_saga(seed, SagaStatus.PENDING_RETRY)
     await orchestrate.cancel_saga(seed.connection, POLICY, saga_id)
     assert (await prune_all(operator)).jobs == 0
@@ -367,7 +367,7 @@ async def test_some_missing_attempts_of_an_old_dead_saga_are_found(operator: Con
 
 
 async def test_a_broken_saga_is_left_for_the_audit(operator: Connection, seed: Seed) -> None:
-    """One that ended while a result waits: it is not deleted with the evidence, and stops nobody else."""
+    """A saga that ended while a result waits is not deleted, and blocks no other."""
     broken_one, good = await old_saga(seed), await old_saga(seed)
     await seed.rewrite("UPDATE webhook_delivery_jobs SET applied_at = NULL WHERE saga_id = %s", [broken_one])
     assert (await prune_all(operator)).sagas == 1

@@ -49,7 +49,7 @@ class Hot:
 
 @dataclass
 class Cost:
-    """What a statement read of the big tables."""
+    """Rows that a statement read from the large tables."""
 
     answers: int
     buffers: int

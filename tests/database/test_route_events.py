@@ -344,7 +344,7 @@ async def test_the_age_of_the_outbox_is_that_of_its_first_event(router: Connecti
 
 
 async def test_a_batch_that_was_cut_says_so_whatever_came_of_it(router: Connection, seed: Seed) -> None:
-    """It is cut by how many subscriptions the type has, also by those that became eligible after the events."""
+    """The limit counts all subscriptions of the type, including those that became eligible after the events."""
     event_ids = [await seed.event("a") for _ in range(3)]
     for _ in range(3):
         await seed.subscription("a")

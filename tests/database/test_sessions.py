@@ -66,7 +66,7 @@ async def test_a_server_that_has_become_read_only_is_let_go_of(session: Session,
 async def test_a_server_that_can_only_be_read_is_let_go_of_by_those_who_only_read(
     session_of: SessionOf,
 ) -> None:
-    """It may be the old one, whose rows no longer change: no error would ever tell."""
+    """It may be the old primary, whose rows no longer change; reads would never fail."""
     session = session_of(Role.ROUTER)
 
     async def become_read_only(connection: Connection) -> int:

@@ -1,4 +1,4 @@
-"""Whose fault an error of the database is: each state of the table, raised by a real server."""
+"""Classification of database errors: each state of the table, raised by a real server."""
 
 import psycopg.errors
 import pytest
@@ -47,7 +47,7 @@ async def test_each_state_of_the_table_is_raised_as_its_kind(session: Session) -
 
 
 def test_every_state_that_the_driver_knows_is_sorted() -> None:
-    """None is left to the default, which is for states that do not exist yet."""
+    """The default is for states that do not exist yet."""
     names = {
         error.__name__: error.sqlstate
         for error in vars(psycopg.errors).values()

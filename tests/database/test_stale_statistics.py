@@ -126,7 +126,7 @@ def with_statistics_of_a_quiet_moment(connection: psycopg.Connection) -> None:
 
 
 def with_statistics_after_a_backlog(connection: psycopg.Connection) -> None:
-    """As much as will come has waited before and been delivered: the indexes of what waits are large and empty."""
+    """Statistics of a time after a delivered backlog: the indexes of waiting rows are large and empty."""
     wait(connection, "InProgress", ("Pending", 1, None, None))
     wait(connection, "InProgress", ("Pending", 2, None, None))
     connection.execute("DELETE FROM routing_outbox")

@@ -1,4 +1,4 @@
-"""What libpq's environment and the defaults of roles can do to a session: nothing, or it is said."""
+"""libpq's environment and defaults of roles have no effect on a session, or cause an error."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -251,7 +251,7 @@ async def session(migrated: DatabaseAddress) -> AsyncIterator[Session]:
 async def test_a_setting_that_is_overruled_for_the_role_itself_is_said_and_migrate_sets_it_back(
     session: Session, migrated: DatabaseAddress, owner: psycopg.Connection, setting: str, value: str
 ) -> None:
-    """Nothing is stronger than that, so nothing is written or read by such a session."""
+    """Such a setting has the highest precedence, so the session refuses to work."""
     owner.execute("CREATE SCHEMA IF NOT EXISTS app")
     owner.execute("GRANT USAGE ON SCHEMA app TO PUBLIC")
     owner.execute("CREATE ROLE event_reader")

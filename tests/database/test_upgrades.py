@@ -69,7 +69,7 @@ async def counts(seed: Seed) -> dict[str, int]:
 
 
 async def go_on(seed: Seed) -> None:
-    """What waits is routed, tried and done."""
+    """Route, attempt and finish all waiting work."""
     await route_events(seed.connection)
     await orchestrate.apply_results(seed.connection, POLICY)
     await seed.rewrite(

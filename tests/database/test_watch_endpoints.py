@@ -171,7 +171,7 @@ async def test_a_result_that_commits_late_is_not_missed(
 
 
 async def test_a_fresh_result_is_left_for_later(monitor: Connection, seed: Seed) -> None:
-    """What another worker writes at this moment may carry an earlier time."""
+    """A result that another worker is writing now may have an earlier time."""
     subscription_id = await seed.subscription()
     await fail(seed, subscription_id)
     assert await count_attempts(monitor) == 0

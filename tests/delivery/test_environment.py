@@ -1,4 +1,4 @@
-"""What the environment of the process says about proxies and passwords is nobody's business here."""
+"""Proxies and passwords in the environment of the process have no effect on deliveries."""
 
 from collections.abc import Callable
 from pathlib import Path

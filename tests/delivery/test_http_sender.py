@@ -1,4 +1,4 @@
-"""What the sender puts on the wire, and what it makes of an answer that can be read."""
+"""Requests of the sender, and outcomes of regular responses."""
 
 import asyncio
 import gzip

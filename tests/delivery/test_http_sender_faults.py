@@ -71,7 +71,7 @@ async def test_a_close_before_the_answer(sender: HttpSender, authority: Authorit
 
 @pytest.mark.hostile("Receivers")
 async def test_a_silent_peer_cannot_hold_a_cut_connection(sender: HttpSender, authority: Authority) -> None:
-    """It shakes hands and then does nothing, so it would never answer a TLS farewell."""
+    """It completes the handshake and then never answers a TLS close_notify."""
     async with silent_after_handshake(authority.tls()) as (port, was_closed):
         outcome = await post(sender, f"https://127.0.0.1:{port}/", seconds=0.3)
         assert outcome.error_code == "timeout_total"

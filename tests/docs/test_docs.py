@@ -1,4 +1,4 @@
-"""What the docs claim of the code is true."""
+"""Claims of the docs about the code are true."""
 
 import re
 import tomllib

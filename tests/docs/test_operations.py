@@ -1,4 +1,4 @@
-"""What the pages for operators tell people to type exists: commands and options, actions, functions, headings."""
+"""Commands, options, actions, functions and headings in the operator pages exist."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _OPERATORS = ("&&", "||", "|", ";", "&", ">", "<")
 
 
 def words_of(statement: str) -> list[str]:
-    """As a shell splits it. Raises ValueError where a quotation does not end in it."""
+    """Split a command line as a shell does. Raises ValueError for an unterminated quotation."""
     lexer = shlex.shlex(statement.replace("$(", "("), posix=True, punctuation_chars=";&|<>")
     lexer.whitespace_split = True
     return list(lexer)
@@ -63,7 +63,7 @@ def commands_in(text: str) -> Iterator[list[str]]:
 
 
 def fault_of(words: list[str]) -> str | None:
-    """What no such command or option is; None when all of them are there. Arguments are not looked at."""
+    """Return the unknown command or option, or None. Arguments are not checked."""
     command: Any = get_command(app)
     names = iter(words)
     path = "hooksaga"

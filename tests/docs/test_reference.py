@@ -22,7 +22,7 @@ LOADED = ("src", "srcset", "data", "action", "formaction", "poster", "style")
 
 
 class Seen(HTMLParser):
-    """What a page is made of."""
+    """Elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -46,7 +46,7 @@ def test_the_page_says_the_limits_of_the_client() -> None:
 
 
 def run(world: World, *command: str) -> str:
-    """What the command says, with the API named as the page has it."""
+    """Return the output of the command, with the API named as on the page."""
     running = world.running
     access = {"HOOKSAGA_API_URL": f"http://127.0.0.1:{running.port}", "HOOKSAGA_API_KEY": running.key}
     done = subprocess.run(

@@ -45,7 +45,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, object]:
-    """What a module may set otherwise."""
+    """Settings that a module may override."""
     return {}
 
 

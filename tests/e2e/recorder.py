@@ -112,7 +112,7 @@ class Recorder:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     def script(self, path: str, answer: Script | web.Response | int) -> None:
-        """What the path answers from now on: a status, or what the function makes of the body."""
+        """Set the response of the path: a status, or a function of the body."""
         if isinstance(answer, int):
             self.receiver.scripts[path] = lambda _body, status=answer: web.Response(status=status)
         else:
@@ -120,7 +120,7 @@ class Recorder:
             self.receiver.scripts[path] = answer
 
     def events(self, path: str | None = None) -> list[Arrived]:
-        """What arrived, oldest first, without challenges."""
+        """Return the arrived events, oldest first, without challenges."""
         return [
             one for one in list(self.receiver.arrived) if path in (None, one.path) and not one.is_challenge
         ]

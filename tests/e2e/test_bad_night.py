@@ -28,7 +28,7 @@ def settings() -> dict[str, object]:
 
 
 def hooksaga(world: World, *arguments: str) -> str:
-    """What a person sees of a command that succeeds: its answer, and what it adds for people."""
+    """Return the output of a successful command, on stdout and stderr."""
     done = run(world, *arguments)
     return done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""What a subscriber receives: the payload to the byte, and a fresh signature that an independent library takes."""
+"""A subscriber receives the payload byte for byte, with a fresh signature that an independent library accepts."""
 
 from dataclasses import dataclass
 

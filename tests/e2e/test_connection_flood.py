@@ -52,7 +52,7 @@ def open_files(up: UpProcess) -> int:
 
 
 def refusal_on(connection: socket.socket) -> Answer | None:
-    """What the server said unasked, None when it only waits or has closed without a word."""
+    """Return the server's unsolicited response; None if it waits or closed without one."""
     connection.settimeout(0.001)
     try:
         return read_answer(connection)

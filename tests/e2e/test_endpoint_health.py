@@ -22,7 +22,7 @@ def settings() -> dict[str, object]:
 
 
 def about(world: World, watcher: Subscriber, subscriber: Subscriber, how_many: int = 1) -> list[Arrived]:
-    """What the watcher got of the subscriber, once there is so much."""
+    """Wait for this many events about the subscriber, and return them."""
 
     def found() -> list[Arrived]:
         return [

@@ -20,7 +20,7 @@ def test_duplicate_event_is_delivered_once(world: World) -> None:
 
 
 def test_duplicate_routing_starts_no_second_saga(world: World) -> None:
-    """As if the router's message came again, or the outbox row was put in twice."""
+    """As if the router's message arrived twice, or the outbox row was inserted twice."""
     subscriber = world.subscribe()
     other = world.subscribe(event_type=subscriber.event_type)
     event_id = world.post(subscriber)

@@ -1,4 +1,4 @@
-"""Somebody holds locks with psql while `up` is at work: on a delivery under way, on a subscription, on a saga."""
+"""Another session holds locks while `up` runs: on an active delivery, a subscription, a saga."""
 
 import asyncio
 import shutil

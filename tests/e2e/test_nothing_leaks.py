@@ -161,7 +161,7 @@ def story(up: UpProcess, recorder: Recorder) -> Story:
 
 
 def logs(up: UpProcess) -> dict[str, str]:
-    """What the process and the database have logged."""
+    """Return the logs of the process and the database."""
     return {
         path.name: path.read_text(errors="replace") for path in (up.log, up.folder / "postgres/server.log")
     }

@@ -84,7 +84,7 @@ def test_no_answer_page_or_command_shows_a_value(world: World) -> None:
 
 
 def store_clear(running: RunningSystem, subscriber: Subscriber) -> None:
-    """As SQL, or a version before, left them."""
+    """Store plain-text values, as SQL or an earlier version would."""
     stored = json.dumps({"X-Shop-Key": CLEAR})
     running.run("UPDATE subscriptions SET headers = %s::jsonb WHERE id = %s", stored, subscriber.id)
 

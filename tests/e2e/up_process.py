@@ -126,11 +126,11 @@ class UpProcess:
             return connection.cursor(row_factory=dict_row).execute(query, params).fetchall()
 
     def end_leases_of_dead_workers(self) -> int:
-        """As if the time of every lease but those of the present process had passed; how many there were."""
+        """Expire all leases except those of the present process; return their number."""
         return self._end_leases("worker_id NOT LIKE %s", f"%:{self.pid}:%" if self.is_alive else "")
 
     def end_leases_older_than(self, seconds: float) -> int:
-        """As if leases lasted so long only; how many there were."""
+        """Expire leases of this age; return their number."""
         return self._end_leases("leased_at < now() - make_interval(secs => %s)", seconds)
 
     def _end_leases(self, which: LiteralString, param: object) -> int:

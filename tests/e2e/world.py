@@ -104,7 +104,7 @@ class World:
 
 
 def findings(database_url: str) -> list[str]:
-    """What the audit has to say."""
+    """Return the audit's findings."""
 
     async def ask() -> list[str]:
         address = DatabaseAddress(database_url, unit_timeout_seconds=AUDIT_SECONDS)

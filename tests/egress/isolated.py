@@ -33,7 +33,7 @@ PATIENT_RESOLVER = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"
 
 @dataclass
 class Seen:
-    """What came of one case. `reached` holds local address, Host and request target of each request."""
+    """Result of one case. `reached` has local address, Host and request target of each request."""
 
     outcomes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     asked: list[str] = field(default_factory=list[str])

@@ -27,7 +27,7 @@ def unshare() -> list[str]:
 
 
 def why_not() -> str | None:
-    """What keeps this machine from having such a network; asked once."""
+    """Return why this machine cannot have such a network; cached."""
     tools = [tool for tool in ("unshare", "ip", "mount") if shutil.which(tool) is None]
     files = [path for path in ("/etc/resolv.conf", "/proc/net/if_inet6") if not Path(path).exists()]
     if tools or files:
@@ -44,7 +44,7 @@ class IsolatedNetwork:
         assert self._read() == "ready"
 
     def attempt(self, **wanted: str) -> dict[str, Any]:
-        """What was seen of a `case` or of a `row`; the outcomes are noted."""
+        """Run a `case` or a `row` and return the observation; outcomes are recorded."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()

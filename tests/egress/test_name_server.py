@@ -48,7 +48,7 @@ def test_what_was_refused_would_have_answered(network: IsolatedNetwork, address:
 @pytest.mark.hostile("Callback URLs, when they are called")
 @pytest.mark.parametrize("url", ROWS, ids=str)
 def test_a_row_of_the_table_of_callback_urls(network: IsolatedNetwork, url: str) -> None:
-    """What arrives names the host in its normal form and the target as it was registered."""
+    """The request has the normalized host and the registered target."""
     case = table_case(ROWS[url])
     seen = network.attempt(row=url)
     check(case, seen)

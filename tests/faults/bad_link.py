@@ -27,7 +27,7 @@ _CLONE_NEWNET = 0x40000000
 
 @dataclass
 class Weather:
-    """What befalls each packet. Shares from 0 to 1, seconds; a delay of its own for each packet reorders them."""
+    """Faults of packets. Shares from 0 to 1, seconds; independent delays reorder packets."""
 
     lost: float = 0
     doubled: float = 0

@@ -180,7 +180,7 @@ def _point_commits(folder: Path) -> None:
     begin = AsyncTransaction.__aenter__
 
     async def begun(self: Any) -> Any:
-        """What was written before is not this transaction's: one that only reads has no point."""
+        """Forget earlier writes: a transaction that only reads has no crash point."""
         self.connection.last_write = None
         return await begin(self)
 

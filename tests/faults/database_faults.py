@@ -1,4 +1,4 @@
-"""What befalls a database under load. Each fault strikes, lasts, and is over when it returns; how often it struck."""
+"""Faults of a database under load. Each fault is injected, lasts, and has ended when the function returns its count."""
 
 import random
 import threading
@@ -42,7 +42,7 @@ class Site:
         self.chance = random.Random(20_261_128)
 
     def end_connections(self) -> None:
-        """Of all functions, so that the next ones log in with the settings of now."""
+        """End the connections of all functions, so that new ones log in with the current settings."""
         self.server.run(END_CONNECTIONS)
 
 
@@ -186,7 +186,7 @@ def _lock_rows(connection: psycopg.Connection) -> None:
 
 
 def _serializable(site: Site) -> int:
-    """Of the roles in this database: any weaker default is overruled there."""
+    """Set the default for the roles in this database, which overrides weaker ones."""
     _set_in_database(site, sql.SQL("SET default_transaction_isolation = serializable"))
     _wait(HOLDING_SECONDS)
     _set_in_database(site, sql.SQL("SET default_transaction_isolation = 'read committed'"))
@@ -277,7 +277,7 @@ def _move_tables(site: Site, source: str, target: str, disk: Path | None) -> Non
 
 
 def _until_no_deadlock(connection: psycopg.Connection, statement: sql.Composed) -> None:
-    """It locks all tables in an order of its own, under load."""
+    """Lock all tables in another order, under load."""
     for _ in range(20):
         try:
             connection.execute(statement)

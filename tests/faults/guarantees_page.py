@@ -96,6 +96,6 @@ class _Writer:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Of a skip, with the test that says it."""
+    """Return the reason of a skip, with its test."""
     why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return f"`{report.nodeid.split('::')[-1]}`: {why.removeprefix('Skipped: ')}"

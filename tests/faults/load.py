@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 30
 
 @dataclass
 class Told:
-    """What callers were told. hang_ups: connections that broke before an answer came."""
+    """Responses to callers. hang_ups: connections that broke before a response."""
 
     accepted: dict[str, tuple[str, bytes]] = field(default_factory=dict[str, tuple[str, bytes]])
     accepted_at: list[float] = field(default_factory=list[float])
@@ -93,7 +93,7 @@ class Producer(threading.Thread):
 
 
 def together(producers: list[Producer]) -> Told:
-    """What all were told; call it when they have ended."""
+    """Return the sum of all responses; call it after the end."""
     whole = Told()
     for told in (producer.told for producer in producers):
         whole.accepted |= told.accepted

@@ -1,4 +1,4 @@
-"""What a measurement was made on, for the pages that tell of it."""
+"""Description of the machine of a measurement."""
 
 import os
 import platform

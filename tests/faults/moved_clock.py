@@ -64,7 +64,7 @@ def server_with_moved_clock() -> Iterator[MovedClock]:
 
 
 def _library() -> Path:
-    """That of the installed wheel, which has one for Linux on x86_64, or else of the system's package."""
+    """Return libfaketime of the installed wheel (Linux on x86_64), or of the system's package."""
     spec = importlib.util.find_spec("libfaketime")
     places = list(spec.submodule_search_locations or ()) if spec else []
     found = [path for place in places for path in Path(place).glob("vendor/**/libfaketime.so.1")]

@@ -57,7 +57,7 @@ class Tried:
 
     @classmethod
     def read(cls, row: Any) -> "Tried":
-        """What `tried` has noted, after its way through a test report."""
+        """Read what `tried` recorded from a test report."""
         promise, fault, times, outcome = row
         return cls(Promise(promise), fault, int(times), outcome)
 

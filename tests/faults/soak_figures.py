@@ -1,4 +1,4 @@
-"""What a soak has measured, and what must be true of it: no I/O."""
+"""Measurements of a soak test, and its checks. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def slope_per_hour(samples: Sequence[tuple[float, float]]) -> float:
-    """Of the straight line that fits best, per hour; the samples are (seconds, value)."""
+    """Return the slope of the linear regression per hour; samples are (seconds, value)."""
     count = len(samples)
     mean_x = sum(x for x, _ in samples) / count
     mean_y = sum(y for _, y in samples) / count

@@ -22,7 +22,7 @@ BATCH = 19
 
 
 def path_of(number: int) -> str:
-    """Of a hundred event types five fail always and two are slow."""
+    """Return the path for an event type: of a hundred, five always fail and two are slow."""
     if number < FAILING:
         return "/status/500"
     return f"/slow/{SLOW_MS}" if number < FAILING + SLOW else "/ok"
@@ -38,7 +38,7 @@ def subscribe(up: UpProcess, receiver_url: str) -> None:
 
 @dataclass
 class Told:
-    """What the posters were told. failing: accepted events whose receivers always fail."""
+    """Responses to the posters. failing: accepted events whose receivers always fail."""
 
     accepted: int = 0
     failing: int = 0

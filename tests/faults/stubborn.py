@@ -89,7 +89,7 @@ class Stubborn:
         return self.call("POST", "/v1/events", body, ("idempotency-key", key))["id"]
 
     def sagas(self, event_id: str, subscription_id: int) -> list[dict[str, Any]]:
-        """Of this pair, oldest first."""
+        """Return the sagas of this pair, oldest first."""
         query = """
             SELECT s.id, s.status::text, s.attempt_count, s.final_error_code, d.id AS dead_letter_id
               FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id

@@ -447,7 +447,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations" / "database.m
 
 
 def statements_of_the_page() -> list[str]:
-    """What the page says to run after the clock was wrong."""
+    """Return the statements that the page recommends after the clock was wrong."""
     section = PAGE.read_text(encoding="utf-8").split("## After the clock was wrong")[1]
     return [one.strip() for one in section.split("```")[1].removeprefix("sql").split(";") if one.strip()]
 

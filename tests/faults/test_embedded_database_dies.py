@@ -92,7 +92,7 @@ def test_a_database_that_is_no_longer_there_is_not_replaced(up: UpProcess) -> No
     database = up.folder / "postgres"
     assert_ends(up, lambda: database.rename(up.folder / "moved"))
     assert not database.exists()
-    assert "holds no database any more" in up.log.read_text()
+    assert "the folder contains no database" in up.log.read_text()
     (up.folder / "moved").rename(database)
 
 

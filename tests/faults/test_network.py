@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def own_network() -> list[str]:
-    """What a command begins with that runs in a network namespace of its own."""
+    """Return the prefix of commands that run in a network namespace of their own."""
     prefix = ["unshare", "--net"]
     try:
         probe = ["ip", "tuntap", "add", "dev", "probe", "mode", "tun"]

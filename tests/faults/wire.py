@@ -27,7 +27,7 @@ READY = b"Z\x00\x00\x00\x05"
 
 
 class Loss(StrEnum):
-    """What happens to the message that the fault is for; the connection is cut in either case."""
+    """Fate of the affected message; the connection is cut in either case."""
 
     LOST = "lost on its way to the database"
     UNANSWERED = "carried out, and its answer lost"

@@ -28,7 +28,7 @@ class Deployment:
         return cls([json.loads(path.read_text()) for path in sorted(folder.glob("*.template.json"))])
 
     def copy(self) -> "Deployment":
-        """One that a test may break."""
+        """Return a copy that a test may break."""
         return Deployment(copy.deepcopy(self.templates))
 
     def of_type(self, kind: str) -> dict[str, Resource]:

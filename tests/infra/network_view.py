@@ -20,7 +20,7 @@ def egress(deployment: Deployment, function: str) -> set[tuple[str, int]]:
 
 
 def ingress(deployment: Deployment, group: str) -> set[tuple[str, int]]:
-    """Who may open connections to what is in the group, and at which port."""
+    """Return the allowed sources and ports of a group."""
     embedded = deployment.resources[group]["Properties"].get("SecurityGroupIngress", [])
     separate = [
         one["Properties"]

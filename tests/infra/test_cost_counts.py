@@ -1,4 +1,4 @@
-"""What `hooksaga cost` counts is what a deployment has."""
+"""The resources that `hooksaga cost` counts are those of a deployment."""
 
 import pytest
 

@@ -119,7 +119,7 @@ def test_a_problem_leads_to_its_explanation_behind_the_stage(
 
 @pytest.fixture
 def deployed(place: LocalStack, api_url: str, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
-    """As the command line finds it: by AWS's own variables."""
+    """Find the stack by AWS's variables, as the command line does."""
     for name, value in (
         ("AWS_ENDPOINT_URL", place.endpoint),
         ("AWS_ACCESS_KEY_ID", "test"),
@@ -183,7 +183,7 @@ def test_the_doctor_says_that_nothing_is_there(deployed: DeployedStack) -> None:
 
 
 def run_on(stack: DeployedStack, *arguments: str) -> Any:
-    """What a command says of the deployment; it has to be good."""
+    """Return the output of a command on the deployment, which must succeed."""
     result = CliRunner().invoke(app, [*arguments, "--stack", stack.name, "--json"])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)

@@ -86,7 +86,7 @@ def test_prod_keeps_what_it_holds(prod: Deployment) -> None:
 
 
 def test_a_first_deployment_that_fails_leaves_no_name_taken(on_aws: Deployment) -> None:
-    """What stays after it, and has a name that is given, could not be made by the next one."""
+    """A retained resource with a fixed name could not be created again."""
     kept = [one for one in on_aws.resources.values() if one.get("DeletionPolicy") == "Retain"]
     assert {one["Type"] for one in kept} == {"AWS::IAM::Role", "AWS::ApiGateway::Account"}
     assert not [one for one in kept if any("Name" in field for field in one["Properties"])]

@@ -1,4 +1,4 @@
-"""What Lambda does by itself with an invocation: when it tries again, and when it stops a chain of them."""
+"""Lambda's own handling of invocations: retries, and the end of recursive chains."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may be changed on a deployment that is there: no stack takes away what another still uses."""
+"""Changes of an existing deployment: no stack removes an export that another one uses."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -68,7 +68,7 @@ def exports(deployment: Deployment) -> set[str]:
 
 
 def imports(deployment: Deployment, stack: str | None = None) -> set[str]:
-    """What the stack, or any of them, takes from the others."""
+    """Return the imports of the stack, or of all stacks."""
     return {
         name
         for template in deployment.templates

@@ -1,4 +1,4 @@
-"""Who may reach the internet, and who may reach the database."""
+"""Access to the internet and to the database."""
 
 import pytest
 

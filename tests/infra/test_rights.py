@@ -1,4 +1,4 @@
-"""Who may read which queue, log in as which user, open which secret. A wrong grant fails here by its name."""
+"""Rights of functions on queues, database users and secrets. A wrong grant fails by its name."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def queue_arn(deployment: Deployment, name: str) -> str:
 
 
 def user_arn(deployment: Deployment, role: Role) -> str:
-    """Of the proxy where there is one, else of the database itself."""
+    """Return the ARN for the proxy if there is one, otherwise for the database."""
     proxies = list(deployment.of_type("AWS::RDS::DBProxy"))
     databases = list(deployment.of_type("AWS::RDS::DBInstance"))
     database = f"{proxies[0]}.DBProxyArn(:6)" if proxies else f"{databases[0]}.DbiResourceId"

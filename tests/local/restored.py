@@ -21,7 +21,7 @@ RESTORE = ("--clean", "--if-exists", "--no-owner", "--single-transaction")
 
 
 def tool(name: str, *arguments: str) -> str:
-    """What a program of PostgreSQL prints; it has to succeed."""
+    """Return the output of a PostgreSQL program, which must succeed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     done = subprocess.run(
         [str(binaries() / name), *arguments], capture_output=True, text=True, check=False, env=environment
@@ -36,7 +36,7 @@ def run(url: str, *arguments: str, **settings: str) -> Result:
 
 
 def command(url: str, *arguments: str, **settings: str) -> str:
-    """What a command prints; it has to be good."""
+    """Return the output of a command, which must succeed."""
     result = run(url, *arguments, **settings)
     assert result.exit_code == 0, result.output
     return result.stdout

@@ -1,4 +1,4 @@
-"""What a start by root changes on the machine, and what root is told. PostgreSQL itself refuses to run as root."""
+"""Changes and messages of a start by root. PostgreSQL itself refuses to run as root."""
 
 import os
 import pwd

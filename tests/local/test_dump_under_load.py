@@ -128,7 +128,7 @@ def test_a_dump_made_under_load_has_a_clean_audit_and_goes_on(
 
 
 def delivers_all(up: UpProcess, recorder: Recorder, target: str, told: Told) -> None:
-    """What was accepted before the dump; by the running process and after it has ended the audit finds nothing."""
+    """Whether all events from before the dump are delivered, without a finding of the audit."""
     open_sagas = (
         "SELECT count(*) FROM webhook_delivery_sagas WHERE status NOT IN ('Completed', 'DeadLettered')"
     )

@@ -186,7 +186,7 @@ def test_a_backend_that_outlives_its_killed_server_is_ended(server: EmbeddedPost
 def test_a_backend_that_stands_still_is_ended_too(
     server: EmbeddedPostgres, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was stopped takes no signal but SIGKILL."""
+    """A stopped process handles no signal but SIGKILL."""
     monkeypatch.setattr(postmaster, "KILL_ORPHANS_AFTER_SECONDS", 0.2)
     with closing(psycopg.connect(server.start(), autocommit=True)) as connection:
         backend = connection.info.backend_pid
@@ -202,7 +202,7 @@ def test_a_restart_makes_no_new_database(server: EmbeddedPostgres, data_dir: Pat
     server.start()
     server.stop()
     (data_dir / "postgres").rename(data_dir / "moved")
-    with pytest.raises(EmbeddedPostgresError, match="holds no database any more"):
+    with pytest.raises(EmbeddedPostgresError, match="the folder contains no database"):
         server.restart()
     assert not (data_dir / "postgres").exists()
 

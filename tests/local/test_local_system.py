@@ -1,4 +1,4 @@
-"""What a process does at its start and at its end that others depend on."""
+"""Start and stop of a process, as far as others depend on it."""
 
 import asyncio
 from pathlib import Path
@@ -57,7 +57,7 @@ async def test_it_notes_that_it_is_at_work_and_that_it_has_stopped(
 async def test_a_second_machine_with_a_key_of_its_own_does_not_start(
     database_address: DatabaseAddress, seed: Seed, tmp_path: Path
 ) -> None:
-    """It would fail what the first one can deliver."""
+    """It would fail deliveries that the first one can sign."""
     await seed.subscription()
     alone = LocalSystem(read_settings(database_url=database_address.url, data_dir=tmp_path), port=0)
     with pytest.raises(InvalidSettings, match=r"HOOKSAGA_SECRETS_KEY: .*rotate-secret"):

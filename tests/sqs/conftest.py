@@ -128,7 +128,7 @@ def module_database(test_server: str, maintenance: psycopg.Connection) -> Iterat
 async def api_functions(
     module_database: str, runtime_client: None, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[dict[str, LambdaFunction]]:
-    """Those with routes, before a database that knows API_KEY and nothing else."""
+    """The functions with routes, with a database that contains only API_KEY."""
     async with await psycopg.AsyncConnection.connect(module_database, autocommit=True) as connection:
         await create_api_key(connection, API_KEY, name="tests")
     environment = {

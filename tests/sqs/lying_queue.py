@@ -29,7 +29,7 @@ _HOP_BY_HOP = {
 
 
 class Lies:
-    """What is told. Shares from 0 to 1 of all entries or calls; `told` counts the lies by their names."""
+    """Faults of the queue. Shares from 0 to 1 of all entries or calls; `told` counts them by name."""
 
     def __init__(self) -> None:
         self.told: Counter[str] = Counter()

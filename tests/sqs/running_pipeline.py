@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 
 class Weather:
-    """What befalls the batches on their way from the queues to the functions."""
+    """Faults of batches between the queues and the functions."""
 
     def __init__(self) -> None:
         self.change: Callable[[Batch], list[Batch]] = lambda batch: [batch]

@@ -110,7 +110,7 @@ async def an_ended_bulk_operation(seed: Seed, receiver: str) -> None:
 
 
 async def an_old_delivery(seed: Seed, receiver: str) -> None:
-    """One that was completed in another year."""
+    """A delivery that was completed in another year."""
     await seed.saga(SagaStatus.COMPLETED, await seed.subscription("order.created", receiver))
     await seed.rewrite("UPDATE events SET created_at = '2020-01-01'")
     await seed.rewrite("UPDATE webhook_delivery_sagas SET updated_at = '2020-01-01'")
@@ -132,7 +132,7 @@ def http(status: int, /, **content: Any) -> dict[str, Any]:
 
 
 def asked(status: int, body: dict[str, Any]) -> dict[str, Any]:
-    """What a request without a gateway is answered."""
+    """Return the response to a request without a gateway."""
     return {"status": status, "body": body}
 
 

@@ -83,7 +83,7 @@ def settings_for(folder: Path, database_url: str) -> Settings:
 
 
 async def facts_after_all(system: LocalSystem) -> list[dict[str, Any]]:
-    """What the database holds once every saga of the events has ended."""
+    """Return the state of the database after all sagas have ended."""
     async with started(system) as api, database_of(system) as database:
         for start in range(0, EVENTS, 50):
             await post(api, range(start, start + 50))

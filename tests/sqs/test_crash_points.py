@@ -53,7 +53,7 @@ async def pipeline(
 
 
 async def call(pipeline: Pipeline, method: str, path: str, **request: Any) -> dict[str, Any]:
-    """As a client does it: what was not answered is asked again."""
+    """Call like a client: repeat requests without a response."""
 
     async def answered() -> dict[str, Any] | None:
         try:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("credentials")
 
 @pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Lambda gives a function: tokens are made from it, without any call."""
+    """Credentials of a function: tokens are computed from them without a call."""
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
         monkeypatch.setenv(f"AWS_{name}", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")

@@ -1,4 +1,4 @@
-"""What a function keeps between invocations, and what it must not."""
+"""State that a function keeps between invocations, and state that it must not keep."""
 
 import asyncio
 from collections.abc import Iterator

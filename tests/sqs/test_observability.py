@@ -38,7 +38,7 @@ async def pipeline(
 
 
 def logs(pipeline: Pipeline) -> dict[str, str]:
-    """What the functions wrote, by function."""
+    """Return the log of each function."""
     return {name: function.log() for name, function in pipeline.system.functions.items()}
 
 
@@ -157,7 +157,7 @@ def emf(pipeline: Pipeline) -> dict[str, list[dict[str, Any]]]:
 
 
 def sums(lines: list[dict[str, Any]]) -> Counter[str]:
-    """What each metric adds up to; those by error class under their class."""
+    """Return the sum of each metric, and by error class."""
     found: Counter[str] = Counter()
     for line in lines:
         by = f"[{line['error_class']}]" if "error_class" in line else ""

@@ -86,7 +86,7 @@ async def test_with_a_stage_in_the_url(api_functions: dict[str, LambdaFunction],
 
 
 async def get_page(ingest: LambdaFunction, stage: str) -> dict[str, Any]:
-    """As the gateway asks the function for it."""
+    """Request the page as the gateway does."""
     event = {
         "httpMethod": "GET",
         "path": "/v1/docs",

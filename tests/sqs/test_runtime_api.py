@@ -1,4 +1,4 @@
-"""What a function meets on this machine is what it meets on AWS."""
+"""The local runtime API behaves like AWS Lambda's."""
 
 import asyncio
 import os

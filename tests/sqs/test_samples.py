@@ -123,7 +123,7 @@ async def test_a_key_that_was_made_works_and_one_that_was_revoked_does_not(stage
 
 
 async def test_only_a_direct_request_needs_no_key(stage: Stage) -> None:
-    """What a client of the gateway could write into its event makes it no operator."""
+    """Nothing that a client of the gateway can put into its event gives it an operator's rights."""
     await stage.set_up("admin/request.dead_letters")
     direct = json.loads((SAMPLES / "admin/request.dead_letters.json").read_text())
     gateway = json.loads((SAMPLES / "admin/api_gateway_refused.wrong_key.json").read_text())
@@ -191,7 +191,7 @@ async def test_jobs_that_their_workers_did_not_survive_are_sent_one_after_the_ot
     ids=["long", "twice", "half a pair", "deep"],
 )
 async def test_an_odd_payload_is_told_to_the_byte(stage: Stage, payload: str) -> None:
-    """As text: the function's own answer is JSON, which Python writes."""
+    """As text: the function's own response is JSON that Python writes."""
     await stage.set_up("admin/direct.list_keys")
     await stage.seed.dead_letter(
         await stage.seed.subscription("order.created", "https://a.example/"), payload
@@ -293,7 +293,7 @@ async def test_a_kept_connection_that_the_receiver_closed_meanwhile_costs_no_att
 
 
 async def test_events_are_accepted_while_sqs_is_away(stage: Stage, tmp_path: Path) -> None:
-    """Nobody was told of the event, and the router's tick finds it."""
+    """No message was sent for the event, and the router's tick finds it."""
     await stage.set_up("ingest/api_gateway.order_created")
     spec = stage.functions["ingest"].spec
     away = {**spec.environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}

@@ -86,7 +86,7 @@ def test_public_addresses_are_permitted(address: str) -> None:
 
 @pytest.mark.parametrize("cidr", [*REFUSED_IPV4, *REFUSED_IPV6])
 def test_each_refused_network_does_its_part(cidr: str) -> None:
-    """What lies inside is refused, and an operator who names the network gets it."""
+    """Addresses inside are refused, and permitted if the operator allows the network."""
     network = ip_network(cidr)
     assert not STRICT.permits(network[-1])
     assert AddressPolicy((network,)).permits(network[-1])

@@ -1,4 +1,4 @@
-"""What the attempt log puts together: the reason of an attempt, and headers without secrets."""
+"""Trigger of an attempt, and its headers without secrets."""
 
 import json
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
 
 
 class AnsweringSender(HttpSender):
-    """Nothing leaves: keeps each request, and answers with the challenge in it."""
+    """Sends nothing: records each request, and returns its challenge."""
 
     def __init__(self) -> None:
         super().__init__(AddressPolicy())

@@ -1,4 +1,4 @@
-"""What CloudWatch reads: each line by the rules of its embedded metric format."""
+"""Lines in CloudWatch's embedded metric format."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a producer may send, read once, and the payload handed on as the bytes that came."""
+"""Parsing of events; the payload is passed on as the received bytes."""
 
 import json
 

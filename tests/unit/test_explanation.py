@@ -68,7 +68,7 @@ def lines(shown: dict[str, Any], **options: bool) -> list[str]:
 
 
 def told(one: dict[str, Any]) -> list[str]:
-    """What is said of one subscription, and the command after it."""
+    """Return the sentence about one subscription, and the command after it."""
     _, _, first, *rest = lines(event(one), every=True)
     who, sentence = first.split("): ", 1)
     took = (one["then"] or one["now"])["event_type"]

@@ -35,7 +35,7 @@ PLANTED = {
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What lint-imports says of a copy of the code in which all of them stand, without its line breaks."""
+    """Return the output of lint-imports on a copy of the code, without line breaks."""
     folder = tmp_path_factory.mktemp("planted")
     for name in ("shared", "functions", "infra"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -63,7 +63,7 @@ def _goes_through(loop: ast.AST, known: dict[str, ast.expr]) -> bool:
 
 
 def values_of_names(*places: ast.AST) -> dict[str, ast.expr]:
-    """What is given to a name, where that happens once."""
+    """Return the values of names that are assigned once."""
     given: dict[str, list[ast.expr]] = {}
     for place in places:
         for node in ast.walk(place):

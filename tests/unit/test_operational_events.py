@@ -1,4 +1,4 @@
-"""What events about hooksaga itself tell: they go to endpoints of subscribers."""
+"""Content of operational events, which go to subscribers' endpoints."""
 
 import json
 from datetime import UTC, datetime

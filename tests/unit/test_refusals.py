@@ -1,6 +1,6 @@
-"""What a refusal says, word for word: its reader has nothing else to find the mistake by.
+"""Exact texts of error details: a caller has nothing else to find the error by.
 
-A star stands for the words of the JSON library, which may change with it.
+A star stands for text of the JSON library, which may change with its version.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What was released of sql/ stays as it is, and what is changed reaches databases that are in use."""
+"""Released files of sql/ never change, and changes reach existing databases."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What is kept of an answer."""
+"""Stored parts of a response."""
 
 import time
 
@@ -133,7 +133,7 @@ def test_the_last_character_is_kept_whole_or_not_at_all(character: str, room: in
     ],
 )
 def test_bytes_that_are_no_character_at_the_limit(tail: bytes, kept: str) -> None:
-    """What might begin one is left out, what goes on with none is replaced."""
+    """The beginning of a character is dropped, invalid bytes are replaced."""
     before = b"a" * (EXCERPT_BYTES - len(tail))
     assert body_excerpt(before + tail + b"more") == (before.decode() + kept, True)
 

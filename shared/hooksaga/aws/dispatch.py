@@ -73,12 +73,12 @@ async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[Waiting
     """
     first = [job for job in jobs if job.attempt_number == 1]
     retries = [job for job in jobs if job.attempt_number > 1]
-    told = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
+    sent = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
         queues, Queue.DELIVERY_RETRY, retries
     )
-    if told:
-        await session.run(lambda connection: mark_dispatched(connection, told))
-    return len(told)
+    if sent:
+        await session.run(lambda connection: mark_dispatched(connection, sent))
+    return len(sent)
 
 
 async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:

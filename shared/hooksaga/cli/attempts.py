@@ -8,9 +8,9 @@ import typer
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.terminal import (
     AsJson,
-    complain,
+    echo,
+    echo_error,
     printable,
-    say,
     short_time,
     show_fields,
     show_json,
@@ -70,7 +70,7 @@ def list_all(
     columns = ("id", "ended", "event type", "subscription", "attempt", "why", "result", "took", "address")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"More results: --cursor {page['next']}")
+        echo_error(f"More results: --cursor {page['next']}")
 
 
 def attempt_filter(subscription: int | None, event_type: str | None, failed: bool) -> dict[str, Any]:
@@ -130,6 +130,6 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
 
 def _show_part(title: str, lines: Sequence[str]) -> None:
     if lines:
-        say(f"{title}:")
+        echo(f"{title}:")
     for line in lines:
-        say(f"  {printable(line)}")
+        echo(f"  {printable(line)}")

@@ -12,9 +12,9 @@ import typer
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.terminal import (
     AsJson,
-    complain,
+    echo,
+    echo_error,
     progress_bar,
-    say,
     short_time,
     show_fields,
     show_json,
@@ -75,7 +75,7 @@ def list_all(
     columns = ("id", "kind", "status", "done", "skipped", "of", "per second", "began", "by", "reason")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"More results: --cursor {page['next']}")
+        echo_error(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
@@ -133,7 +133,7 @@ def _move(operation_id: int, verb: str, api_url: str, api_key: str | None, as_js
     if as_json:
         show_json(answer)
     else:
-        say(_summary(operation))
+        echo(_summary(operation))
 
 
 @app.command()
@@ -151,7 +151,7 @@ def rate(
     if as_json:
         show_json(answer)
     else:
-        say(_summary(operation))
+        echo(_summary(operation))
 
 
 def backfill(
@@ -199,18 +199,18 @@ def run(
         elif dry_run:
             _say_count(operation)
         elif detach:
-            say(_summary(operation))
-            complain(f"The operation runs in the background: hooksaga bulk watch {operation['id']}")
+            echo(_summary(operation))
+            echo_error(f"The operation runs in the background: hooksaga bulk watch {operation['id']}")
         else:
             if not operation["created"]:
-                complain(f"the same operation exists as {operation['id']} and is {operation['status']}")
+                echo_error(f"the same operation exists as {operation['id']} and is {operation['status']}")
             follow(client, operation, as_json)
 
 
 def _say_count(count: Mapping[str, Any]) -> None:
     things = KIND_NOUNS[count["kind"]]
     per_second = f"{count['rate_per_second']:g}"
-    say(
+    echo(
         f"{count['matched']} {things} of {count['subscriptions']} subscriptions match; at {per_second} per second "
         f"this takes at least {_duration(count['seconds'])}; nothing was changed"
     )
@@ -231,7 +231,7 @@ def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> Non
     try:
         operation = _watch(client, operation)
     except KeyboardInterrupt:
-        complain(
+        echo_error(
             f"bulk operation {number} continues in the background; to watch: hooksaga bulk watch {number}; "
             f"to pause: hooksaga bulk pause {number}; to stop: hooksaga bulk stop {number}"
         )
@@ -239,7 +239,7 @@ def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> Non
     if as_json:
         show_json(operation)
     else:
-        say(_summary(operation))
+        echo(_summary(operation))
 
 
 def _watch(client: "ApiClient", operation: dict[str, Any]) -> dict[str, Any]:

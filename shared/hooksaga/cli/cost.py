@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.terminal import AsJson, complain, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, echo_error, show_json
 
 if TYPE_CHECKING:
     from hooksaga.cost.bill import Bill
@@ -55,9 +55,9 @@ def cost(
     from hooksaga.cost.table import table_lines
 
     for line in table_lines(loads, bills):
-        say(line)
+        echo(line)
     prices = read_prices()
-    complain(f"Prices of {prices.region} as of {prices.dated}, without free tiers: verify them before use.")
+    echo_error(f"Prices of {prices.region} as of {prices.dated}, without free tiers: verify them before use.")
 
 
 def _bills(env: str, loads: "Sequence[Load]") -> "list[Bill]":

@@ -8,7 +8,7 @@ import typer
 
 from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import FAILED
-from hooksaga.cli.terminal import AsJson, complain, printable, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, echo_error, printable, show_json
 
 if TYPE_CHECKING:
     pass
@@ -40,11 +40,11 @@ def migrate(
         show_json({"applied": applied})
         return
     for name in applied:
-        say(f"applied {name}")
+        echo(f"applied {name}")
     if sealed:
-        say(f"encrypted the header values of {sealed} subscriptions")
+        echo(f"encrypted the header values of {sealed} subscriptions")
     if not applied and not sealed:
-        say("the schema is up to date")
+        echo("the schema is up to date")
 
 
 async def _migrate(patience: float) -> tuple[list[str], int]:
@@ -55,7 +55,7 @@ async def _migrate(patience: float) -> tuple[list[str], int]:
     from hooksaga.runtime.settings import read_settings
 
     def tell(wait: str) -> None:
-        complain(printable(wait))
+        echo_error(printable(wait))
 
     settings = read_settings()
     async with open_database(create=True) as address:
@@ -64,7 +64,7 @@ async def _migrate(patience: float) -> tuple[list[str], int]:
             return applied, 0
         sealed = await seal_clear_headers(address, secret_box(settings))
     if sealed.locked:
-        complain(
+        echo_error(
             f"another session has locked {len(sealed.locked)} subscriptions with plain-text header values, which are "
             "not encrypted; run `hooksaga secrets reseal` when the lock is released"
         )
@@ -128,15 +128,15 @@ def _show_findings(found: _Audited) -> None:
     invariants, unchecked = found.invariants, found.unchecked
     for one in invariants:
         result = "ok, none found" if one["ok"] else f"VIOLATION, {len(one['rows'])} found"
-        say(f"{one['invariant'].replace('_', ' ')}: {result}")
+        echo(f"{one['invariant'].replace('_', ' ')}: {result}")
         for row in one["rows"]:
-            say("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
+            echo("    " + printable(", ".join(f"{name} {value}" for name, value in row.items())))
     for name in unchecked:
-        say(f"{name.replace('_', ' ')}: NOT CHECKED, the function timed out: see docs/operations/upgrade.md")
+        echo(f"{name.replace('_', ' ')}: NOT CHECKED, the function timed out: see docs/operations/upgrade.md")
     broken = sum(not one["ok"] for one in invariants)
     if broken:
-        say(f"{broken} of {len(invariants)} invariants are violated")
+        echo(f"{broken} of {len(invariants)} invariants are violated")
     elif not unchecked:
-        say("All invariants hold.")
+        echo("All invariants hold.")
     if found.at_rest:
-        say("No process works on this database, so waiting times were not checked.")
+        echo("No process works on this database, so waiting times were not checked.")

@@ -9,9 +9,9 @@ from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.terminal import (
     AsJson,
-    complain,
+    echo,
+    echo_error,
     printable,
-    say,
     short_time,
     show_fields,
     show_json,
@@ -62,7 +62,7 @@ def list_all(
     columns = ("id", "failed", "event type", "subscription", "error", "requeued as")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
-        complain(f"More results: --cursor {page['next']}")
+        echo_error(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
@@ -91,7 +91,7 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
     payload = dead_letter.pop("payload_snapshot")
     show_fields(dead_letter)
     for line in indented(payload).splitlines():
-        say(f"  {printable(line)}")
+        echo(f"  {printable(line)}")
 
 
 OneId = Annotated[int | None, typer.Argument(metavar="[ID]", min=1, help="One dead letter; or use a filter.")]
@@ -155,20 +155,20 @@ def requeue(
     if as_json:
         show_json(answer)
     elif id is not None:
-        say(f"dead letter {id} is requeued as saga {done['saga_id']}")
+        echo(f"dead letter {id} is requeued as saga {done['saga_id']}")
     else:
         _show_requeued(done, limit, dry_run)
 
 
 def _show_requeued(done: dict[str, Any], limit: int, dry_run: bool) -> None:
     if dry_run:
-        say(f"{done['matched']} dead letters match; nothing was changed")
+        echo(f"{done['matched']} dead letters match; nothing was changed")
         return
-    say(
+    echo(
         f"{done['requeued']} of {done['matched']} requeued; {done['skipped']} skipped (inactive subscription)"
     )
     if done["requeued"] == limit:
-        complain("There may be more. Repeat the command with --rate 20 to requeue all at 20 per second.")
+        echo_error("There may be more. Repeat the command with --rate 20 to requeue all at 20 per second.")
 
 
 def _check_choice(dead_letter_id: int | None, wanted: dict[str, Any], every: bool, more: bool) -> None:

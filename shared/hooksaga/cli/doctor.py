@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hooksaga.cli.failures import FAILED
-from hooksaga.cli.terminal import AsJson, printable, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, printable, show_json
 
 if TYPE_CHECKING:
     from hooksaga.doctor.check import Check
@@ -61,9 +61,9 @@ async def _of_this_machine(port: int, probe: str | None, as_json: bool) -> "list
 def _shown(check: "Check", as_json: bool) -> "Check":
     """Print each line at once, because some checks take a while."""
     if not as_json:
-        say(f"{check.health:<8}{check.name}" + (f": {printable(check.seen)}" if check.seen else ""))
+        echo(f"{check.health:<8}{check.name}" + (f": {printable(check.seen)}" if check.seen else ""))
         for fault in check.faults:
-            say("          " + printable(fault))
+            echo("          " + printable(fault))
     return check
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, complain, console, show_json
+from hooksaga.cli.terminal import AsJson, console, echo_error, show_json
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
@@ -32,7 +32,7 @@ def explain(
     for line in explanation(event, every=every):
         console().print(line, soft_wrap=True)
     if event["routing"]["next"]:
-        complain(
+        echo_error(
             f"Only {len(event['routing']['decisions'])} subscriptions are shown: use --all for the rest."
         )
 

@@ -17,12 +17,12 @@ def explanation(event: Json, *, every: bool = False) -> Iterator[Text]:
     """Yield the lines. Subscriptions that never had the event's type are counted, or listed with `every`."""
     yield Text(printable(f"{event['event_type']}  {event['id']}"), "bold")
     yield Text(printable(_routed(event)))
-    told = [one for one in event["routing"]["decisions"] if every or not _is_unrelated(event, one)]
-    for decision in told:
+    shown = [one for one in event["routing"]["decisions"] if every or not _is_unrelated(event, one)]
+    for decision in shown:
         yield Text(f"  {printable(_sentence(event, decision))}", _colour(decision))
         if command := _command(event, decision):
             yield Text(f"      {printable(command)}", "bold")
-    yield from _not_shown(event, len(told))
+    yield from _not_shown(event, len(shown))
 
 
 def _routed(event: Json) -> str:
@@ -51,14 +51,14 @@ def _is_unrelated(event: Json, decision: Json) -> bool:
     return not takes_it and not decision["matched"] and decision["saga"] is None
 
 
-def _not_shown(event: Json, told: int) -> Iterator[Text]:
+def _not_shown(event: Json, shown: int) -> Iterator[Text]:
     routing = event["routing"]
-    left = len(routing["decisions"]) - told
+    left = len(routing["decisions"]) - shown
     if left:
         count = f"{left}{' or more' if routing['next'] else ''}"
         others = f"{count} other subscription{' takes' if count == '1' else 's take'} other event types"
         yield Text(f"  {others}; --all lists them", NOT_MATCHED)
-    elif not told and routing["state"] == "routed":
+    elif not shown and routing["state"] == "routed":
         yield Text(printable(f"  tenant {event['tenant_id']} had no subscription"), NOT_MATCHED)
 
 

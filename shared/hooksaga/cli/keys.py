@@ -10,9 +10,9 @@ from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.terminal import (
     AsJson,
-    complain,
+    echo,
+    echo_error,
     moment_text,
-    say,
     short_time,
     show_fields,
     show_json,
@@ -62,7 +62,7 @@ def create(
         show_json(shown)
     else:
         show_fields({**shown, "scopes": ", ".join(scopes), "tenant_id": tenant_id or "all tenants"})
-        complain("The key is not shown again.")
+        echo_error("The key is not shown again.")
 
 
 @app.command("list")
@@ -90,7 +90,7 @@ def revoke(
     if as_json:
         show_json({"id": key_id, "revoked": True})
     else:
-        say(f"key {key_id} is revoked")
+        echo(f"key {key_id} is revoked")
 
 
 def _create(name: str, scopes: list[str], tenant_id: str | None, stack: str | None) -> tuple[str, int]:

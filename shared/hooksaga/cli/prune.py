@@ -8,7 +8,7 @@ import typer
 
 from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.terminal import AsJson, complain, moment_text, say, short_time, show_json
+from hooksaga.cli.terminal import AsJson, echo, echo_error, moment_text, short_time, show_json
 
 if TYPE_CHECKING:
     from hooksaga.operations.prune import Place, Pruned, Pruning
@@ -34,8 +34,8 @@ def prune(
         show_json(totals)
         return
     did = "would be deleted" if dry_run else "deleted"
-    say(f"{did}: {totals['sagas']} completed deliveries, {totals['jobs']} attempts")
-    say(f"all ended before {short_time(totals['before'])}")
+    echo(f"{did}: {totals['sagas']} completed deliveries, {totals['jobs']} attempts")
+    echo(f"all ended before {short_time(totals['before'])}")
 
 
 def _wanted(older_than: str, dry_run: bool, batch: int) -> "Pruning":
@@ -71,7 +71,7 @@ async def _prune(wanted: "Pruning") -> Totals:
 
 def _report(so_far: "Pruned") -> bool:
     if so_far.jobs:
-        complain(f"so far {so_far.sagas} deliveries, {so_far.jobs} attempts")
+        echo_error(f"so far {so_far.sagas} deliveries, {so_far.jobs} attempts")
     return True
 
 

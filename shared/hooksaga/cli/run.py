@@ -15,7 +15,7 @@ import typer
 from hooksaga.cli.api_access import DEFAULT_URL
 from hooksaga.cli.failures import FAILED, CommandFailed, WrongUse
 from hooksaga.cli.signals import interrupt_on_sigterm, stop_on_signals
-from hooksaga.cli.terminal import complain, say
+from hooksaga.cli.terminal import echo, echo_error
 
 if TYPE_CHECKING:
     from hooksaga.local.system import LocalSystem
@@ -87,15 +87,15 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
     _greet(settings, system, url, await system.console_link(url))
     forget_what_stays()
     ended = asyncio.create_task(system.wait())
-    told = asyncio.create_task(stop.wait())
-    await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+    signalled = asyncio.create_task(stop.wait())
+    await asyncio.wait({ended, signalled}, return_when=asyncio.FIRST_COMPLETED)
     if ended.done() and ended.exception() is not None:
         await _abandon(system)
         await ended
-    if told.done():
-        complain("hooksaga is stopping and waits for requests in flight; repeat the signal to stop at once")
+    if signalled.done():
+        echo_error("hooksaga is stopping and waits for requests in flight; repeat the signal to stop at once")
     await system.stop()
-    if not told.done():
+    if not signalled.done():
         raise CommandFailed("hooksaga stopped because of an internal error; see its log and start it again")
 
 
@@ -117,19 +117,19 @@ def _port_error(error: OSError, port: int) -> Exception:
 
 
 def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) -> None:
-    say(f"hooksaga is ready at {url}")
-    say(f"  console   {console}")
-    say("            (one-time link, valid for an hour; later, sign in with the API key)")
-    say(f"  API key   {_where_the_key_is(settings, system)}")
-    say("  to stop   Ctrl-C, or SIGTERM")
-    say("next steps, in another terminal:")
+    echo(f"hooksaga is ready at {url}")
+    echo(f"  console   {console}")
+    echo("            (one-time link, valid for an hour; later, sign in with the API key)")
+    echo(f"  API key   {_where_the_key_is(settings, system)}")
+    echo("  to stop   Ctrl-C, or SIGTERM")
+    echo("next steps, in another terminal:")
     if shutil.which("hooksaga") is None:
-        say(f'  export PATH="{sysconfig.get_path("scripts")}:$PATH"')
+        echo(f'  export PATH="{sysconfig.get_path("scripts")}:$PATH"')
     if url != DEFAULT_URL:
-        say(f"  export HOOKSAGA_API_URL={url}")
-    say("  hooksaga subscriptions create --event-type order.created --callback-url https://...")
-    say("  hooksaga send FILE")
-    say("  hooksaga stats --watch")
+        echo(f"  export HOOKSAGA_API_URL={url}")
+    echo("  hooksaga subscriptions create --event-type order.created --callback-url https://...")
+    echo("  hooksaga send FILE")
+    echo("  hooksaga stats --watch")
 
 
 def _where_the_key_is(settings: "Settings", system: "LocalSystem") -> str:
@@ -179,12 +179,12 @@ def _demo_console() -> Any:
 
 
 async def _keep_running(url: str, key: str, console: str) -> None:
-    say("Everything goes on running until Ctrl-C.\nTo see these deliveries in a browser (one-time link):")
-    say(f"  {console}")
-    say("To use the API in another terminal:")
-    say(f"  export HOOKSAGA_API_URL={url}")
-    say(f"  export HOOKSAGA_API_KEY={key}")
-    say("  hooksaga dead-letters list")
+    echo("Everything goes on running until Ctrl-C.\nTo see these deliveries in a browser (one-time link):")
+    echo(f"  {console}")
+    echo("To use the API in another terminal:")
+    echo(f"  export HOOKSAGA_API_URL={url}")
+    echo(f"  export HOOKSAGA_API_KEY={key}")
+    echo("  hooksaga dead-letters list")
     await stop_on_signals().wait()
 
 
@@ -234,8 +234,8 @@ def _check_secret(secret: str | None) -> None:
 
 def _announcer(folder: Path) -> Any:
     def announce(url: str) -> None:
-        say(f"receiver at {url}, e.g. {url}/ok and {url}/flaky/2")
-        say(f"  its certificate is signed by {folder.absolute() / 'tls' / 'ca.pem'}")
-        say("  `hooksaga up --local-receivers` trusts it and allows deliveries to this machine")
+        echo(f"receiver at {url}, e.g. {url}/ok and {url}/flaky/2")
+        echo(f"  its certificate is signed by {folder.absolute() / 'tls' / 'ca.pem'}")
+        echo("  `hooksaga up --local-receivers` trusts it and allows deliveries to this machine")
 
     return announce

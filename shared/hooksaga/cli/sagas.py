@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, show_json
 
 app = typer.Typer(no_args_is_help=True, help="Deliveries in progress: cancel a waiting delivery.")
 
@@ -31,4 +31,4 @@ def cancel(
     if as_json:
         show_json(answer)
     else:
-        say(f"saga {id} is canceled: it gets no further attempt")
+        echo(f"saga {id} is canceled: it gets no further attempt")

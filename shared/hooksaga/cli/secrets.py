@@ -8,7 +8,7 @@ import typer
 
 from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import FAILED
-from hooksaga.cli.terminal import AsJson, complain, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, echo_error, show_json
 
 if TYPE_CHECKING:
     from hooksaga.operations.reseal_secrets import Resealed
@@ -25,7 +25,7 @@ def new_key(as_json: AsJson = False) -> None:
     from hooksaga.adapters.secret_box import generate_key
 
     key = generate_key()
-    show_json({"key": key}) if as_json else say(key)
+    show_json({"key": key}) if as_json else echo(key)
 
 
 @app.command()
@@ -55,22 +55,22 @@ def reseal(
 
 
 def _show(secrets: "Resealed", headers: "Resealed", verb: str) -> None:
-    say(f"{secrets.changed} of {secrets.checked} secrets {verb}")
+    echo(f"{secrets.changed} of {secrets.checked} secrets {verb}")
     if headers.checked:
-        say(f"headers of {headers.changed} of {headers.checked} subscriptions with headers {verb}")
+        echo(f"headers of {headers.changed} of {headers.checked} subscriptions with headers {verb}")
     for subscription_id in secrets.unreadable:
-        complain(
+        echo_error(
             f"subscription {subscription_id}: no configured key decrypts its secret; add the right key, or "
             f"`hooksaga subscriptions rotate-secret {subscription_id}`"
         )
     for subscription_id in headers.unreadable:
-        complain(
+        echo_error(
             f"subscription {subscription_id}: no configured key decrypts its headers; add the right key, or "
             f"`hooksaga subscriptions update {subscription_id} --header NAME=VALUE`, for each of them"
         )
     for values, done in (("secrets", secrets), ("headers", headers)):
         if done.locked:
-            complain(
+            echo_error(
                 f"the {values} of {len(done.locked)} subscriptions are not re-encrypted, because another session has "
                 f"locked their rows: {', '.join(map(str, done.locked))}; keep the older key, and run this command "
                 "again when the lock is released"

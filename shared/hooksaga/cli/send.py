@@ -9,7 +9,7 @@ import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import FAILED, WrongUse
-from hooksaga.cli.terminal import AsJson, complain, printable, progress_bar, say, show_json
+from hooksaga.cli.terminal import AsJson, echo, echo_error, printable, progress_bar, show_json
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_idempotency_key, check_json_syntax
 
@@ -59,7 +59,7 @@ def send(
         for file, request in progress.track(requests, description="sending"):
             failed += not _post(client, file, request, as_json, alone=len(files) == 1)
     if failed:
-        complain(f"{failed} of {len(files)} events were refused")
+        echo_error(f"{failed} of {len(files)} events were refused")
         raise typer.Exit(FAILED)
 
 
@@ -72,14 +72,14 @@ def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, 
     except ApiError as error:
         if alone or error.status in (0, 401, 403):
             raise
-        complain(f"{file}: {printable(str(error))}")
+        echo_error(f"{file}: {printable(str(error))}")
         return False
     if as_json:
         show_json(answer)
     else:
         event = client.read(answer)
         repeated = ", which was accepted before with the same key" if event["duplicate"] else ""
-        say(f"{event['id']} {printable(event['event_type'])}{repeated}")
+        echo(f"{event['id']} {printable(event['event_type'])}{repeated}")
     return True
 
 

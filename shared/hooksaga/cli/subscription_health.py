@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, complain, show_fields, show_json
+from hooksaga.cli.terminal import AsJson, echo_error, show_fields, show_json
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
 
@@ -36,7 +36,7 @@ def offer_missed_deliveries(subscription: dict[str, Any]) -> None:
         command = (
             f"hooksaga dead-letters requeue --subscription {number} --failed-after {missed['failing_since']}"
         )
-        complain(f"{more}{missed['dead_letters']:,} deliveries were dead-lettered meanwhile: {command}")
+        echo_error(f"{more}{missed['dead_letters']:,} deliveries were dead-lettered meanwhile: {command}")
     if missed["events"] or missed["at_least"]:
         command = f"hooksaga subscriptions backfill {number} --since {missed['since']}"
-        complain(f"{more}{missed['events']:,} events were accepted meanwhile: {command}")
+        echo_error(f"{more}{missed['events']:,} events were accepted meanwhile: {command}")

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from hooksaga.cli.terminal import printable, say, short_time
+from hooksaga.cli.terminal import echo, printable, short_time
 
 
 def show_stats(stats: dict[str, Any]) -> None:
     """Print the statistics below the subscription's fields."""
-    say()
+    echo()
     hours = stats["window_hours"]
-    say(f"the last {'hour' if hours == 1 else f'{hours} hours'}")
+    echo(f"the last {'hour' if hours == 1 else f'{hours} hours'}")
     for name, text in _facts(stats):
-        say(f"  {name:<13}  {printable(text)}")
+        echo(f"  {name:<13}  {printable(text)}")
 
 
 def _facts(stats: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
 from hooksaga.cli.subscription_stats import show_stats
-from hooksaga.cli.terminal import AsJson, complain, say, show_fields, show_json, show_table
+from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
 
 app = typer.Typer(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
 
@@ -78,8 +78,8 @@ def create(
         show_json(answer)
         return
     show_fields(_shown(created) | {"secret": created["secret"]})
-    complain("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
-    complain(f"Next: hooksaga subscriptions verify {created['id']}")
+    echo_error("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
+    echo_error(f"Next: hooksaga subscriptions verify {created['id']}")
 
 
 @app.command("list")
@@ -103,7 +103,7 @@ def list_all(
     rows = [(one["id"], one["event_type"], _state(one), one["callback_url"]) for one in page["items"]]
     show_table(("id", "event type", "state", "callback URL"), rows)
     if page["next"]:
-        complain(f"More results: --cursor {page['next']}")
+        echo_error(f"More results: --cursor {page['next']}")
 
 
 class Window(StrEnum):
@@ -191,7 +191,7 @@ def delete(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_jso
     if as_json:
         show_json(answer)
     else:
-        say(f"subscription {id} is deleted and receives no more events")
+        echo(f"subscription {id} is deleted and receives no more events")
 
 
 @app.command()

@@ -17,7 +17,7 @@ from hooksaga.cli.attempts import (
     result_of,
 )
 from hooksaga.cli.signals import interrupt_on_sigterm
-from hooksaga.cli.terminal import AsJson, complain, printable, show_json, until_interrupted
+from hooksaga.cli.terminal import AsJson, echo_error, printable, show_json, until_interrupted
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
@@ -76,7 +76,7 @@ class Follower:
             if self._cursor is None or 0 < error.status < 500:
                 raise
             if not self._is_away:
-                complain(printable(f"the API is unavailable: {error}; retrying"))
+                echo_error(printable(f"the API is unavailable: {error}; retrying"))
             self._is_away = True
         else:
             self._is_away = False

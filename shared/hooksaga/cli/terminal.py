@@ -21,12 +21,12 @@ WIDTH_WHEN_PIPED = 400
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def say(line: str = "") -> None:
+def echo(line: str = "") -> None:
     """Print one line on stdout, without wrapping."""
     typer.echo(line)
 
 
-def complain(line: str) -> None:
+def echo_error(line: str) -> None:
     """Print one line on stderr."""
     typer.echo(line, err=True)
 
@@ -94,7 +94,7 @@ def show_fields(fields: dict[str, object]) -> None:
     """Print one field per line; None is a dash."""
     width = max(len(name) for name in fields)
     for name, value in fields.items():
-        say(f"{name:<{width}}  {'-' if value is None else printable(str(value))}")
+        echo(f"{name:<{width}}  {'-' if value is None else printable(str(value))}")
 
 
 def progress_bar() -> "Progress":

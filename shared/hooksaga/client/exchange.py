@@ -128,7 +128,7 @@ def _answered(request: Request, policy: RetryPolicy, chances: Chances) -> Steps[
         if wait is None:
             raise Unavailable(request.idempotency_key, number, _reason(outcome), asked)
         pause = wait
-    raise AssertionError("a call ends with an answer, or gives up")
+    raise AssertionError("unreachable: the loop returns or raises")
 
 
 def _reason(outcome: Outcome) -> str:

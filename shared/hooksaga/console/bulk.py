@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import path_id, services_of
-from hooksaga.console.forms import Fields, asked, checked
+from hooksaga.console.forms import Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.bulk import BulkStatus
@@ -22,7 +22,7 @@ CALLER_NAME = "console"
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    fields = asked(request)
+    fields = query_fields(request)
     before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
     rows = await services_of(request).admin.run(
         lambda connection: bulk_operations.list_bulk_operations(
@@ -39,7 +39,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page("admin")
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    return _form(request, visitor, asked(request))
+    return _form(request, visitor, query_fields(request))
 
 
 def _form(

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import path_id, services_of
 from hooksaga.api.routes.operations import requeue_for
-from hooksaga.console.forms import Fields, asked
+from hooksaga.console.forms import Fields, query_fields
 from hooksaga.console.pages import action, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.errors import NotFound
@@ -39,7 +39,7 @@ class _Found:
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    fields = asked(request)
+    fields = query_fields(request)
     wanted, before_id = filter_of(fields, visitor), fields.number("before_id")
 
     rows = await services_of(request).admin.run(

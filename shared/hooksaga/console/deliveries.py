@@ -6,7 +6,7 @@ from starlette.responses import Response
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import path_id, services_of
 from hooksaga.console.events import cursor_of, following_text
-from hooksaga.console.forms import asked
+from hooksaga.console.forms import query_fields
 from hooksaga.console.pages import page, render
 from hooksaga.console.session import Place, Visitor
 from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
@@ -24,7 +24,7 @@ TENANTS_SUBSCRIPTIONS = 100
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
-    fields = asked(request)
+    fields = query_fields(request)
     wanted = AttemptFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         subscription_id=fields.number("subscription"),
@@ -60,7 +60,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> tuple[AttemptPage, bool]:
     """Return a tenant's attempts, merged from its newest subscriptions, because the log may contain mostly those of
     others; and whether there are more subscriptions."""
-    services, before = services_of(request), cursor_of(asked(request))
+    services, before = services_of(request), cursor_of(query_fields(request))
     rows = await services.subscriptions.run(
         lambda connection: list_subscriptions(
             connection, tenant_id=visitor.caller.tenant_id, limit=TENANTS_SUBSCRIPTIONS + 1

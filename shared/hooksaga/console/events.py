@@ -11,7 +11,7 @@ from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import path_id, services_of
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
-from hooksaga.console.forms import Fields, asked
+from hooksaga.console.forms import Fields, query_fields
 from hooksaga.console.pages import action, page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
@@ -39,7 +39,7 @@ _EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
 @page("admin")
 async def search(request: Request, visitor: Visitor) -> Response:
     """Search by any field, newest first. An event id redirects to its page."""
-    fields = asked(request)
+    fields = query_fields(request)
     if _EVENT_ID.fullmatch(fields.raw("id").strip()):
         return redirect(request, f"/console/events/{fields.raw('id').strip()}")
     tenant_id = visitor.caller.tenant_id or fields.text("tenant")

@@ -76,7 +76,7 @@ class Fields:
             raise _invalid(name, f"must be one of: {', '.join(choices)}") from None
 
 
-EMPTY_FORM = Fields({})
+EMPTY_FIELDS = Fields({})
 """Fields of a new form."""
 
 
@@ -84,7 +84,7 @@ def _invalid(name: str, rule: str) -> InvalidInput:
     return InvalidInput("invalid_parameter", f"{name} {rule}", field=name, status=422)
 
 
-def asked(request: Request) -> Fields:
+def query_fields(request: Request) -> Fields:
     return Fields(dict(request.query_params))
 
 

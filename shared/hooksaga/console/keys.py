@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hooksaga.api.http_api import Forbidden, path_id, services_of
-from hooksaga.console.forms import EMPTY_FORM, Fields
+from hooksaga.console.forms import EMPTY_FIELDS, Fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.errors import InvalidInput, NotFound
@@ -26,7 +26,7 @@ async def _show(
     *,
     status: int = 200,
     key: str | None = None,
-    form: Fields = EMPTY_FORM,
+    form: Fields = EMPTY_FIELDS,
     wrong: InvalidInput | None = None,
 ) -> Response:
     rows = await services_of(request).admin.run(api_keys.list_api_keys)

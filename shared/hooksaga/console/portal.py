@@ -8,7 +8,7 @@ from starlette.responses import Response
 from hooksaga.api.http_api import services_of
 from hooksaga.api.portal_url import LINK_PURPOSE, portal_url
 from hooksaga.api.sealed_sessions import Session, Theme, opened
-from hooksaga.console.forms import EMPTY_FORM, Fields, checked
+from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked
 from hooksaga.console.pages import action, fault, form_fault, page, redirect, render
 from hooksaga.console.session import Place, Visitor, key_of, set_cookie
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput
@@ -73,7 +73,7 @@ def _readable_on(colour: str) -> str:
 
 @page("subscriptions:write")
 async def show_links(request: Request, visitor: Visitor) -> Response:
-    return _form(request, visitor, EMPTY_FORM)
+    return _form(request, visitor, EMPTY_FIELDS)
 
 
 def _form(

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import Unauthorized, root_path_of, services_of
 from hooksaga.api.public_address import is_secure
-from hooksaga.console.forms import Fields, asked, read_form
+from hooksaga.console.forms import Fields, query_fields, read_form
 from hooksaga.console.language import COOKIE, Language
 from hooksaga.console.pages import action, fault, form_fault, redirect, render
 from hooksaga.console.session import (
@@ -33,7 +33,9 @@ async def show_sign_in(request: Request) -> Response:
         token = request.query_params.get("token")
         if token:
             return await _with_link(request, token)
-        return render(request, None, "sign_in.html", next=own_path(asked(request).raw("next")), wrong=None)
+        return render(
+            request, None, "sign_in.html", next=own_path(query_fields(request).raw("next")), wrong=None
+        )
     except HooksagaError as error:
         return fault(request, error)
 
@@ -92,7 +94,7 @@ def to_own(request: Request, target: str) -> Response:
 
 
 async def choose_language(request: Request) -> Response:
-    fields = asked(request)
+    fields = query_fields(request)
     wanted = fields.raw("to") if fields.raw("to") in tuple(Language) else Language.ENGLISH
     back = own_path(fields.raw("back")) or "/console"
     response = to_own(request, back)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, verify_for
-from hooksaga.console.forms import EMPTY_FORM, Fields, asked, checked
+from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.endpoint_health import expected_disable_time
@@ -34,7 +34,7 @@ OVERLAP_HOURS = "24"
 @page(SCOPE)
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List subscriptions, newest first, with the health of their endpoints."""
-    fields = asked(request)
+    fields = query_fields(request)
     before_id, event_type = fields.number("before"), fields.text("type")
     tenant_id = visitor.caller.tenant_id or fields.text("tenant")
     run = services_of(request).subscriptions.run
@@ -58,7 +58,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    return _form(request, visitor, None, EMPTY_FORM)
+    return _form(request, visitor, None, EMPTY_FIELDS)
 
 
 def _form(
@@ -100,7 +100,9 @@ def _content(form: Fields) -> dict[str, Any]:
 
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
-    return await _show(request, visitor, await _read(request, visitor), done=asked(request).text("done"))
+    return await _show(
+        request, visitor, await _read(request, visitor), done=query_fields(request).text("done")
+    )
 
 
 async def _show(
@@ -110,7 +112,7 @@ async def _show(
     *,
     status: int = 200,
     secret: str | None = None,
-    typed: Fields = EMPTY_FORM,
+    typed: Fields = EMPTY_FIELDS,
     wrong: HooksagaError | None = None,
     done: str | None = None,
 ) -> Response:

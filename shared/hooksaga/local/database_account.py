@@ -2,8 +2,9 @@
 
 For other users, and on Windows, it is the account of this process, and this module changes nothing. Root uses:
 
-1. the owner of the database's folder, if there is a database; 2. the owner of the data folder, if that is an account
-of this machine other than root; 3. `nobody`.
+1. the owner of the database's folder, if there is a database;
+2. the owner of the data folder, if that is an account of this machine other than root;
+3. `nobody`.
 
 No account is created, and no permission outside the data folder is changed.
 """

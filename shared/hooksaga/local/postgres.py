@@ -81,7 +81,7 @@ class EmbeddedPostgres:
         Raises like `start`, and EmbeddedPostgresError if its data is missing: a new, empty database would hide that.
         """
         if not (self._folder / "PG_VERSION").exists():
-            raise self._failure("is gone: the folder holds no database any more", "")
+            raise self._failure("has lost its data: the folder contains no database", "")
         self.start()
 
     def stop(self) -> None:

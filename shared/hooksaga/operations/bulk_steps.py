@@ -75,8 +75,8 @@ async def step_bulk_operation(
     )
     if next_one is None:
         return BulkStep()
-    told = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
-    return BulkStep(operation_id=next_one.id, refused=[told])
+    rejected = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
+    return BulkStep(operation_id=next_one.id, refused=[rejected])
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,12 +156,12 @@ async def _minutes(connection: Connection) -> list[Minute]:
 
 def _minute(row: _Counted, percentiles: list[int] | None) -> Minute:
     p50, p95 = percentiles or (None, None)
-    share = _share_seen(row)
+    share = _sampled_share(row)
     completed, failed = round(row.completed / share), round(row.failed / share)
     return Minute(row.minute, completed, failed, share < 1, p50, p95)
 
 
-def _share_seen(row: _Counted) -> float:
+def _sampled_share(row: _Counted) -> float:
     """Return the share of its minute that a sample covers: 1 for the whole minute."""
     if row.seen < SAMPLE or row.oldest is None or row.newest is None:
         return 1.0

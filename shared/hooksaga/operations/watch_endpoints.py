@@ -193,10 +193,10 @@ async def _count(connection: Connection, policy: HealthPolicy) -> Watched:
     return Watched(attempts=attempts, more=attempts >= COUNT_BATCH)
 
 
-async def _tell(connection: Connection, policy: HealthPolicy) -> Watched:
+async def _send_events(connection: Connection, policy: HealthPolicy) -> Watched:
     refused: list[RefusedRow] = []
-    told = await store_dead_letter_events(connection, on_refusal=refused.append)
-    return Watched(events=told, refused=refused, more=len(told) == BATCH)
+    events = await store_dead_letter_events(connection, on_refusal=refused.append)
+    return Watched(events=events, refused=refused, more=len(events) == BATCH)
 
 
 class Step(Protocol):
@@ -205,7 +205,7 @@ class Step(Protocol):
     async def __call__(self, connection: Connection, policy: HealthPolicy) -> Watched: ...
 
 
-STEPS: tuple[Step, ...] = (_tell, disable_gone, _count, judge_failing)
+STEPS: tuple[Step, ...] = (_send_events, disable_gone, _count, judge_failing)
 """All steps of the monitor, each its own unit, in this order."""
 
 

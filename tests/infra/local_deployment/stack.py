@@ -36,7 +36,7 @@ class LocalStack:
     python: str | None = None
 
     def bootstrap(self) -> None:
-        """What `cdk deploy` needs in an account. Its bucket refuses plain HTTP, an emulator speaks no other."""
+        """Create what `cdk deploy` needs in an account. Its bucket refuses plain HTTP, which an emulator requires."""
         self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--app", "", cwd=self.work_dir)
         self._client("s3").delete_bucket_policy(Bucket=ASSETS)
 
