@@ -11,6 +11,8 @@ PYTHON ?=
 ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
+# `make test` has four: for more than half of its time a test waits, for a process to start or a retry to come due.
+TEST_WORKERS ?= 4
 
 # With this set, each process of a test run would compile all its imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -73,9 +75,9 @@ dist: install-dev ## build the wheel and the sdist in dist/, check them, install
 	$(BIN)/twine check --strict dist/*
 	HOOKSAGA_DIST=dist $(BIN)/python -m pytest -n 0 tests/wheel $(ARGS)
 
-# In the order of their folders: files of one slow test come in the middle, and the many quick ones of unit fill up.
+# tests/scheduling.py puts the slow files first; the many quick ones fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: install-dev ## run the long tests
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(ARGS)

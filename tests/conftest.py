@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -24,6 +25,7 @@ from hooksaga.adapters.migrations import migrate
 from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from tests.database.seed import Seed
 from tests.faults.promises import IN_FULL
+from tests.scheduling import FilesAndInfra, longest_files_first
 
 Connect = Callable[[Role], Awaitable[Connection]]
 SessionOf = Callable[[Role], Session]
@@ -41,7 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.dist = "loadfile"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndInfra | None:
+    return FilesAndInfra(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "test_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.database)
@@ -49,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="long: make test-long"))
         if item.get_closest_marker("dist") and "HOOKSAGA_DIST" not in os.environ:
             item.add_marker(pytest.mark.skip(reason="dist: make dist"))
+    if hasattr(config, "workerinput"):
+        longest_files_first(items)
 
 
 @pytest.hookimpl(trylast=True)

@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.faults,
     pytest.mark.e2e,
     pytest.mark.slow,
+    pytest.mark.long,  # the tests of workers that misbehave lose their workers to a payload every day
     # The receiver's own event loop warns of handshakes that the killed process left half done.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -53,7 +54,6 @@ def limit_memory_of(up: UpProcess) -> None:
     resource.prlimit(up.pid, resource.RLIMIT_AS, (limit, limit))
 
 
-@pytest.mark.long
 @pytest.mark.guarantee(
     Promise.ALONE,
     "a payload that takes all memory that RLIMIT_AS allows, in the middle of a batch",

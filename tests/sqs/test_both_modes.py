@@ -22,13 +22,12 @@ from tests.sqs.conftest import new_name, until
 
 pytestmark = [pytest.mark.sqs, pytest.mark.slow]
 
-EVENTS = 1_000
+EVENTS = [200, pytest.param(1_000, marks=pytest.mark.long)]
 SUBSCRIBERS = {
     "a": ("/ok/a", "/flaky/1/a", "/down/a", "/status/404/a"),
     "b": ("/ok/b", "/huge/40000/b"),
     "c": (),
 }
-SAGAS = sum(len(paths) * len(range(first, EVENTS, 3)) for first, paths in enumerate(SUBSCRIBERS.values()))
 FACTS: LiteralString = """
 SELECT e.payload ->> 'n' AS n, e.event_type, regexp_replace(b.callback_url, '^https://[^/]+', '') AS path,
        s.status::text, s.attempt_count, s.final_error_code,
@@ -57,16 +56,23 @@ def databases(test_server: str, maintenance: psycopg.Connection) -> Iterator[tup
         maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-async def test_1000_events_end_the_same_in_both_modes(
-    databases: tuple[str, str], sqs_endpoint: str, runtime_client: None, tmp_path: Path
+@pytest.mark.parametrize("events", EVENTS)
+async def test_the_same_events_end_the_same_in_both_modes(
+    databases: tuple[str, str], sqs_endpoint: str, runtime_client: None, tmp_path: Path, events: int
 ) -> None:
-    polling = await facts_after_all(LocalSystem(settings_for(tmp_path / "polling", databases[0]), port=0))
+    polling = await facts_after_all(
+        LocalSystem(settings_for(tmp_path / "polling", databases[0]), port=0), events
+    )
     options = SqsOptions(tick_seconds=1, endpoint=sqs_endpoint, queue_prefix=new_name("both"))
     queues = await facts_after_all(
-        SqsSystem(settings_for(tmp_path / "sqs", databases[1]), port=0, options=options)
+        SqsSystem(settings_for(tmp_path / "sqs", databases[1]), port=0, options=options), events
     )
-    assert len(polling) == SAGAS
+    assert len(polling) == sagas_of(events)
     assert queues == polling
+
+
+def sagas_of(events: int) -> int:
+    return sum(len(paths) * len(range(first, events, 3)) for first, paths in enumerate(SUBSCRIBERS.values()))
 
 
 def settings_for(folder: Path, database_url: str) -> Settings:
@@ -82,16 +88,16 @@ def settings_for(folder: Path, database_url: str) -> Settings:
     )
 
 
-async def facts_after_all(system: LocalSystem) -> list[dict[str, Any]]:
+async def facts_after_all(system: LocalSystem, events: int) -> list[dict[str, Any]]:
     """Return the state of the database after all sagas have ended."""
     async with started(system) as api, database_of(system) as database:
-        for start in range(0, EVENTS, 50):
+        for start in range(0, events, 50):
             await post(api, range(start, start + 50))
         question: LiteralString = """
             SELECT count(*) AS ended FROM webhook_delivery_sagas WHERE status IN ('Completed', 'DeadLettered')"""
 
         async def all_ended() -> bool:
-            return (await (await database.execute(question)).fetchall())[0]["ended"] == SAGAS
+            return (await (await database.execute(question)).fetchall())[0]["ended"] == sagas_of(events)
 
         await until(all_ended, "all sagas have ended", 90)
         return await (await database.execute(FACTS)).fetchall()

@@ -1,0 +1,29 @@
+"""The order of tests, and their distribution to the processes of a run with several."""
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+SHARED_START = "tests/infra/"
+"""Tests of this folder share a synthesis that takes as long as all of them: one process runs them."""
+
+
+class FilesAndInfra(LoadFileScheduling):
+    """One process runs all tests of a file, and one runs all of `tests/infra`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return SHARED_START if nodeid.startswith(SHARED_START) else super()._split_scope(nodeid)
+
+
+def longest_files_first(items: list[pytest.Item]) -> None:
+    """Order files with tests that are marked as slow, and infra, before all others.
+
+    One that began last would run alone at the end. The many quick files fill up the processes that are done.
+    """
+    slow = {item.path for item in items if _is_slow(item)}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    if item.get_closest_marker("skip"):
+        return False
+    return item.get_closest_marker("slow") is not None or item.nodeid.startswith(SHARED_START)
