@@ -4,10 +4,16 @@ The statements that each role must not run come first. The positive
 control at the end runs the real stages as the real roles: a role that could do nothing would pass all the rest.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import psycopg
 import pytest
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 
-from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role
+from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.endpoint_health import HealthPolicy
 from hooksaga.core.event_input import EventDraft
@@ -329,20 +335,33 @@ async def log_in(connect: Connect, role: Role) -> Connection:
     return connection
 
 
+@pytest.fixture(scope="module")
+def logged_in(test_server: str, maintenance: psycopg.Connection) -> Iterator[dict[Role, psycopg.Connection]]:
+    """Connections of all roles to one empty database, as those of `log_in`: a refused statement changes nothing."""
+    maintenance.execute("CREATE DATABASE denied TEMPLATE hooksaga STRATEGY file_copy")
+    address = DatabaseAddress(make_conninfo(test_server, dbname="denied"))
+    with ExitStack() as opened:
+        connections = {
+            role: opened.enter_context(psycopg.connect(role_conninfo(address, role), autocommit=True))
+            for role in FUNCTION_ROLES
+        }
+        connections[Role.OBSERVER].execute("SET default_transaction_read_only = off")
+        yield connections
+    maintenance.execute("DROP DATABASE denied WITH (FORCE)")
+
+
 @pytest.mark.parametrize(("role", "statement"), both(DENIED))
-async def test_a_role_is_refused(connect: Connect, role: Role, statement: str) -> None:
-    connection = await log_in(connect, role)
+def test_a_role_is_refused(logged_in: dict[Role, psycopg.Connection], role: Role, statement: str) -> None:
     with pytest.raises(errors.InsufficientPrivilege):
-        await connection.execute(statement.encode())
+        logged_in[role].execute(statement.encode())
 
 
 @pytest.mark.parametrize("statement", DENIED_TO_ALL)
-async def test_every_role_is_refused(connect: Connect, statement: str) -> None:
+def test_every_role_is_refused(logged_in: dict[Role, psycopg.Connection], statement: str) -> None:
     assert FUNCTION_ROLES
     for role in FUNCTION_ROLES:
-        connection = await log_in(connect, role)
         with pytest.raises(errors.InsufficientPrivilege):
-            await connection.execute(statement.encode())
+            logged_in[role].execute(statement.encode())
 
 
 @pytest.mark.parametrize(("statement", "allowed"), LIMITED_TO)
