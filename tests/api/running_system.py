@@ -136,7 +136,7 @@ def new_name(stem: str) -> str:
     return f"{stem}.{next(_numbers)}.{secrets.token_hex(3)}"
 
 
-def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 20) -> T:
+def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 45) -> T:
     """The condition's first true answer; asks often, and fails at the deadline."""
     deadline = time.monotonic() + seconds
     while not (answer := condition()):

@@ -128,7 +128,7 @@ class Recorder:
     def challenges(self, path: str) -> list[Arrived]:
         return [one for one in list(self.receiver.arrived) if one.path == path and one.is_challenge]
 
-    def wait_for(self, path: str, how_many: int, seconds: float = 20) -> list[Arrived]:
+    def wait_for(self, path: str, how_many: int, seconds: float = 45) -> list[Arrived]:
         """The events of a path, once there are so many."""
         return wait_until(
             lambda: found if len(found := self.events(path)) >= how_many else [],

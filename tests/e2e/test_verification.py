@@ -141,7 +141,7 @@ def test_a_server_that_repeats_what_it_gets_is_not_verified(world: World, echo: 
     )
     refused = world.api.post(f"{subscriber.target}/verify")
     problem = assert_problem(refused, 422, "verification_failed", "callback_url")
-    assert "nothing else" in problem["detail"]
+    assert "the challenge only" in problem["detail"]
     assert world.api.good("GET", subscriber.target)["verified"] is False
 
 

@@ -61,7 +61,7 @@ class World:
     def sagas(self, event_id: str) -> list[dict[str, Any]]:
         return self.api.good("GET", f"/v1/events/{event_id}")["sagas"]
 
-    def saga_in(self, event_id: str, *statuses: str, seconds: float = 20) -> dict[str, Any]:
+    def saga_in(self, event_id: str, *statuses: str, seconds: float = 45) -> dict[str, Any]:
         """The event's newest saga, once it is in one of the states."""
 
         def found() -> dict[str, Any] | None:
@@ -70,7 +70,7 @@ class World:
 
         return wait_until(found, f"a saga of {event_id} in {statuses}", seconds)
 
-    def ended(self, event_id: str, seconds: float = 20) -> dict[str, Any]:
+    def ended(self, event_id: str, seconds: float = 45) -> dict[str, Any]:
         saga = self.saga_in(event_id, *ENDED, seconds=seconds)
         note("delivered" if saga["status"] == "Completed" else saga["final_error_code"])
         return saga

@@ -43,7 +43,7 @@ def new_name(stem: str) -> str:
     return f"{stem}-{os.getpid()}-{next(_numbers)}"
 
 
-async def until(condition: Callable[[], Any], what: str, seconds: float = 20) -> Any:
+async def until(condition: Callable[[], Any], what: str, seconds: float = 45) -> Any:
     """The condition's first true answer; it may be a coroutine function. Fails at the deadline."""
     deadline = time.monotonic() + seconds
     while True:

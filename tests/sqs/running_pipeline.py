@@ -103,7 +103,7 @@ class Pipeline:
              WHERE e.event_type = %s ORDER BY s.id"""
         return self.rows(query, event_type)
 
-    async def until_ended(self, event_type: str, count: int, seconds: float = 30) -> Counter[str]:
+    async def until_ended(self, event_type: str, count: int, seconds: float = 60) -> Counter[str]:
         """The states of the sagas of a type, once there are so many and all have ended."""
 
         def all_ended() -> list[str]:

@@ -82,7 +82,7 @@ async def saga_in(pipeline: Pipeline, status: str, event_type: str, subscription
     def found() -> dict[str, Any] | None:
         pipeline.rewrite(
             "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' "
-            "WHERE status = 'Leased' AND leased_at < now() - interval '2 seconds'"
+            "WHERE status = 'Leased' AND leased_at < now() - interval '4 seconds'"
         )
         sagas = [saga for saga in pipeline.sagas(event_type) if saga["subscription_id"] == subscription]
         return sagas[-1] if sagas and sagas[-1]["status"] == status else None
