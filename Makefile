@@ -11,7 +11,7 @@ PYTHON ?=
 ARGS ?=
 # Two workers: the tests start databases and receivers of their own, and small machines have two cores.
 PYTEST_WORKERS ?= 2
-# `make test` has four: for more than half of its time a test waits, for a process to start or a retry to come due.
+# `make test` has four: for much of its time a test waits, for a process to start or a retry to come due.
 TEST_WORKERS ?= 4
 
 # With this set, each process of a test run would compile all its imports.
