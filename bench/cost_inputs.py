@@ -20,6 +20,7 @@ from typing import Any
 from bench.figures import as_json
 from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
 from hooksaga.adapters.queues import Queue
+from hooksaga.local.sqs.event_source import tick_event
 
 TARGET = Path(__file__).resolve().parents[1] / "infra" / "cost" / "inputs.json"
 STEPS = (
@@ -84,21 +85,25 @@ def _measure(events: int, fan_out: int) -> dict[str, Any]:
 
 
 def _run(pipeline: Pipeline, events: int, batch: int) -> dict[str, Any]:
-    """All steps of so many events, each to its end before the next."""
-    calls, ingest = pipeline.kept.calls, Spent()
-    for number in range(events):
-        pipeline.post(number, ingest)
-    found = {"ingest": _told(ingest, pipeline.kept.calls - calls)}
-    for title, name, queue in STEPS:
-        calls = pipeline.kept.calls
-        found[title] = _told(pipeline.work_off(name, queue, batch), pipeline.kept.calls - calls)
-    return found
+    """All steps of a batch of events after the other: one message to the orchestrator starts all that is due."""
+    spent = {title: Spent() for title in ("ingest", *(title for title, _, _ in STEPS))}
+    calls = dict.fromkeys(spent, 0)
+    for first in range(0, events, batch):
+        before = pipeline.kept.calls
+        for number in range(first, min(first + batch, events)):
+            pipeline.post(number, spent["ingest"])
+        calls["ingest"] += pipeline.kept.calls - before
+        for title, name, queue in STEPS:
+            before = pipeline.kept.calls
+            pipeline.work_off(name, queue, batch, spent[title])
+            calls[title] += pipeline.kept.calls - before
+    return {title: _told(one, calls[title]) for title, one in spent.items()}
 
 
 def _tick(pipeline: Pipeline, name: str) -> dict[str, float]:
     spent = Spent()
     for _ in range(20):
-        pipeline.invoke(name, {}, 0, spent)
+        pipeline.invoke(name, tick_event(name), 0, spent)
     return _told(spent, 0)
 
 

@@ -184,10 +184,8 @@ def query_times(url: str, subscription_ids: Sequence[int]) -> dict[str, float]:
         connection.execute("SET LOCAL session_replication_role = replica")
         waiting = _make_due(connection, subscription_ids)
     return {
-        " ".join(
-            [f"{role.value}: {query}", *(str(params[kind]) for kind in ("status", "lane") if kind in params)]
-        ): _median_ms(url, role, stage, query, params)
-        for role, stage, query, params in _asked(waiting)
+        f"{role.value}: {query}": _median_ms(url, role, stage, query, params)
+        for role, stage, query, params in _asked(waiting, list(subscription_ids[-2:]))
     }
 
 
@@ -226,38 +224,39 @@ def _make_due(connection: psycopg.Connection, subscription_ids: Sequence[int]) -
     return jobs[0]
 
 
-def _asked(job_ids: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
-    find = {
-        "after_subscription": 0,
-        "max_subscriptions": 100,
-        "default_room": 100,
-        "busy_subscriptions": [],
-        "busy_room": [],
-        "most_ids": 1600,
-        "passed_by": [],
-    }
-    claim = {
-        "job_ids": job_ids,
-        "worker_id": "w",
-        "lease_seconds": 60,
-        "alone_from": 2,
-        "one_alone": True,
-    }
+def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str, str, dict[str, Any]]]:
+    claim = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
     limit = {"limit": 500}
+    clean = {"max_lost_leases": 5, "in_hand": [], "job_ids": None, **limit}
+    start = {
+        "subscription_ids": subscriptions,
+        "in_flight": [1000, 1000],
+        "starts": [DUE, DUE],
+        "probes": [False, False],
+        "slow": [False, False],
+        "max_attempts": [5, 5],
+        "has_ordered": [False, False],
+        "cursors": ["", ""],
+        "places": [None, None],
+        "least_places": [1, 1],
+        "most_keys": 1000,
+        "only": None,
+    }
     return [
-        (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "Pending", **limit}),
-        (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "PendingRetry", **limit}),
-        (Role.ORCHESTRATOR, "orchestrate", "next_attempt_delay", {}),
-        (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", limit),
-        (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 1, **find}),
-        (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 2, **find}),
-        (Role.DELIVERY, "deliver", "claim_jobs", claim),
         (
-            Role.LEASE_CLEANER,
-            "clean_leases",
-            "reset_expired_leases",
-            {"max_lost_leases": 5, "in_hand": [], "job_ids": None, **limit},
+            Role.ORCHESTRATOR,
+            "orchestrate",
+            "lock_flow",
+            {"subscription_ids": subscriptions, "most_woken": 500},
         ),
+        (Role.ORCHESTRATOR, "orchestrate", "start_due", start),
+        (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": subscriptions}),
+        (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, **limit}),
+        (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
+        (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", limit),
+        (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": False, "limit": DUE, **claim}),
+        (Role.DELIVERY, "deliver", "claim_jobs", {"job_ids": job_ids, **claim}),
+        (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", clean),
     ]
 
 

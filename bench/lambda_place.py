@@ -107,9 +107,9 @@ class Pipeline:
         answer = self.invoke("ingest", _gateway_event(self.api_key, body), 1, spent)
         assert answer["statusCode"] == 202, answer
 
-    def work_off(self, name: str, queue: Queue, batch: int) -> Spent:
+    def work_off(self, name: str, queue: Queue, batch: int, spent: Spent | None = None) -> Spent:
         """Hand all messages of the queue to the function, so many at a time."""
-        spent, entries = Spent(), self.kept.take(queue)
+        spent, entries = spent or Spent(), self.kept.take(queue)
         for first in range(0, len(entries), batch):
             part = entries[first : first + batch]
             answer = self.invoke(name, {"Records": [_record(entry) for entry in part]}, len(part), spent)
@@ -187,6 +187,7 @@ async def _subscribe(connection: Any, box: SecretBox, url: str) -> None:
         box=box,
     )
     await mark_verified(connection, made.id, url)
+    await connection.execute("UPDATE subscription_flow SET in_flight_limit = 1000")  # as after a while
 
 
 def _record(entry: Entry) -> dict[str, Any]:

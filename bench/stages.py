@@ -26,10 +26,11 @@ from hooksaga.local.bench_place import own_folder
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.runtime.settings import read_settings
 from hooksaga.runtime.telemetry import logger
-from hooksaga.stages import deliver, orchestrate, route_events
+from hooksaga.stages import deliver, route_events
 from hooksaga.stages.accept_events import accept_events
-from hooksaga.stages.deliver import Lane
+from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
+from hooksaga.stages.start_attempts import start_attempts, waiting_subscriptions
 from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
 from hooksaga.worker import event_loop
 
@@ -143,27 +144,25 @@ class _Chain:
         return routed
 
     async def _start(self) -> int:
-        started, policy = 0, RetryPolicy()
-        while moves := await self._sessions[Role.ORCHESTRATOR].run(
-            lambda connection: orchestrate.start_first_attempts(connection, policy)
-        ):
-            note_moves(moves)
-            started += len(moves)
+        started, policy, session = 0, RetryPolicy(), self._sessions[Role.ORCHESTRATOR]
+        ids = await session.run(waiting_subscriptions)
+        while ids:
+            done = await session.run(
+                lambda connection, ids=ids: start_attempts(connection, policy, subscription_ids=ids)
+            )
+            note_moves(done.moves)
+            started += len(done.moves)
+            ids = done.again
         return started
 
     async def _claim(self) -> int:
         session = self._sessions[Role.DELIVERY]
-        while waiting := await session.run(
-            lambda connection: deliver.find_waiting_jobs(
-                connection, Lane.FIRST, default_room=self._batch, busy={}
+        while claimed := await session.run(
+            lambda connection: deliver.claim_waiting_jobs(
+                connection, slow=False, limit=self._batch, worker_id=WORKER, lease_seconds=900
             )
         ):
-            ids = [job_id for row in waiting for job_id in row.ids or []]
-            self._jobs += await session.run(
-                lambda connection, ids=ids: deliver.claim_jobs(
-                    connection, ids, worker_id=WORKER, lease_seconds=900
-                )
-            )
+            self._jobs += claimed
         return len(self._jobs)
 
     async def _record(self) -> int:
@@ -180,7 +179,7 @@ class _Chain:
     async def _apply(self) -> int:
         applied, policy = 0, RetryPolicy()
         while moves := await self._sessions[Role.ORCHESTRATOR].run(
-            lambda connection: orchestrate.apply_results(connection, policy, limit=self._batch)
+            lambda connection: apply_results(connection, policy, limit=self._batch)
         ):
             note_moves(moves)
             applied += len(moves)

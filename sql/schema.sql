@@ -59,7 +59,8 @@ BEGIN
                AND (wanted ->> 'subscription_id' IS NULL OR d.subscription_id = (wanted ->> 'subscription_id')::bigint)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
-               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
+               AND (wanted ->> 'error_code' IS NOT NULL
+                    OR coalesce(d.final_error_code, '') NOT IN ('canceled', 'discarded'))
                AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
@@ -119,6 +120,23 @@ CREATE FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, 
     SELECT EXISTS (SELECT FROM made)
 $$;
 
+CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM routing_outbox o
+          JOIN events e ON e.id = o.event_id
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+         WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
+        OR EXISTS (
+        SELECT FROM routing_outbox o
+          JOIN events e ON e.id = o.event_id
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+         WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
+$$;
+
 CREATE TABLE public.subscriptions (
     id bigint NOT NULL,
     tenant_id character varying(100) DEFAULT 'default'::character varying NOT NULL,
@@ -135,6 +153,15 @@ CREATE TABLE public.subscriptions (
     base_delay_seconds double precision,
     timeout_seconds double precision,
     headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    max_in_flight integer,
+    rate_limit_count integer,
+    rate_limit_seconds double precision,
+    ordered boolean DEFAULT false NOT NULL,
+    max_wait_seconds double precision,
+    circuit_breaker boolean DEFAULT true NOT NULL,
+    paused_at timestamp with time zone,
+    resumed_at timestamp with time zone,
+    discard_through bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
@@ -142,8 +169,12 @@ CREATE TABLE public.subscriptions (
     CONSTRAINT callback_url_is_https CHECK (((callback_url)::text ~~ 'https://_%'::text)),
     CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT headers_are_an_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
+    CONSTRAINT max_in_flight_in_range CHECK (((max_in_flight >= 1) AND (max_in_flight <= 1000))),
     CONSTRAINT max_retry_limit_in_range CHECK (((max_retry_limit >= 1) AND (max_retry_limit <= 50))),
+    CONSTRAINT max_wait_in_range CHECK (((max_wait_seconds >= (60)::double precision) AND (max_wait_seconds <= (2592000)::double precision))),
     CONSTRAINT pending_callback_url_is_https CHECK (((pending_callback_url)::text ~~ 'https://_%'::text)),
+    CONSTRAINT rate_limit_in_range CHECK ((((rate_limit_count >= 1) AND (rate_limit_count <= 100000)) AND ((rate_limit_seconds >= (1)::double precision) AND (rate_limit_seconds <= (86400)::double precision)))),
+    CONSTRAINT rate_limit_is_whole CHECK (((rate_limit_count IS NULL) = (rate_limit_seconds IS NULL))),
     CONSTRAINT tenant_id_is_valid CHECK (((tenant_id)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT timeout_in_range CHECK (((timeout_seconds >= (1)::double precision) AND (timeout_seconds <= (30)::double precision)))
 );
@@ -213,7 +244,8 @@ BEGIN
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
-               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
+               AND (wanted ->> 'error_code' IS NOT NULL
+                    OR coalesce(d.final_error_code, '') NOT IN ('canceled', 'discarded'))
                AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
@@ -312,7 +344,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE final_error_code IS DISTINCT FROM 'canceled' AND NOT EXISTS (
+               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded') AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
@@ -471,7 +503,8 @@ CREATE FUNCTION public.put_new_events_in_outbox() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public'
     AS $$
 BEGIN
-    INSERT INTO routing_outbox (event_id, created_at) SELECT id, created_at FROM new_events;
+    INSERT INTO routing_outbox (event_id, created_at, ordering_key)
+        SELECT id, created_at, ordering_key FROM new_events;
     RETURN NULL;
 END
 $$;
@@ -616,6 +649,7 @@ CREATE FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) RETURNS TAB
 #variable_conflict use_column
 DECLARE
     made bigint[];
+    of_subscriptions bigint[];
 BEGIN
     WITH inserted AS (
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from)
@@ -624,9 +658,12 @@ BEGIN
          WHERE d.id = ANY (dead_letter_ids) AND s.active AND s.verified AND s.deleted_at IS NULL
          ORDER BY d.id
         ON CONFLICT (requeued_from) WHERE requeued_from IS NOT NULL DO NOTHING
-        RETURNING requeued_from
+        RETURNING requeued_from, subscription_id
     )
-    SELECT array_agg(requeued_from) INTO made FROM inserted;
+    SELECT array_agg(requeued_from), array_agg(DISTINCT subscription_id) INTO made, of_subscriptions FROM inserted;
+    IF made IS NOT NULL THEN
+        PERFORM wake_subscriptions(of_subscriptions, array_fill(now(), ARRAY[cardinality(of_subscriptions)]));
+    END IF;
     RETURN QUERY
         SELECT d.id, s.id, d.id = ANY (coalesce(made, '{}')),
                CASE WHEN s.id IS NULL THEN 'subscription_inactive' END
@@ -707,6 +744,16 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.start_flow() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    INSERT INTO subscription_flow (subscription_id) VALUES (NEW.id);
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.start_health_afresh() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -721,7 +768,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) RETURNS TABLE(operation_id bigint, status public.bulk_status, saga_ids bigint[], delays double precision[])
+CREATE FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) RETURNS TABLE(operation_id bigint, status public.bulk_status, saga_ids bigint[], subscription_ids bigint[], delays double precision[])
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     SET enable_seqscan TO 'off'
@@ -735,6 +782,7 @@ DECLARE
     first_slot timestamptz;
     free integer;
     newest_slot timestamptz;
+    due timestamptz[];
     now_done bigint;
     now_skipped bigint;
 BEGIN
@@ -768,7 +816,8 @@ BEGIN
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g
                         WHERE g.subscription_id = l.subscription_id AND g.bulk_operation_id IS NOT NULL
-                          AND g.status IN ('InProgress', 'PendingRetry')
+                          AND g.status IN ('Pending', 'InProgress', 'PendingRetry')
+                          AND (g.status <> 'Pending' OR g.next_attempt_at <= now())
                         LIMIT max_open) AS begun) AS is_full
           FROM (SELECT * FROM bulk_operation_lanes b
                  WHERE b.operation_id = op.id AND NOT b.finished
@@ -817,11 +866,14 @@ BEGIN
         RETURNING p.made, b.skipped
     )
     SELECT (SELECT array_agg(a.id ORDER BY a.next_attempt_at, a.id) FROM started a),
+           (SELECT array_agg(a.subscription_id ORDER BY a.next_attempt_at, a.id) FROM started a),
+           (SELECT array_agg(a.next_attempt_at ORDER BY a.next_attempt_at, a.id) FROM started a),
            (SELECT array_agg(extract(epoch FROM a.next_attempt_at - now())::double precision
                              ORDER BY a.next_attempt_at, a.id) FROM started a),
            (SELECT max(a.next_attempt_at) FROM started a),
            coalesce((SELECT sum(m.made) FROM moved m), 0), coalesce((SELECT sum(m.skipped) FROM moved m), 0)
-      INTO saga_ids, delays, newest_slot, now_done, now_skipped;
+      INTO saga_ids, subscription_ids, due, delays, newest_slot, now_done, now_skipped;
+    PERFORM wake_subscriptions(subscription_ids, due);
 
     UPDATE bulk_operations o
        SET steps = o.steps + 1, last_slot_at = coalesce(newest_slot, o.last_slot_at), last_step_at = now(),
@@ -845,6 +897,43 @@ CREATE FUNCTION public.use_console_sign_in(token_hash bytea) RETURNS bytea
     DELETE FROM console_sign_ins s USING api_keys k
      WHERE s.token_sha256 = token_hash AND k.id = s.key_id
     RETURNING CASE WHEN s.expires_at > now() AND k.revoked_at IS NULL THEN k.key_sha256 END
+$$;
+
+CREATE FUNCTION public.wake_flow() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    IF NEW.callback_url <> OLD.callback_url OR NEW.active AND NOT OLD.active THEN
+        UPDATE subscription_flow
+           SET version = version + 1, wake_at = now(), in_flight_limit = 10, limit_halved_at = NULL,
+               retry_after_until = NULL, failures_in_a_row = 0, breaker_opened_at = NULL, probes = 0,
+               probe_at = NULL, probe_saga_id = NULL, slow_until = NULL
+         WHERE subscription_id = NEW.id;
+    ELSE
+        UPDATE subscription_flow SET version = version + 1, wake_at = now() WHERE subscription_id = NEW.id;
+    END IF;
+    IF NEW.discard_through > OLD.discard_through THEN
+        UPDATE subscription_flow SET discard_through = NEW.discard_through WHERE subscription_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.wake_subscriptions(ids bigint[], due timestamp with time zone[]) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+    WITH wanted AS MATERIALIZED (
+        SELECT u.id, min(u.due) AS due FROM unnest(ids, due) AS u (id, due) GROUP BY u.id
+    ), f AS MATERIALIZED (
+        SELECT f.subscription_id, w.due
+          FROM wanted w JOIN subscription_flow f ON f.subscription_id = w.id
+         ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+    )
+    UPDATE subscription_flow s
+       SET version = s.version + 1, wake_at = least(s.wake_at, f.due)
+      FROM f WHERE s.subscription_id = f.subscription_id
 $$;
 
 CREATE TABLE public.api_keys (
@@ -945,6 +1034,7 @@ CREATE TABLE public.webhook_delivery_jobs (
     applied_at timestamp with time zone,
     max_attempts integer,
     own_header_names text,
+    slow boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_number_is_positive CHECK ((attempt_number >= 1)),
     CONSTRAINT response_status_in_range CHECK (((response_status >= 100) AND (response_status <= 999)))
 )
@@ -989,9 +1079,11 @@ CREATE TABLE public.events (
     accepted_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
     payload json NOT NULL,
     traceparent character varying(55),
+    ordering_key character varying(255),
     CONSTRAINT created_at_is_representable CHECK (((created_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT external_id_is_not_empty CHECK (((external_id)::text <> ''::text)),
+    CONSTRAINT ordering_key_is_not_empty CHECK (((ordering_key)::text <> ''::text)),
     CONSTRAINT tenant_id_is_valid CHECK (((tenant_id)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT traceparent_is_valid CHECK (((traceparent)::text ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'::text))
 );
@@ -1029,6 +1121,28 @@ COMMENT ON COLUMN public.in_flight_by_subscription.expired_leases IS 'Number of 
 
 COMMENT ON COLUMN public.in_flight_by_subscription.oldest_leased_at IS 'Time of the oldest claim.';
 
+CREATE TABLE public.subscription_flow (
+    subscription_id bigint NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
+    in_flight_limit double precision DEFAULT 10 NOT NULL,
+    limit_halved_at timestamp with time zone,
+    tokens double precision,
+    tokens_at timestamp with time zone,
+    retry_after_until timestamp with time zone,
+    failures_in_a_row integer DEFAULT 0 NOT NULL,
+    breaker_opened_at timestamp with time zone,
+    probes integer DEFAULT 0 NOT NULL,
+    probe_at timestamp with time zone,
+    probe_saga_id bigint,
+    slow_until timestamp with time zone,
+    wake_at timestamp with time zone,
+    order_cursor character varying(255) DEFAULT ''::character varying NOT NULL,
+    discard_through bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT an_open_breaker_has_its_next_probe CHECK (((breaker_opened_at IS NULL) = (probe_at IS NULL))),
+    CONSTRAINT in_flight_limit_in_range CHECK (((in_flight_limit >= (1)::double precision) AND (in_flight_limit <= (1000)::double precision)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
+
 CREATE TABLE public.webhook_delivery_sagas (
     id bigint NOT NULL,
     event_id bigint NOT NULL,
@@ -1040,10 +1154,74 @@ CREATE TABLE public.webhook_delivery_sagas (
     requeued_from bigint,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    ordering_key character varying(255),
     bulk_operation_id bigint,
     CONSTRAINT attempt_count_is_not_negative CHECK ((attempt_count >= 0))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+
+CREATE VIEW public.oldest_due_by_subscription WITH (security_barrier='true') AS
+ WITH RECURSIVE waiting(subscription_id) AS (
+        ( SELECT webhook_delivery_sagas.subscription_id
+           FROM public.webhook_delivery_sagas
+          WHERE (webhook_delivery_sagas.status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status]))
+          ORDER BY webhook_delivery_sagas.subscription_id
+         LIMIT 1)
+        UNION ALL
+         SELECT ( SELECT s_1.subscription_id
+                   FROM public.webhook_delivery_sagas s_1
+                  WHERE ((s_1.status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status])) AND (s_1.subscription_id > w.subscription_id))
+                  ORDER BY s_1.subscription_id
+                 LIMIT 1) AS subscription_id
+           FROM waiting w
+          WHERE (w.subscription_id IS NOT NULL)
+        ), due AS MATERIALIZED (
+         SELECT oldest.id,
+            oldest.event_id,
+            oldest.subscription_id,
+            oldest.status,
+            oldest.attempt_count,
+            oldest.next_attempt_at
+           FROM (waiting w
+             CROSS JOIN LATERAL ( SELECT g.id,
+                    g.event_id,
+                    g.subscription_id,
+                    g.status,
+                    g.attempt_count,
+                    g.next_attempt_at
+                   FROM public.webhook_delivery_sagas g
+                  WHERE ((g.subscription_id = w.subscription_id) AND (num_nonnulls(g.ordering_key) = 0) AND (g.status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status])) AND (g.next_attempt_at <= now()))
+                  ORDER BY g.next_attempt_at, g.id
+                 LIMIT 1) oldest)
+        )
+ SELECT due.id,
+    due.event_id,
+    due.subscription_id,
+    due.status,
+    due.attempt_count,
+    due.next_attempt_at
+   FROM ((due
+     JOIN public.subscriptions s ON ((s.id = due.subscription_id)))
+     JOIN public.subscription_flow f ON ((f.subscription_id = due.subscription_id)))
+  WHERE ((s.paused_at IS NULL) AND (f.breaker_opened_at IS NULL) AND COALESCE((f.retry_after_until <= now()), true) AND COALESCE(((f.tokens + (((EXTRACT(epoch FROM (now() - f.tokens_at)) * (s.rate_limit_count)::numeric))::double precision / s.rate_limit_seconds)) >= (1)::double precision), true) AND (floor(LEAST(f.in_flight_limit, (s.max_in_flight)::double precision)) > (( SELECT count(*) AS count
+           FROM ( SELECT
+                   FROM public.webhook_delivery_sagas g
+                  WHERE ((g.status = 'InProgress'::public.saga_status) AND (g.subscription_id = due.subscription_id))
+                 LIMIT 1000) in_flight))::double precision));
+
+COMMENT ON VIEW public.oldest_due_by_subscription IS 'The oldest due saga of each subscription that has room for it. No row where nothing is due or room is closed.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.id IS 'The saga.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.event_id IS 'Its event.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.subscription_id IS 'Its subscription.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.status IS 'Pending before its first attempt, PendingRetry before a later one.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.attempt_count IS 'Number of failed attempts.';
+
+COMMENT ON COLUMN public.oldest_due_by_subscription.next_attempt_at IS 'Time when its next attempt was due.';
 
 CREATE VIEW public.oldest_due_saga WITH (security_barrier='true') AS
  SELECT due.id AS saga_id,
@@ -1054,44 +1232,14 @@ CREATE VIEW public.oldest_due_saga WITH (security_barrier='true') AS
     due.next_attempt_at AS due_at,
     (COALESCE(EXTRACT(epoch FROM (now() - due.next_attempt_at)), (0)::numeric))::double precision AS age_seconds
    FROM ((( VALUES (true)) always(one)
-     LEFT JOIN LATERAL ( SELECT first_of_each.id,
-            first_of_each.event_id,
-            first_of_each.subscription_id,
-            first_of_each.status,
-            first_of_each.attempt_count,
-            first_of_each.next_attempt_at
-           FROM (( SELECT webhook_delivery_sagas.id,
-                    webhook_delivery_sagas.event_id,
-                    webhook_delivery_sagas.subscription_id,
-                    webhook_delivery_sagas.status,
-                    webhook_delivery_sagas.attempt_count,
-                    webhook_delivery_sagas.next_attempt_at,
-                    webhook_delivery_sagas.final_error_code,
-                    webhook_delivery_sagas.requeued_from,
-                    webhook_delivery_sagas.created_at,
-                    webhook_delivery_sagas.updated_at,
-                    webhook_delivery_sagas.bulk_operation_id
-                   FROM public.webhook_delivery_sagas
-                  WHERE ((webhook_delivery_sagas.status = 'Pending'::public.saga_status) AND (webhook_delivery_sagas.next_attempt_at <= now()))
-                  ORDER BY webhook_delivery_sagas.next_attempt_at
-                 LIMIT 1)
-                UNION ALL
-                ( SELECT webhook_delivery_sagas.id,
-                    webhook_delivery_sagas.event_id,
-                    webhook_delivery_sagas.subscription_id,
-                    webhook_delivery_sagas.status,
-                    webhook_delivery_sagas.attempt_count,
-                    webhook_delivery_sagas.next_attempt_at,
-                    webhook_delivery_sagas.final_error_code,
-                    webhook_delivery_sagas.requeued_from,
-                    webhook_delivery_sagas.created_at,
-                    webhook_delivery_sagas.updated_at,
-                    webhook_delivery_sagas.bulk_operation_id
-                   FROM public.webhook_delivery_sagas
-                  WHERE ((webhook_delivery_sagas.status = 'PendingRetry'::public.saga_status) AND (webhook_delivery_sagas.next_attempt_at <= now()))
-                  ORDER BY webhook_delivery_sagas.next_attempt_at
-                 LIMIT 1)) first_of_each
-          ORDER BY first_of_each.next_attempt_at
+     LEFT JOIN ( SELECT oldest_due_by_subscription.id,
+            oldest_due_by_subscription.event_id,
+            oldest_due_by_subscription.subscription_id,
+            oldest_due_by_subscription.status,
+            oldest_due_by_subscription.attempt_count,
+            oldest_due_by_subscription.next_attempt_at
+           FROM public.oldest_due_by_subscription
+          ORDER BY oldest_due_by_subscription.next_attempt_at
          LIMIT 1) due ON (true))
      LEFT JOIN public.events e ON ((e.id = due.event_id)));
 
@@ -1120,6 +1268,7 @@ WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_
 CREATE TABLE public.routing_outbox (
     event_id bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    ordering_key character varying(255),
     started_through bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
@@ -1157,7 +1306,7 @@ CREATE VIEW public.retry_debt_by_subscription WITH (security_barrier='true') AS
     count(*) FILTER (WHERE (next_attempt_at <= now())) AS due_sagas,
     min(next_attempt_at) AS next_attempt_at
    FROM public.webhook_delivery_sagas
-  WHERE ((status = 'PendingRetry'::public.saga_status) IS TRUE)
+  WHERE ((status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status])) AND (status = 'PendingRetry'::public.saga_status))
   GROUP BY subscription_id;
 
 COMMENT ON VIEW public.retry_debt_by_subscription IS 'Deliveries that wait for a retry. One row per subscription that has any.';
@@ -1325,6 +1474,9 @@ ALTER TABLE ONLY public.routing_decisions
 ALTER TABLE ONLY public.routing_outbox
     ADD CONSTRAINT routing_outbox_pkey PRIMARY KEY (event_id);
 
+ALTER TABLE ONLY public.subscription_flow
+    ADD CONSTRAINT subscription_flow_pkey PRIMARY KEY (subscription_id);
+
 ALTER TABLE ONLY public.subscription_health_behind
     ADD CONSTRAINT subscription_health_behind_pkey PRIMARY KEY (subscription_id);
 
@@ -1375,6 +1527,10 @@ CREATE INDEX idx_event_created ON public.events USING btree (created_at);
 
 CREATE INDEX idx_event_type ON public.events USING btree (event_type, created_at);
 
+CREATE INDEX idx_flow_breaker ON public.subscription_flow USING btree (breaker_opened_at) WHERE (breaker_opened_at IS NOT NULL);
+
+CREATE INDEX idx_flow_wake ON public.subscription_flow USING btree (wake_at) WHERE (wake_at IS NOT NULL);
+
 CREATE INDEX idx_health_disabled ON public.subscription_health USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
 
 CREATE INDEX idx_health_failing ON public.subscription_health USING btree (first_failure_at, last_failure_at) WHERE ((first_failure_at IS NOT NULL) AND (disabled_at IS NULL));
@@ -1395,7 +1551,7 @@ CREATE INDEX idx_job_finished ON public.webhook_delivery_jobs USING btree (finis
 
 CREATE INDEX idx_job_gone ON public.webhook_delivery_jobs USING btree (finished_at) WHERE ((error_code)::text = 'http_410'::text);
 
-CREATE INDEX idx_job_pending ON public.webhook_delivery_jobs USING btree (LEAST(attempt_number, 2), subscription_id, id) WHERE (status = 'Pending'::public.job_status);
+CREATE INDEX idx_job_pending ON public.webhook_delivery_jobs USING btree (slow, attempt_at, id) WHERE (status = 'Pending'::public.job_status);
 
 CREATE INDEX idx_job_status_lease ON public.webhook_delivery_jobs USING btree (status, lease_until) WHERE (status = 'Leased'::public.job_status);
 
@@ -1405,13 +1561,15 @@ CREATE INDEX idx_job_unapplied ON public.webhook_delivery_jobs USING btree (id) 
 
 CREATE INDEX idx_lane_turn ON public.bulk_operation_lanes USING btree (operation_id, turn, subscription_id) WHERE (NOT finished);
 
-CREATE INDEX idx_saga_bulk_open ON public.webhook_delivery_sagas USING btree (subscription_id) WHERE ((bulk_operation_id IS NOT NULL) AND (status = ANY (ARRAY['InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
+CREATE INDEX idx_outbox_order ON public.routing_outbox USING btree (ordering_key, event_id) WHERE (ordering_key IS NOT NULL);
 
-CREATE INDEX idx_saga_retry_subscription ON public.webhook_delivery_sagas USING btree (subscription_id, next_attempt_at) WHERE ((status = 'PendingRetry'::public.saga_status) IS TRUE);
+CREATE INDEX idx_saga_bulk_open ON public.webhook_delivery_sagas USING btree (subscription_id) WHERE ((bulk_operation_id IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
-CREATE INDEX idx_saga_status ON public.webhook_delivery_sagas USING btree (status) WHERE (status = 'InProgress'::public.saga_status);
+CREATE INDEX idx_saga_order ON public.webhook_delivery_sagas USING btree (subscription_id, ordering_key, event_id) WHERE ((ordering_key IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
-CREATE INDEX idx_saga_status_retry ON public.webhook_delivery_sagas USING btree (status, next_attempt_at) WHERE (status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status]));
+CREATE INDEX idx_saga_status ON public.webhook_delivery_sagas USING btree (status, subscription_id) WHERE (status = 'InProgress'::public.saga_status);
+
+CREATE INDEX idx_saga_status_retry ON public.webhook_delivery_sagas USING btree (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id) INCLUDE (status) WHERE (status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status]));
 
 CREATE INDEX idx_secret_subscription ON public.subscription_secrets USING btree (subscription_id, id);
 
@@ -1437,15 +1595,21 @@ CREATE UNIQUE INDEX uniq_job_saga_attempt ON public.webhook_delivery_jobs USING 
 
 CREATE UNIQUE INDEX uniq_saga_event_subscription ON public.webhook_delivery_sagas USING btree (event_id, subscription_id, COALESCE(requeued_from, (0)::bigint));
 
+CREATE UNIQUE INDEX uniq_saga_order ON public.webhook_delivery_sagas USING btree (subscription_id, ordering_key) WHERE ((ordering_key IS NOT NULL) AND (status = 'InProgress'::public.saga_status));
+
 CREATE UNIQUE INDEX uniq_saga_requeued_from ON public.webhook_delivery_sagas USING btree (requeued_from) WHERE (requeued_from IS NOT NULL);
 
 CREATE UNIQUE INDEX uniq_secret_current ON public.subscription_secrets USING btree (subscription_id) WHERE (expires_at IS NULL);
+
+CREATE TRIGGER a_changed_subscription_is_looked_at AFTER UPDATE ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.wake_flow();
 
 CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN (((((((new.event_type)::text IS DISTINCT FROM (old.event_type)::text) OR (new.active IS DISTINCT FROM old.active)) OR (new.verified IS DISTINCT FROM old.verified)) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION public.record_subscription_facts();
 
 CREATE TRIGGER a_finished_job_has_its_time BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (new.finished_at IS NULL))) EXECUTE FUNCTION public.stamp_finished_at();
 
 CREATE TRIGGER a_fresh_start_forgets_failures AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN ((((old.eligible_since IS NULL) AND (new.eligible_since IS NOT NULL)) OR ((old.callback_url)::text <> (new.callback_url)::text))) EXECUTE FUNCTION public.start_health_afresh();
+
+CREATE TRIGGER a_new_subscription_has_flow AFTER INSERT ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.start_flow();
 
 CREATE TRIGGER a_new_subscription_is_recorded AFTER INSERT ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.record_subscription_facts();
 
@@ -1469,7 +1633,7 @@ CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public
 
 CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT ((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND ((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.response_truncated = old.response_truncated) AND (new.reconnected = old.reconnected)) AND (NOT ((((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.response_body IS DISTINCT FROM old.response_body)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
 
-CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR (new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.claim_count <> (old.claim_count +
+CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR (new.claim_count <> (old.claim_count +
         CASE
             WHEN ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) THEN 1
             ELSE 0
@@ -1509,11 +1673,15 @@ CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON public.reten
 
 CREATE TRIGGER routing_decisions_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public.routing_decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was decided is history');
 
-CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((new.attempt_count <> (old.attempt_count +
+CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((((new.attempt_count - old.attempt_count) <
+        CASE
+            WHEN ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status]))) THEN 1
+            ELSE 0
+        END) OR ((new.attempt_count - old.attempt_count) >
         CASE
             WHEN ((old.status = 'InProgress'::public.saga_status) AND (new.status <> 'InProgress'::public.saga_status)) THEN 1
             ELSE 0
-        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR ((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
+        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR (((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 
 CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (NOT ((old.status = new.status) OR ((old.status = 'Pending'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'PendingRetry'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))))))) EXECUTE FUNCTION public.refuse_row('saga', 'not a legal move');
 
@@ -1546,6 +1714,9 @@ ALTER TABLE ONLY public.routing_outbox
 
 ALTER TABLE ONLY public.webhook_delivery_sagas
     ADD CONSTRAINT started_by_a_bulk_operation FOREIGN KEY (bulk_operation_id) REFERENCES public.bulk_operations(id);
+
+ALTER TABLE ONLY public.subscription_flow
+    ADD CONSTRAINT subscription_flow_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES public.subscriptions(id);
 
 ALTER TABLE ONLY public.subscription_health
     ADD CONSTRAINT subscription_health_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES public.subscriptions(id);
@@ -1592,6 +1763,10 @@ GRANT ALL ON FUNCTION public.create_api_key(key_name character varying, hash byt
 
 REVOKE ALL ON FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) TO saga_orchestrator;
+GRANT ALL ON FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.subscriptions TO job_worker;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.subscriptions TO subscription_admin;
@@ -1656,6 +1831,34 @@ GRANT SELECT(base_delay_seconds) ON TABLE public.subscriptions TO dead_letter_op
 
 GRANT SELECT(timeout_seconds) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(timeout_seconds) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(max_in_flight) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(max_in_flight) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(rate_limit_count) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(rate_limit_count) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(rate_limit_seconds) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(rate_limit_seconds) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(ordered) ON TABLE public.subscriptions TO router_worker;
+GRANT SELECT(ordered) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(ordered) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(max_wait_seconds) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(max_wait_seconds) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(circuit_breaker) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(circuit_breaker) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(paused_at) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(paused_at) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(resumed_at) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(resumed_at) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(discard_through) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(discard_through) ON TABLE public.subscriptions TO dead_letter_operator;
 
 GRANT SELECT(created_at) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(created_at) ON TABLE public.subscriptions TO dead_letter_operator;
@@ -1735,6 +1938,8 @@ REVOKE ALL ON FUNCTION public.stamp_finished_at() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.start_flow() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.start_health_afresh() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) FROM PUBLIC;
@@ -1742,6 +1947,10 @@ GRANT ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_sec
 
 REVOKE ALL ON FUNCTION public.use_console_sign_in(token_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.use_console_sign_in(token_hash bytea) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.wake_flow() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.wake_subscriptions(ids bigint[], due timestamp with time zone[]) FROM PUBLIC;
 
 GRANT SELECT ON SEQUENCE public.api_keys_id_seq TO dead_letter_operator;
 
@@ -1845,6 +2054,8 @@ GRANT INSERT(max_attempts) ON TABLE public.webhook_delivery_jobs TO saga_orchest
 
 GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO job_worker;
 
+GRANT INSERT(slow) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
+
 GRANT SELECT ON TABLE public.deliveries_per_minute TO observer;
 
 GRANT SELECT ON TABLE public.events TO event_ingest_writer;
@@ -1892,11 +2103,49 @@ GRANT INSERT(traceparent) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(traceparent) ON TABLE public.events TO event_producer;
 GRANT SELECT(traceparent) ON TABLE public.events TO router_worker;
 
+GRANT INSERT(ordering_key) ON TABLE public.events TO event_ingest_writer;
+GRANT INSERT(ordering_key) ON TABLE public.events TO event_producer;
+GRANT SELECT(ordering_key) ON TABLE public.events TO router_worker;
+
 GRANT SELECT ON SEQUENCE public.events_id_seq TO dead_letter_operator;
 
 GRANT SELECT(name) ON TABLE public.hooksaga_migrations TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.in_flight_by_subscription TO observer;
+
+GRANT SELECT ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT ON TABLE public.subscription_flow TO subscription_admin;
+GRANT SELECT ON TABLE public.subscription_flow TO dead_letter_operator;
+
+GRANT UPDATE(version) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(in_flight_limit) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(limit_halved_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(tokens) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(tokens_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(retry_after_until) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(failures_in_a_row) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(breaker_opened_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(probes) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(probe_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(probe_saga_id) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(slow_until) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(wake_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(order_cursor) ON TABLE public.subscription_flow TO saga_orchestrator;
+
+GRANT UPDATE(discard_through) ON TABLE public.subscription_flow TO saga_orchestrator;
 
 GRANT SELECT ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT ON TABLE public.webhook_delivery_sagas TO job_worker;
@@ -1905,18 +2154,24 @@ GRANT SELECT,DELETE ON TABLE public.webhook_delivery_sagas TO retention_operator
 
 GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO router_worker;
 GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
+GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 GRANT UPDATE(id) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT SELECT(event_id),INSERT(event_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(event_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT SELECT(subscription_id),INSERT(subscription_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(status) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT UPDATE(attempt_count) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
+GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 
@@ -1924,6 +2179,13 @@ GRANT SELECT(requeued_from) ON TABLE public.webhook_delivery_sagas TO router_wor
 
 GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 
+GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT SELECT ON TABLE public.oldest_due_by_subscription TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.oldest_due_saga TO saga_orchestrator;
+GRANT SELECT ON TABLE public.oldest_due_saga TO dead_letter_operator;
 GRANT SELECT ON TABLE public.oldest_due_saga TO observer;
 
 GRANT SELECT,DELETE,UPDATE ON TABLE public.operational_outbox TO endpoint_health_monitor;

@@ -1,4 +1,8 @@
-"""Delivery: SQS `delivery` and `delivery-retry`. Claim, POST, record, and only then confirm the messages."""
+"""Delivery: SQS `delivery` and `delivery-slow`. Claim, POST, record, and only then let the messages go.
+
+The POSTs of a batch run side by side, and each result is recorded when it is there; the copy is free when the last has
+ended. So receivers that were slow lately have a queue of their own: a quick one never shares a batch with them.
+"""
 
 import asyncio
 import os

@@ -1,22 +1,25 @@
-"""Orchestration: SQS `orchestration`, and a tick every minute that finds due work by SQL alone."""
+"""Orchestration: SQS `orchestration`, and a tick every minute that finds by SQL alone what is due.
 
-from collections.abc import Awaitable, Callable, Set
-from functools import partial
+A message names a subscription that may have something to start, a job with a result, or a saga to cancel. Results are
+applied first, because they free room; then attempts are started, of the named subscriptions and of those whose results
+have freed room, until none of them has both room and something due. Room that time opens has one delayed message.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
-from hooksaga.adapters.database import Connection, Role
-from hooksaga.aws.dispatch import dispatch_jobs, send_move_messages
+from hooksaga.adapters.database import Role
 from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.orchestration import Turn
 from hooksaga.aws.sqs_events import Message, failures, note_idle, read_messages
 from hooksaga.aws.triggers import Trigger, expect
-from hooksaga.core.errors import Conflict, DatabaseUnavailable, NotFound, RowRefused
+from hooksaga.core.errors import Conflict, DatabaseUnavailable, NotFound
 from hooksaga.core.messages import OrchestrationMessage
 from hooksaga.runtime.telemetry import logger
-from hooksaga.stages import orchestrate, undispatched
-from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.telemetry import note_moves, note_oldest_due, note_refused
+from hooksaga.stages.start_attempts import oldest_due_seconds
+from hooksaga.stages.telemetry import note_oldest_due
 
-Unit = Callable[[Connection], Awaitable[list[SagaMoved]]]
+Messages = Sequence[Message[OrchestrationMessage]]
 
 function = Function(Role.ORCHESTRATOR)
 
@@ -28,52 +31,48 @@ def handler(event: Event, context: Any) -> Any:
 
 
 async def take(function: Function, invocation: Invocation) -> Any:
+    """Do the work that the messages name. Results that somebody else keeps from being applied come back."""
     messages = read_messages(invocation.event, OrchestrationMessage)
+    turn = Turn(function, invocation)
     try:
-        await _take(function, messages)
+        left = await _take(turn, messages)
     except DatabaseUnavailable as error:
         logger.warning("database unavailable", extra={"messages": len(messages), "error": str(error)})
         return failures(messages)
-    return failures([])
+    finally:
+        await turn.send_wakes()
+    return failures(message for message in messages if message.body.job_id in left)
 
 
-async def _take(function: Function, messages: list[Message[OrchestrationMessage]]) -> None:
-    policy = function.settings.retry_policy
+async def _take(turn: Turn, messages: Messages) -> set[int]:
+    """The ids of the jobs whose results are left."""
     bodies = [message.body for message in messages]
-    job_ids = [body.job_id for body in bodies if body.job_id is not None]
-    saga_ids = [body.saga_id for body in bodies if body.saga_id is not None]
-    moves: list[SagaMoved] = []
-    refusals: list[RowRefused] = []
-    if job_ids:
-        moves += await _move(
-            function, partial(orchestrate.apply_results, defaults=policy, job_ids=job_ids), refusals
-        )
-    if saga_ids:
-        moves += await _move(
-            function, partial(orchestrate.start_attempts_of, defaults=policy, saga_ids=saga_ids), refusals
-        )
-    jobs, sagas = {move.job_id for move in moves}, {move.saga_id for move in moves}
-    note_idle(one for one in messages if not (one.body.cancel_saga_id or _has_moved(one.body, jobs, sagas)))
+    applied, left = await turn.apply({body.job_id for body in bodies if body.job_id is not None})
+    due = {body.subscription_id for body in bodies if body.subscription_id is not None}
+    due |= {move.subscription_id for move in applied if move.has_due}
     for message in messages:
         if message.body.cancel_saga_id is not None:
-            await _cancel(function, message.body.cancel_saga_id, message.correlation_id)
+            due |= await _cancel(turn, message.body.cancel_saga_id, message.correlation_id)
+    moved = await turn.start(due)
+    jobs = {move.job_id for move in applied} | left
+    note_idle(
+        message
+        for message in messages
+        if message.body.cancel_saga_id is None
+        and message.body.job_id not in jobs
+        and message.body.subscription_id not in moved
+    )
+    return left
 
 
-def _has_moved(body: OrchestrationMessage, jobs: Set[int | None], sagas: Set[int]) -> bool:
-    return body.saga_id in sagas if body.job_id is None else body.job_id in jobs
-
-
-async def _cancel(function: Function, saga_id: int, correlation_id: str | None) -> None:
-    policy = function.settings.retry_policy
+async def _cancel(turn: Turn, saga_id: int, correlation_id: str | None) -> set[int]:
+    """The subscription of the saga, if it was canceled: the one after it may have waited for it."""
     try:
-        move = await function.session.run(
-            lambda connection: orchestrate.cancel_saga(connection, policy, saga_id)
-        )
+        return {(await turn.cancel(saga_id)).subscription_id}
     except (Conflict, NotFound) as refused:
         keys = {"saga_id": saga_id, "correlation_id": correlation_id, "reason": str(refused)}
         logger.info("saga not canceled", extra=keys)
-        return
-    await _send_messages(function, [move])
+        return set()
 
 
 async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
@@ -81,45 +80,15 @@ async def sweep(function: Function, invocation: Invocation) -> dict[str, int]:
 
     Raises RowRefused at the end if the database rejected a row, so that the tick fails and the error alarm fires.
     """
-    policy, counts = function.settings.retry_policy, {"moved": 0, "dispatched": 0}
-    refusals: list[RowRefused] = []
-    note_oldest_due(await function.session.run(orchestrate.oldest_due_seconds))
-    for stage in (orchestrate.apply_results, orchestrate.start_first_attempts, orchestrate.start_due_retries):
-        while invocation.seconds_left() > 0:
-            moved = len(await _move(function, partial(stage, defaults=policy), refusals))
-            counts["moved"] += moved
-            if not moved:
-                break
-    while invocation.seconds_left() > 0:
-        jobs = await function.session.run(
-            partial(
-                undispatched.find_undispatched_jobs, redispatch_seconds=function.settings.redispatch_seconds
-            )
-        )
-        sent = await dispatch_jobs(function.queues, function.session, jobs)
-        counts["dispatched"] += sent
-        if (
-            sent < len(jobs) or len(jobs) < orchestrate.BATCH
-        ):  # a queue that rejects messages is not tried again
-            break
-    if refusals:
-        raise refusals[0]
-    return counts
-
-
-async def _move(function: Function, unit: Unit, refusals: list[RowRefused]) -> list[SagaMoved]:
-    """Return the moves, after sending their messages, even if the database rejected some rows."""
+    turn = Turn(function, invocation)
     try:
-        moves = await function.session.run(unit)
-    except RowRefused as refused:
-        reported = {row for before in refusals for row in before.rows}
-        note_refused(row for row in refused.rows if row not in reported)
-        refusals.append(refused)
-        moves = list(refused.done)
-    await _send_messages(function, moves)
-    return moves
-
-
-async def _send_messages(function: Function, moves: list[SagaMoved]) -> None:
-    note_moves(moves)
-    await send_move_messages(function.queues, function.session, moves)
+        note_oldest_due(await function.session.run(oldest_due_seconds))
+        await turn.apply_all()
+        await turn.start_woken()
+        await turn.start_waiting()
+        dispatched = await turn.redispatch()
+    finally:
+        await turn.send_wakes()
+    if turn.refusals:
+        raise turn.refusals[0]
+    return {"moved": turn.moved, "dispatched": dispatched}

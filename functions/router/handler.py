@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.aws.dispatch import wake_orchestrator_for_sagas
+from hooksaga.aws.dispatch import wake_orchestrator_for_subscriptions
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.sqs_events import failures, note_idle, read_messages
 from hooksaga.aws.triggers import Trigger, expect
@@ -61,6 +61,6 @@ async def _route_all(
         if not routed.events:
             return done, True
         note_routed(routed)
-        await wake_orchestrator_for_sagas(function.queues, routed.traced_sagas)
+        await wake_orchestrator_for_subscriptions(function.queues, routed.traces)
         done.update(routed.event_ids)
     return done, False

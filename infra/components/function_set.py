@@ -77,7 +77,7 @@ class FunctionSet(Construct):
         function.function.add_event_source(
             sources.SqsEventSource(
                 self._queues.work[queue],
-                batch_size=self._env.batch_size,
+                batch_size=self._env.batch_size_of(queue),
                 max_concurrency=self._concurrency(queue),
                 report_batch_item_failures=True,
             )
@@ -88,7 +88,7 @@ class FunctionSet(Construct):
         shares = {
             Queue.ROUTING: env.router.concurrency,
             Queue.ORCHESTRATION: env.orchestrator.concurrency,
-            Queue.DELIVERY: env.delivery.concurrency - env.retry_concurrency,
-            Queue.DELIVERY_RETRY: env.retry_concurrency,
+            Queue.DELIVERY: env.delivery.concurrency - env.slow_concurrency,
+            Queue.DELIVERY_SLOW: env.slow_concurrency,
         }
         return shares[queue]

@@ -45,13 +45,13 @@ DESIGNS = {
     "orchestrator": FunctionDesign(
         Role.ORCHESTRATOR,
         reads=(Queue.ORCHESTRATION,),
-        sends=(Queue.ORCHESTRATION, Queue.DELIVERY, Queue.DELIVERY_RETRY, Queue.DEAD_TASKS),
+        sends=(Queue.ORCHESTRATION, Queue.DELIVERY, Queue.DELIVERY_SLOW, Queue.DEAD_TASKS),
         ticks=True,
         repeats=True,
     ),
     "delivery": FunctionDesign(
         Role.DELIVERY,
-        reads=(Queue.DELIVERY, Queue.DELIVERY_RETRY),
+        reads=(Queue.DELIVERY, Queue.DELIVERY_SLOW),
         sends=(Queue.ORCHESTRATION,),
         opens_secrets=True,
         calls_receivers=True,
@@ -60,7 +60,11 @@ DESIGNS = {
     "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
     "health_monitor": FunctionDesign(Role.HEALTH_MONITOR, sends=(Queue.ROUTING,), ticks=True),
     "subscriptions": FunctionDesign(
-        Role.SUBSCRIPTIONS, routes=subscriptions.routes, opens_secrets=True, calls_receivers=True
+        Role.SUBSCRIPTIONS,
+        sends=(Queue.ORCHESTRATION,),
+        routes=subscriptions.routes,
+        opens_secrets=True,
+        calls_receivers=True,
     ),
     "admin": FunctionDesign(
         Role.ADMIN,

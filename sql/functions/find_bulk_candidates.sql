@@ -17,7 +17,8 @@ BEGIN
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
-               AND (wanted ->> 'error_code' = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
+               AND (wanted ->> 'error_code' IS NOT NULL
+                    OR coalesce(d.final_error_code, '') NOT IN ('canceled', 'discarded'))
                AND (wanted ->> 'failed_after' IS NULL OR d.failed_at >= (wanted ->> 'failed_after')::timestamptz)
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)

@@ -7,6 +7,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 #variable_conflict use_column
 DECLARE
     made bigint[];
+    of_subscriptions bigint[];
 BEGIN
     WITH inserted AS (
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from)
@@ -15,9 +16,12 @@ BEGIN
          WHERE d.id = ANY (dead_letter_ids) AND s.active AND s.verified AND s.deleted_at IS NULL
          ORDER BY d.id
         ON CONFLICT (requeued_from) WHERE requeued_from IS NOT NULL DO NOTHING
-        RETURNING requeued_from
+        RETURNING requeued_from, subscription_id
     )
-    SELECT array_agg(requeued_from) INTO made FROM inserted;
+    SELECT array_agg(requeued_from), array_agg(DISTINCT subscription_id) INTO made, of_subscriptions FROM inserted;
+    IF made IS NOT NULL THEN
+        PERFORM wake_subscriptions(of_subscriptions, array_fill(now(), ARRAY[cardinality(of_subscriptions)]));
+    END IF;
     RETURN QUERY
         SELECT d.id, s.id, d.id = ANY (coalesce(made, '{}')),
                CASE WHEN s.id IS NULL THEN 'subscription_inactive' END

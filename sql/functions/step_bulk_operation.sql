@@ -4,12 +4,14 @@
 -- lane is skipped too, and served later.
 --
 -- A lane whose subscription is no longer eligible is finished, and its remaining matches count as skipped. A lane
--- with max_open sagas of bulk operations in progress or waiting for a retry waits; the others share the slots evenly.
+-- with max_open sagas of bulk operations in progress, due or waiting for a retry waits; the others share the slots evenly.
 -- Sagas are inserted in the order of their sources, as in every other stage.
 CREATE OR REPLACE FUNCTION step_bulk_operation(
     passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer
 )
-RETURNS TABLE (operation_id bigint, status bulk_status, saga_ids bigint[], delays double precision[])
+RETURNS TABLE (
+    operation_id bigint, status bulk_status, saga_ids bigint[], subscription_ids bigint[], delays double precision[]
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
@@ -19,6 +21,7 @@ DECLARE
     first_slot timestamptz;
     free integer;
     newest_slot timestamptz;
+    due timestamptz[];
     now_done bigint;
     now_skipped bigint;
 BEGIN
@@ -52,7 +55,8 @@ BEGIN
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g
                         WHERE g.subscription_id = l.subscription_id AND g.bulk_operation_id IS NOT NULL
-                          AND g.status IN ('InProgress', 'PendingRetry')
+                          AND g.status IN ('Pending', 'InProgress', 'PendingRetry')
+                          AND (g.status <> 'Pending' OR g.next_attempt_at <= now())
                         LIMIT max_open) AS begun) AS is_full
           FROM (SELECT * FROM bulk_operation_lanes b
                  WHERE b.operation_id = op.id AND NOT b.finished
@@ -101,11 +105,14 @@ BEGIN
         RETURNING p.made, b.skipped
     )
     SELECT (SELECT array_agg(a.id ORDER BY a.next_attempt_at, a.id) FROM started a),
+           (SELECT array_agg(a.subscription_id ORDER BY a.next_attempt_at, a.id) FROM started a),
+           (SELECT array_agg(a.next_attempt_at ORDER BY a.next_attempt_at, a.id) FROM started a),
            (SELECT array_agg(extract(epoch FROM a.next_attempt_at - now())::double precision
                              ORDER BY a.next_attempt_at, a.id) FROM started a),
            (SELECT max(a.next_attempt_at) FROM started a),
            coalesce((SELECT sum(m.made) FROM moved m), 0), coalesce((SELECT sum(m.skipped) FROM moved m), 0)
-      INTO saga_ids, delays, newest_slot, now_done, now_skipped;
+      INTO saga_ids, subscription_ids, due, delays, newest_slot, now_done, now_skipped;
+    PERFORM wake_subscriptions(subscription_ids, due);
 
     UPDATE bulk_operations o
        SET steps = o.steps + 1, last_slot_at = coalesce(newest_slot, o.last_slot_at), last_step_at = now(),

@@ -1,16 +1,20 @@
 -- name: insert_events
 -- Returns one row per new event, and none for an event whose key already exists. Keys are inserted in order, so that
--- two batches with the same keys wait for each other instead of deadlocking. webhook_id is generated first: it
--- ties each returned row to its position in the batch.
+-- two batches with the same keys wait for each other instead of deadlocking. A producer's own batch is inserted as it
+-- came, because ordered subscriptions deliver by event id: two such batches with the same keys in another order can
+-- deadlock, and then one is run again. webhook_id is generated first: it ties each returned row to its position.
 WITH input AS MATERIALIZED (
-    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent
+    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
-                  %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[])
-           WITH ORDINALITY AS t (tenant_id, event_type, source, external_id, payload, traceparent, position)
+                  %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[],
+                  %(ordering_keys)s::text[])
+           WITH ORDINALITY
+           AS t (tenant_id, event_type, source, external_id, payload, traceparent, ordering_key, position)
 ), inserted AS (
-    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent)
-    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent
-      FROM input ORDER BY external_id NULLS FIRST, source, tenant_id, position
+    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key)
+    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent, ordering_key
+      FROM input
+     ORDER BY CASE WHEN %(in_order)s::boolean THEN position END, external_id NULLS FIRST, source, tenant_id, position
     ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NOTHING
     RETURNING id, webhook_id, created_at
 )
@@ -18,13 +22,14 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
   FROM inserted JOIN input USING (webhook_id);
 
 -- name: find_events_by_key
--- The existing events whose keys conflicted, and whether their content is the same: event type, tenant and payload
--- bytes; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
+-- The existing events whose keys conflicted, and whether their content is the same: event type, tenant, ordering key
+-- and payload bytes; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
 -- committed meanwhile.
 SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
-       e.event_type = input.event_type AND e.payload::text = input.payload AS same_content
+       e.event_type = input.event_type AND e.payload::text = input.payload
+           AND e.ordering_key IS NOT DISTINCT FROM input.ordering_key AS same_content
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
-              %(external_ids)s::text[], %(payloads)s::text[], %(positions)s::bigint[])
-       AS input (tenant_id, event_type, source, external_id, payload, position)
+              %(external_ids)s::text[], %(payloads)s::text[], %(ordering_keys)s::text[], %(positions)s::bigint[])
+       AS input (tenant_id, event_type, source, external_id, payload, ordering_key, position)
   JOIN events e ON e.tenant_id = input.tenant_id AND e.source = input.source
                AND e.external_id = input.external_id;

@@ -107,26 +107,24 @@ SELECT error_code AS code, finished_at AS at FROM webhook_delivery_jobs
  ORDER BY finished_at DESC, id DESC LIMIT 1;
 
 -- name: subscription_backlog
--- Counting ends at `most`: an endpoint that is down for a day may have a million waiting. IS TRUE is the condition of
--- the index by subscription, as it is written there.
-SELECT (SELECT min(next_attempt_at) FROM webhook_delivery_sagas
-         WHERE subscription_id = %(id)s AND (status = 'PendingRetry') IS TRUE) AS next_retry_at,
-       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
-                               WHERE subscription_id = %(id)s AND (status = 'PendingRetry') IS TRUE
-                               LIMIT %(most)s) AS counted) AS waiting_retry,
-       (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs
-                               WHERE subscription_id = %(id)s AND status = 'Leased' LIMIT %(most)s) AS counted
-       ) AS leased,
+-- Counting ends at `most`: an endpoint that is down for a day may have a million waiting.
+-- BETWEEN and ORDER BY leave only the index of sagas in progress: with equality a plan that reads the table until it has
+-- found so many looks as cheap.
+SELECT (SELECT min(next_attempt_at) FROM (
+            SELECT next_attempt_at FROM webhook_delivery_sagas
+             WHERE subscription_id = %(id)s AND status IN ('Pending', 'PendingRetry') AND status = 'PendingRetry'
+             LIMIT %(most)s) AS retrying) AS next_retry_at,
        (SELECT count(*) FROM (
-            (SELECT FROM webhook_delivery_jobs
-              WHERE subscription_id = %(id)s AND status = 'Pending' AND least(attempt_number, 2) = 1
-              LIMIT %(most)s)
-            UNION ALL
-            (SELECT FROM webhook_delivery_jobs
-              WHERE subscription_id = %(id)s AND status = 'Pending' AND least(attempt_number, 2) = 2
-              LIMIT %(most)s)
-            LIMIT %(most)s) AS counted
-       ) AS pending;
+            SELECT FROM webhook_delivery_sagas
+             WHERE subscription_id = %(id)s AND status IN ('Pending', 'PendingRetry') AND status = 'PendingRetry'
+             LIMIT %(most)s) AS counted) AS waiting_retry,
+       in_progress.leased, in_progress.pending
+  FROM (SELECT count(*) FILTER (WHERE j.status = 'Leased') AS leased,
+               count(*) FILTER (WHERE j.status = 'Pending') AS pending
+          FROM (SELECT id FROM webhook_delivery_sagas
+                 WHERE status = 'InProgress' AND subscription_id BETWEEN %(id)s AND %(id)s
+                 ORDER BY subscription_id LIMIT %(most)s) AS g
+          JOIN webhook_delivery_jobs j ON j.saga_id = g.id AND (j.status IN ('Pending', 'Leased')) IS TRUE) AS in_progress;
 
 -- name: subscription_exists
 SELECT id FROM subscriptions

@@ -118,12 +118,12 @@ SELECT s.id AS saga_id
 
 -- name: saga_waits_too_long
 -- Checked while the pipeline is at work: sagas due before its start get the same time from the start. A start in the
--- future was noted while the clock was wrong, and excuses nothing.
+-- future was noted while the clock was wrong, and excuses nothing. A subscription without room is left out.
 SELECT s.id AS saga_id, s.status::text, s.next_attempt_at
-  FROM work_state w JOIN webhook_delivery_sagas s
+  FROM work_state w JOIN oldest_due_by_subscription s
     ON s.next_attempt_at < now() - interval '3 minutes'
    AND w.at_work_since NOT BETWEEN now() - interval '3 minutes' AND now()
- WHERE s.status IN ('Pending', 'PendingRetry') LIMIT %(limit)s;
+ LIMIT %(limit)s;
 
 -- name: lease_over_too_long
 SELECT j.id AS job_id, j.lease_until

@@ -16,7 +16,8 @@ SELECT tenant_id, event_type, active AND verified AND deleted_at IS NULL AS take
   FROM subscriptions WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: step_bulk_operation
-SELECT operation_id, status::text, coalesce(saga_ids, '{}') AS saga_ids, coalesce(delays, '{}') AS delays
+SELECT operation_id, status::text, coalesce(saga_ids, '{}') AS saga_ids,
+       coalesce(subscription_ids, '{}') AS subscription_ids, coalesce(delays, '{}') AS delays
   FROM step_bulk_operation(%(passed_by)s::bigint[], %(horizon_seconds)s::float8, %(max_sagas)s::int,
                            %(max_lanes)s::int, %(max_open)s::int);
 

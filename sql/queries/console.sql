@@ -47,37 +47,25 @@ SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.mill
 -- name: backlog
 -- Open work, each kind counted up to `most` on the partial index that holds only this kind.
 SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT %(most)s) AS counted) AS unrouted,
-       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
-                               WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()
-                               LIMIT %(most)s) AS counted) AS due,
-       (SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas
-                               WHERE status = 'PendingRetry' AND next_attempt_at > now()
-                               LIMIT %(most)s) AS counted) AS retrying,
+       waiting.due, waiting.retrying,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE (status = 'Pending') IS TRUE
                                LIMIT %(most)s) AS counted) AS ready,
        (SELECT count(*) FROM (SELECT FROM webhook_delivery_jobs WHERE status = 'Leased' LIMIT %(most)s) AS counted
        ) AS in_flight,
        (SELECT count(*) FROM (SELECT FROM dead_letters WHERE failed_at > now() - interval '24 hours'
                                LIMIT %(most)s) AS counted) AS dead_letters_24h,
-       (SELECT CASE WHEN min(oldest) IS NOT NULL
-                    THEN extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8 END
-          FROM (SELECT min(next_attempt_at) AS oldest FROM webhook_delivery_sagas WHERE status = 'Pending'
-                UNION ALL
-                SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS ages
-       ) AS oldest_due_seconds,
-       now() AS at;
+       CASE WHEN waiting.sagas > 0 THEN (SELECT age_seconds FROM oldest_due_saga) END AS oldest_due_seconds,
+       now() AS at
+  FROM (SELECT count(*) AS sagas, count(*) FILTER (WHERE next_attempt_at <= now()) AS due,
+               count(*) FILTER (WHERE status = 'PendingRetry' AND next_attempt_at > now()) AS retrying
+          FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')
+                 LIMIT %(most)s) AS counted) AS waiting;
 
 -- name: oldest_due
--- Due sagas, oldest first.
+-- The oldest due saga of each subscription that could start it, oldest first.
 SELECT due.id, due.subscription_id, due.status::text AS status, due.attempt_count, due.next_attempt_at,
        e.webhook_id, e.event_type
-  FROM (
-    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at FROM webhook_delivery_sagas
-      WHERE status = 'Pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT %(limit)s)
-    UNION ALL
-    (SELECT id, event_id, subscription_id, status, attempt_count, next_attempt_at FROM webhook_delivery_sagas
-      WHERE status = 'PendingRetry' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT %(limit)s)
-  ) AS due
+  FROM oldest_due_by_subscription due
   JOIN events e ON e.id = due.event_id
  ORDER BY due.next_attempt_at LIMIT %(limit)s;
 

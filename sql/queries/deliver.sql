@@ -1,45 +1,4 @@
--- name: find_waiting_jobs
--- Polling mode: the oldest waiting jobs of each subscription in one lane, as many as it has room for. Lane 1 has the
--- first attempts, lane 2 the retries: a storm of retries never delays first attempts. The recursive part steps from one
--- waiting subscription to the next on the index, so a million jobs of one endpoint cost no more than one; when many
--- subscriptions wait, each contributes fewer, so that their backlogs cost no more than most_ids. Nothing is locked: an
--- id found here is a hint, like a queue message. The jobs in passed_by could not be claimed a moment ago.
-WITH RECURSIVE waiting (subscription_id, n) AS (
-    (SELECT subscription_id, 1 FROM webhook_delivery_jobs
-      WHERE status = 'Pending' AND least(attempt_number, 2) = %(lane)s AND subscription_id > %(after_subscription)s
-      ORDER BY subscription_id LIMIT 1)
-    UNION ALL
-    SELECT following.subscription_id, w.n + 1
-      FROM waiting w CROSS JOIN LATERAL (
-          SELECT j.subscription_id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND least(j.attempt_number, 2) = %(lane)s AND j.subscription_id > w.subscription_id
-           ORDER BY j.subscription_id LIMIT 1) AS following
-     WHERE w.n < %(max_subscriptions)s
-), room AS MATERIALIZED (
-    SELECT waiting.subscription_id,
-           least(coalesce(busy.room, %(default_room)s), 1 + %(most_ids)s / (SELECT count(*) FROM waiting)) AS room
-      FROM waiting
-      LEFT JOIN unnest(%(busy_subscriptions)s::bigint[], %(busy_room)s::int[]) AS busy (subscription_id, room)
-             USING (subscription_id)
-)
-SELECT room.subscription_id, oldest.ids
-  FROM room CROSS JOIN LATERAL (
-      SELECT array_agg(id) AS ids FROM (
-          SELECT j.id FROM webhook_delivery_jobs j
-           WHERE j.status = 'Pending' AND least(j.attempt_number, 2) = %(lane)s AND j.subscription_id = room.subscription_id
-             AND j.id <> ALL (%(passed_by)s::bigint[])
-           ORDER BY j.id LIMIT room.room) AS jobs) AS oldest;
-
--- name: claim_jobs
--- Leases the named jobs that still wait, and reads what to send; jobs missing from the result belong to another worker.
--- The status is compared as text wherever rows are named by id: a planner with statistics from before a backlog prefers
--- the index of all waiting rows, and reads them all each time; with text only the primary key can serve. Configuration
--- is read here, so a change of address, secret or timeout applies from the next attempt on. Of jobs that repeatedly
--- lost their lease at most one is claimed: a job that kills its worker would cost the others a lease too.
-WITH waiting AS MATERIALIZED (
-    SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
-     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
-     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+-- part: lease_of_waiting
 ), picked AS MATERIALIZED (
     SELECT id, false AS alone FROM waiting WHERE NOT is_suspect
     UNION ALL
@@ -65,7 +24,30 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
   JOIN webhook_delivery_sagas g ON g.id = c.saga_id
   JOIN events e ON e.id = g.event_id
   JOIN subscriptions s ON s.id = c.subscription_id
- ORDER BY c.id;
+ ORDER BY c.id
+
+-- name: claim_jobs
+-- Leases the named jobs that still wait, and reads what to send; jobs missing from the result belong to another worker.
+-- The status is compared as text wherever rows are named by id: a planner with statistics from before a backlog prefers
+-- the index of all waiting rows, and reads them all each time; with text only the primary key can serve. Configuration
+-- is read here, so a change of address, secret or timeout applies from the next attempt on. Of jobs that repeatedly
+-- lost their lease at most one is claimed: a job that kills its worker would cost the others a lease too.
+WITH waiting AS MATERIALIZED (
+    SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
+     WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending'
+     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+-- insert: lease_of_waiting
+;
+
+-- name: claim_waiting_jobs
+-- Finds and leases the oldest waiting jobs of one lane in one statement. A row that another session has locked is
+-- skipped. The jobs that must be sent alone are left where they may not be claimed, so that they block no other.
+WITH waiting AS MATERIALIZED (
+    SELECT id, lost_leases >= %(alone_from)s AS is_suspect FROM webhook_delivery_jobs
+     WHERE status = 'Pending' AND slow = %(slow)s AND (%(one_alone)s OR lost_leases < %(alone_from)s)
+     ORDER BY attempt_at, id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+-- insert: lease_of_waiting
+;
 
 -- name: record_results
 -- Writes results, only where the reporter still holds the lease: worker and claim must match. A result

@@ -1,5 +1,5 @@
 -- name: show_event
-SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at, payload::text AS payload,
+SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at, ordering_key, payload::text AS payload,
        (SELECT r.horizon FROM retention_state r WHERE events.created_at < r.horizon) AS pruned_before
   FROM events
  WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
@@ -54,12 +54,8 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        (SELECT count(*) FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')) AS results_unapplied,
        (SELECT count(*) FROM dead_letters WHERE failed_at > now() - interval '24 hours') AS dead_letters_24h,
-       (SELECT CASE WHEN min(oldest) IS NOT NULL
-                    THEN extract(epoch FROM greatest(now() - min(oldest), interval '0'))::float8 END
-          FROM (SELECT min(next_attempt_at) AS oldest FROM webhook_delivery_sagas WHERE status = 'Pending'
-                UNION ALL
-                SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS ages
-       ) AS oldest_due_seconds,
+       (SELECT CASE WHEN EXISTS (SELECT FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry'))
+                    THEN age_seconds END FROM oldest_due_saga) AS oldest_due_seconds,
        (SELECT count(*) FROM webhook_delivery_jobs
          WHERE status = 'Completed' AND finished_at > now() - interval '1 minute') AS delivered_last_minute;
 

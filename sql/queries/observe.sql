@@ -1,4 +1,4 @@
--- Queries of dashboards, and the gauges of `GET /metrics`. Views and their meaning: sql/schema/12_views.sql.
+-- Queries of dashboards, and the gauges of `GET /metrics`. Views and their meaning: sql/schema/13_views.sql.
 
 -- name: gauges
 SELECT (SELECT age_seconds FROM outbox_age) AS outbox_age_seconds,

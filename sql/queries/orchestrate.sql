@@ -6,6 +6,10 @@
        e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
 
+-- part: facts_of_result
+       j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
+       j.leased_at, j.duration_ms,
+
 -- part: event_and_subscription
   JOIN events e ON e.id = s.event_id
   JOIN subscriptions sub ON sub.id = s.subscription_id
@@ -21,70 +25,107 @@ dead AS (
     RETURNING id, saga_id
 )
 
+-- part: waiting_sagas
+  FROM webhook_delivery_sagas g
+ WHERE g.status IN ('Pending', 'PendingRetry')
+
+-- part: flow_and_settings
+       f.subscription_id, f.version, f.in_flight_limit, f.limit_halved_at, f.tokens, f.tokens_at, f.retry_after_until,
+       f.failures_in_a_row, f.breaker_opened_at, f.probes, f.probe_at, f.probe_saga_id, f.slow_until, f.wake_at,
+       f.order_cursor, f.discard_through,
+       s.active AND s.verified AND s.deleted_at IS NULL AS deliverable, s.paused_at, s.resumed_at, s.max_in_flight,
+       s.rate_limit_count, s.rate_limit_seconds, s.circuit_breaker, s.max_wait_seconds, s.max_retry_limit
+
+-- part: flow_arrays
+           %(flow_subscription_id)s::bigint[], %(flow_version)s::bigint[], %(flow_in_flight_limit)s::float8[],
+           %(flow_limit_halved_at)s::timestamptz[], %(flow_tokens)s::float8[],
+           %(flow_tokens_at)s::timestamptz[], %(flow_retry_after_until)s::timestamptz[],
+           %(flow_failures_in_a_row)s::int[], %(flow_breaker_opened_at)s::timestamptz[], %(flow_probes)s::int[],
+           %(flow_probe_at)s::timestamptz[], %(flow_probe_saga_id)s::bigint[],
+           %(flow_slow_until)s::timestamptz[], %(flow_wake_at)s::timestamptz[], %(flow_order_cursor)s::text[],
+           %(flow_discard_through)s::bigint[]
+       ) AS w (subscription_id, version, in_flight_limit, limit_halved_at, tokens, tokens_at, retry_after_until,
+           failures_in_a_row, breaker_opened_at, probes, probe_at, probe_saga_id, slow_until, wake_at,
+           order_cursor, discard_through)
+
+-- part: flow_of_w
+       in_flight_limit = w.in_flight_limit, limit_halved_at = w.limit_halved_at, tokens = w.tokens, tokens_at =
+       w.tokens_at, retry_after_until = w.retry_after_until, failures_in_a_row = w.failures_in_a_row,
+       breaker_opened_at = w.breaker_opened_at, probes = w.probes, probe_at = w.probe_at, probe_saga_id =
+       w.probe_saga_id, slow_until = w.slow_until, wake_at = w.wake_at, order_cursor = w.order_cursor,
+       discard_through = w.discard_through
+
 -- name: lock_finished_jobs
--- Unapplied results, oldest first, with their sagas locked. Sagas are locked first, without waiting: a saga
--- that another orchestrator has locked is left to it. The status check is repeated on the locked row. The planner
--- overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga
--- instead of reading every saga in progress.
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until, saga.*
-  FROM (SELECT id, saga_id, status, error_code, retry_after_seconds, worker_id, lease_until
-          FROM webhook_delivery_jobs
+-- Unapplied results, oldest first, locked together with their sagas: sagas first, without waiting. What another session
+-- has locked is left to it. The status check is repeated on the locked row. The planner overestimates the number of
+-- unapplied results, so LATERAL makes it go from each result to its saga instead of reading every saga in progress.
+SELECT saga.*
+  FROM (SELECT id, saga_id FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
-         ORDER BY id) AS j
+         ORDER BY id) AS found
  CROSS JOIN LATERAL (
     SELECT
+           -- insert: facts_of_result
            -- insert: facts_of_saga
       FROM webhook_delivery_sagas s
       -- insert: event_and_subscription
-     WHERE s.id = j.saga_id AND s.status::text = 'InProgress'
-       FOR NO KEY UPDATE OF s SKIP LOCKED) AS saga
+      JOIN webhook_delivery_jobs j ON j.id = found.id
+     WHERE s.id = found.saga_id AND s.status::text = 'InProgress' AND j.applied_at IS NULL
+       FOR NO KEY UPDATE OF s, j SKIP LOCKED) AS saga
  LIMIT %(limit)s;
 
 -- name: lock_finished_jobs_by_id
-SELECT j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
+SELECT
+       -- insert: facts_of_result
        -- insert: facts_of_saga
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
   -- insert: event_and_subscription
  WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
-   FOR NO KEY UPDATE OF s SKIP LOCKED;
+   FOR NO KEY UPDATE OF s, j SKIP LOCKED;
 
--- name: lock_waiting_sagas
--- Due sagas of one status, by (status, next_attempt_at): Pending ones wait for their first job, PendingRetry ones for
--- the next. They are selected before any join: a planner that expects one row would join and sort the whole backlog.
--- The list of both states repeats the condition of the index.
-WITH waiting AS MATERIALIZED (
-    SELECT id, status, attempt_count, next_attempt_at, final_error_code, subscription_id, event_id, requeued_from
-      FROM webhook_delivery_sagas
-     WHERE status IN ('Pending', 'PendingRetry') AND status = %(status)s::saga_status AND next_attempt_at <= now()
-     ORDER BY next_attempt_at LIMIT %(limit)s
-       FOR NO KEY UPDATE SKIP LOCKED
-)
-SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
-       -- insert: facts_of_saga
-  FROM waiting s
-  -- insert: event_and_subscription
- ORDER BY s.next_attempt_at;
-
--- name: lock_waiting_sagas_by_id
--- Sagas named by messages. One that another session has locked is left to the sweep.
-SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
-       -- insert: facts_of_saga
-  FROM webhook_delivery_sagas s
-  -- insert: event_and_subscription
- WHERE s.id = ANY (%(saga_ids)s::bigint[])
- ORDER BY s.id
-   FOR NO KEY UPDATE OF s SKIP LOCKED;
+-- name: flow_of_results
+-- Flow of the subscriptions of a batch of results, read without a lock: what is in progress, and whether more is due.
+-- EXISTS would allow a plan that reads all waiting sagas into a hash table, and after old statistics that one is chosen.
+SELECT
+       -- insert: flow_and_settings
+       , busy.in_flight,
+       num_nonnulls(
+           (SELECT g.id
+            -- insert: waiting_sagas
+               AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0 AND g.next_attempt_at <= now()
+             ORDER BY g.next_attempt_at, g.id LIMIT 1),
+           (SELECT g.id
+            -- insert: waiting_sagas
+               AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1 AND g.next_attempt_at <= now()
+             ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_due,
+       now() AS now
+  FROM unnest(%(subscription_ids)s::bigint[]) AS u (id)
+  JOIN subscription_flow f ON f.subscription_id = u.id
+  JOIN subscriptions s ON s.id = u.id
+ CROSS JOIN LATERAL (
+      SELECT count(*)::int AS in_flight FROM (
+          SELECT FROM webhook_delivery_sagas g WHERE g.status = 'InProgress' AND g.subscription_id = u.id
+           LIMIT 1000) AS counted) AS busy;
 
 -- name: lock_sagas_by_id
 -- Sagas named by a caller, who waits for the result: this statement waits for locks.
-SELECT sub.active AND sub.verified AND sub.deleted_at IS NULL AS deliverable,
+SELECT 'canceled' AS cause,
        -- insert: facts_of_saga
   FROM webhook_delivery_sagas s
   -- insert: event_and_subscription
  WHERE s.id = ANY (%(saga_ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR sub.tenant_id = %(tenant_id)s)
  ORDER BY s.id
    FOR NO KEY UPDATE OF s;
+
+-- name: due_sagas
+-- The waiting sagas of one subscription that are due, to find the one that the database rejects.
+SELECT '' AS cause,
+       -- insert: facts_of_saga
+  FROM webhook_delivery_sagas s
+  -- insert: event_and_subscription
+ WHERE s.subscription_id = %(subscription_id)s AND s.status IN ('Pending', 'PendingRetry') AND s.next_attempt_at <= now()
+ ORDER BY s.next_attempt_at, s.id LIMIT %(limit)s;
 
 -- name: inactive_subscriptions
 -- Reasons why subscriptions receive no deliveries.
@@ -96,21 +137,33 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Applies each result once: the saga moves only if applied_at was still null. A job that another session has locked is
--- skipped, with its saga. Each step returns all columns that the next one needs: joining two steps would compare every
--- row with every row.
+-- Applies each result once: the saga moves only if applied_at was still null. The caller holds the locks of sagas and
+-- jobs. A result that changes the flow of its subscription is applied together with that change, and only if the flow
+-- row is as it was when the decision was made and nobody else has locked it; otherwise it stays for the next call. Each
+-- step returns all columns that the next one needs: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
-                         %(reasons)s::text[])
-        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason)
-), held AS MATERIALIZED (
-    SELECT d.* FROM decision d JOIN webhook_delivery_jobs j ON j.id = d.job_id AND j.applied_at IS NULL
-     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+                         %(reasons)s::text[], %(subscription_ids)s::bigint[], %(change_flow)s::boolean[])
+        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
+              changes_flow)
+), flow AS MATERIALIZED (
+    SELECT w.* FROM unnest(
+       -- insert: flow_arrays
+      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
+     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+), written AS (
+    UPDATE subscription_flow f
+       SET version = f.version + 1,
+           -- insert: flow_of_w
+      FROM flow w WHERE f.subscription_id = w.subscription_id
+    RETURNING f.subscription_id
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
-      FROM held h WHERE j.id = h.job_id
-    RETURNING h.saga_id, h.status, h.attempt_count, h.next_attempt_at, h.final_error_code, h.reason
+      FROM decision d
+     WHERE j.id = d.job_id AND j.applied_at IS NULL
+       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
+    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
 ), moved AS (
     UPDATE webhook_delivery_sagas s
        SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
@@ -124,59 +177,35 @@ SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 
 UNION ALL
 SELECT saga_id, id FROM dead;
 
--- name: start_attempts
--- Moves waiting sagas on: InProgress ones get their job, DeadLettered ones their dead letter. attempt_at is
--- the next_attempt_at that caused the job, so a second job for one attempt collides.
+-- name: dead_letter_waiting
+-- Ends waiting sagas as dead letters, without another attempt.
 WITH decision AS MATERIALIZED (
-    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(statuses)s::saga_status[], %(error_codes)s::text[],
-                         %(max_attempts)s::int[], %(reasons)s::text[])
-        AS t (saga_id, status, final_error_code, max_attempts, reason)
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(error_codes)s::text[], %(reasons)s::text[])
+        AS t (saga_id, final_error_code, reason)
 ), moved AS (
     UPDATE webhook_delivery_sagas s
-       SET status = d.status, final_error_code = d.final_error_code, updated_at = clock_timestamp()
+       SET status = 'DeadLettered', final_error_code = d.final_error_code, updated_at = clock_timestamp()
       FROM decision d
      WHERE s.id = d.saga_id AND s.status::text IN ('Pending', 'PendingRetry')
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code,
-              d.max_attempts, d.reason
-), jobs AS (
-    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts)
-    SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts
-      FROM moved WHERE status = 'InProgress' ORDER BY id
-    RETURNING id, saga_id
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, d.reason
 ),
 -- insert: dead_letters_of_moved
-SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id FROM jobs
-UNION ALL
-SELECT saga_id, NULL, id FROM dead;
-
--- name: oldest_due
--- Seconds since the oldest due saga became due; null or negative when none is due.
-SELECT extract(epoch FROM now() - min(next_attempt_at))::float8 AS seconds
-  FROM (SELECT min(next_attempt_at) AS next_attempt_at FROM webhook_delivery_sagas WHERE status = 'Pending'
-        UNION ALL
-        SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry') AS first_of_each;
-
--- name: next_attempt_delay
--- Seconds until the next waiting saga is due; null when none waits. A paced first attempt waits too.
-SELECT extract(epoch FROM least(
-           (SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'Pending'),
-           (SELECT min(next_attempt_at) FROM webhook_delivery_sagas WHERE status = 'PendingRetry')
-       ) - now())::float8 AS seconds;
+SELECT saga_id, id AS dead_letter_id FROM dead;
 
 -- name: find_undispatched_jobs
 -- SQS mode: waiting jobs without a message in a queue. A job so young that its sender may still be sending it is
 -- excluded. The condition is that of idx_job_dispatch, which other statements cannot use.
 WITH waiting AS MATERIALIZED (
-    (SELECT id AS job_id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+    (SELECT id AS job_id, saga_id, subscription_id, slow FROM webhook_delivery_jobs
       WHERE (status = 'Pending') IS TRUE AND dispatched_at IS NULL
         AND created_at < now() - make_interval(secs => %(grace_seconds)s)
       LIMIT %(limit)s)
     UNION ALL
-    (SELECT id, saga_id, subscription_id, attempt_number FROM webhook_delivery_jobs
+    (SELECT id, saga_id, subscription_id, slow FROM webhook_delivery_jobs
       WHERE (status = 'Pending') IS TRUE AND dispatched_at < now() - make_interval(secs => %(redispatch_seconds)s)
       ORDER BY dispatched_at LIMIT %(limit)s)
 )
-SELECT w.job_id, w.saga_id, w.subscription_id, w.attempt_number, e.webhook_id, e.traceparent
+SELECT w.job_id, w.saga_id, w.subscription_id, w.slow, e.webhook_id, e.traceparent
   FROM waiting w
   JOIN webhook_delivery_sagas s ON s.id = w.saga_id
   JOIN events e ON e.id = s.event_id;
@@ -187,3 +216,233 @@ WITH sent AS MATERIALIZED (
      WHERE id = ANY (%(job_ids)s::bigint[]) AND status::text = 'Pending' ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE webhook_delivery_jobs j SET dispatched_at = clock_timestamp() FROM sent WHERE j.id = sent.id RETURNING j.id;
+
+-- name: lock_flow
+-- Locks the flow rows of the named subscriptions, and of those whose wake_at has come. What another orchestrator has
+-- locked is left to it. The next statement counts what is in progress after that: in one statement the count would be
+-- older than the lock, and room would be taken twice. A row that was changed between this statement's snapshot and its
+-- lock is left out as if it were locked: its settings were read as they were before.
+WITH wanted AS MATERIALIZED (
+    SELECT unnest(%(subscription_ids)s::bigint[]) AS id
+    UNION
+    SELECT subscription_id FROM (SELECT subscription_id FROM subscription_flow WHERE wake_at <= now()
+                                  ORDER BY wake_at LIMIT %(most_woken)s) AS woken
+), f AS MATERIALIZED (
+    SELECT f.* FROM wanted w JOIN subscription_flow f ON f.subscription_id = w.id
+     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+)
+SELECT
+       -- insert: flow_and_settings
+       , (SELECT g.next_attempt_at
+          -- insert: waiting_sagas
+             AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0
+           ORDER BY g.next_attempt_at, g.id LIMIT 1) AS oldest_at,
+       (SELECT g.next_attempt_at
+          -- insert: waiting_sagas
+             AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1
+           ORDER BY g.next_attempt_at, g.id LIMIT 1) AS oldest_ordered_at,
+       now() AS now
+  FROM f JOIN subscriptions s ON s.id = f.subscription_id
+  JOIN subscription_flow seen ON seen.subscription_id = f.subscription_id AND seen.version = f.version
+ ORDER BY f.subscription_id;
+
+-- name: known_subscriptions
+SELECT subscription_id FROM subscription_flow WHERE subscription_id = ANY (%(subscription_ids)s::bigint[]);
+
+-- name: start_due
+-- Starts attempts into the given room of each subscription, oldest due first; the caller holds the locks of their flow
+-- rows. A saga that another session has locked is skipped. Of an ordered subscription only the first saga of each
+-- ordering key that has not ended may start: the recursive part steps from key to key on the index, from the one after
+-- the cursor on, and once around. A probe is the one with the fewest attempts of the oldest 100. places: free places of
+-- the process, null where there is no such limit; a subscription uses at most as many as stay free afterwards, or
+-- least_places.
+-- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
+-- was lowered below its attempts becomes DeadLettered. The rows without a saga_id say of each subscription what is left.
+-- Steps are combined by grouping: a join of two of them would compare every row with every row.
+WITH room AS MATERIALIZED (
+    SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(in_flight)s::int[], %(starts)s::int[], %(probes)s::boolean[],
+                         %(slow)s::boolean[], %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[],
+                         %(places)s::int[], %(least_places)s::int[])
+        AS t (subscription_id, most_in_flight, starts, probe, slow, max_attempts, has_ordered, cursor, places,
+              least_places)
+), free AS MATERIALIZED (
+    SELECT r.*, busy.in_flight,
+           greatest(0, least(r.starts, r.most_in_flight - busy.in_flight,
+                             CASE WHEN r.places IS NOT NULL
+                                  THEN greatest((r.places - busy.in_flight) / 2, r.least_places - busy.in_flight)
+                             END)) AS size
+      FROM room r CROSS JOIN LATERAL (
+          SELECT count(*)::int AS in_flight FROM (
+              SELECT FROM webhook_delivery_sagas g
+               WHERE g.status = 'InProgress' AND g.subscription_id = r.subscription_id
+               LIMIT r.most_in_flight) AS counted) AS busy
+), plain AS MATERIALIZED (
+    SELECT f.*, ARRAY(
+               SELECT g.id FROM (
+                   SELECT g.id, g.attempt_count, g.next_attempt_at
+                   -- insert: waiting_sagas
+                      AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
+                      AND g.next_attempt_at <= now() AND (%(only)s::bigint IS NULL OR g.id = %(only)s::bigint)
+                    ORDER BY g.next_attempt_at, g.id LIMIT CASE WHEN f.probe AND f.size > 0 THEN 100 ELSE f.size END
+                      FOR NO KEY UPDATE SKIP LOCKED) AS g
+                ORDER BY CASE WHEN f.probe THEN g.attempt_count END, g.next_attempt_at, g.id LIMIT f.size) AS ids
+      FROM free f
+), heads AS MATERIALIZED (
+    SELECT f.subscription_id, f.max_attempts, f.slow, h.*
+      FROM plain f CROSS JOIN LATERAL (
+          WITH RECURSIVE head AS (
+              SELECT NULL::bigint AS id, f.cursor AS ordering_key, NULL::text AS status,
+                     NULL::timestamptz AS next_attempt_at, 0 AS nth, false AS may_start, false AS is_second_lap,
+                     f.size - cardinality(f.ids) AS size
+               WHERE f.has_ordered AND %(only)s::bigint IS NULL
+              UNION ALL
+              SELECT next.id, next.ordering_key::text, next.status::text, next.next_attempt_at, h.nth + 1,
+                     next.status <> 'InProgress' AND next.next_attempt_at <= now()
+                         AND NOT earlier_event_waits(f.subscription_id, next.event_id, next.ordering_key),
+                     next.is_second_lap, h.size - CASE WHEN h.may_start THEN 1 ELSE 0 END
+                FROM head h CROSS JOIN LATERAL (
+                    SELECT either.* FROM (
+                        (SELECT g.id, g.ordering_key, g.status, g.next_attempt_at, g.event_id, h.is_second_lap
+                           FROM webhook_delivery_sagas g
+                          WHERE g.subscription_id = f.subscription_id AND g.ordering_key > h.ordering_key
+                            AND g.ordering_key IS NOT NULL AND g.status IN ('Pending', 'InProgress', 'PendingRetry')
+                          ORDER BY g.ordering_key, g.event_id LIMIT 1)
+                        UNION ALL
+                        (SELECT g.id, g.ordering_key, g.status, g.next_attempt_at, g.event_id, true
+                           FROM webhook_delivery_sagas g
+                          WHERE NOT h.is_second_lap AND g.subscription_id = f.subscription_id
+                            AND g.ordering_key <= f.cursor
+                            AND g.ordering_key IS NOT NULL AND g.status IN ('Pending', 'InProgress', 'PendingRetry')
+                          ORDER BY g.ordering_key, g.event_id LIMIT 1)) AS either
+                     WHERE NOT h.is_second_lap OR either.ordering_key <= f.cursor
+                     ORDER BY either.is_second_lap LIMIT 1) AS next
+               WHERE h.size > CASE WHEN h.may_start THEN 1 ELSE 0 END AND h.nth < %(most_keys)s
+          )
+          SELECT * FROM head WHERE nth > 0) AS h
+), first_of_keys AS MATERIALIZED (
+    SELECT g.id, h.max_attempts, h.slow
+      FROM heads h JOIN webhook_delivery_sagas g ON g.id = h.id AND g.status::text IN ('Pending', 'PendingRetry')
+     WHERE h.may_start
+     ORDER BY g.id FOR NO KEY UPDATE OF g SKIP LOCKED
+), named_first AS MATERIALIZED (
+    SELECT g.id, f.max_attempts, f.slow
+      FROM free f JOIN webhook_delivery_sagas g ON g.id = %(only)s::bigint AND g.subscription_id = f.subscription_id
+     WHERE f.has_ordered AND f.size > 0 AND g.status::text IN ('Pending', 'PendingRetry') AND g.next_attempt_at <= now()
+       AND NOT earlier_event_waits(g.subscription_id, g.event_id, g.ordering_key)
+       AND g.id = (SELECT o.id FROM webhook_delivery_sagas o
+                    WHERE o.subscription_id = g.subscription_id AND o.ordering_key = g.ordering_key
+                      AND o.ordering_key IS NOT NULL AND o.status IN ('Pending', 'InProgress', 'PendingRetry')
+                    ORDER BY o.ordering_key, o.event_id LIMIT 1)
+       FOR NO KEY UPDATE OF g SKIP LOCKED
+), chosen AS MATERIALIZED (
+    SELECT unnest(ids) AS id, max_attempts, slow FROM plain
+    UNION ALL
+    SELECT id, max_attempts, slow FROM first_of_keys
+    UNION ALL
+    SELECT id, max_attempts, slow FROM named_first
+), moved AS (
+    UPDATE webhook_delivery_sagas s
+       SET status = CASE WHEN s.attempt_count < c.max_attempts THEN 'InProgress' ELSE 'DeadLettered' END::saga_status,
+           updated_at = clock_timestamp()
+      FROM chosen c
+     WHERE s.id = c.id AND s.status::text IN ('Pending', 'PendingRetry')
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code,
+              c.max_attempts, c.slow, NULL::text AS reason
+), jobs AS (
+    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
+    SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts, slow
+      FROM moved WHERE status = 'InProgress' ORDER BY next_attempt_at, id
+    RETURNING id, saga_id, slow
+),
+-- insert: dead_letters_of_moved
+, ended AS (
+    SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id, slow FROM jobs
+    UNION ALL
+    SELECT saga_id, NULL, id, false FROM dead
+), left_over AS (
+    SELECT f.subscription_id, f.in_flight, f.size,
+           (SELECT count(*)::int FROM (
+                SELECT
+                  -- insert: waiting_sagas
+                   AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
+                   AND g.next_attempt_at <= now()
+                 LIMIT f.size + 1) AS counted) AS due,
+           (SELECT g.next_attempt_at
+            -- insert: waiting_sagas
+               AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
+               AND g.next_attempt_at > now()
+             ORDER BY g.next_attempt_at, g.id LIMIT 1) AS next_due_at,
+           0 AS blocked, NULL::text AS last_key, false AS is_cut
+      FROM free f
+    UNION ALL
+    SELECT h.subscription_id, NULL, NULL, NULL,
+           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at > now() THEN h.next_attempt_at END,
+           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at <= now() AND NOT h.may_start THEN 1 ELSE 0 END,
+           CASE WHEN h.nth = %(most_keys)s OR h.may_start AND h.size = 1 THEN h.ordering_key END,
+           h.nth = %(most_keys)s
+      FROM heads h
+)
+SELECT s.subscription_id, s.id AS saga_id, x.job_id, x.dead_letter_id, x.slow, s.status::text AS previous_status,
+       s.attempt_count, s.next_attempt_at, s.final_error_code, e.webhook_id, e.traceparent,
+       NULL::int AS in_flight, NULL::int AS size, NULL::int AS due, NULL::int AS ordered_blocked,
+       NULL::timestamptz AS next_due_at, NULL::text AS order_cursor, false AS order_is_cut
+  FROM ended x
+  JOIN webhook_delivery_sagas s ON s.id = x.saga_id
+  JOIN events e ON e.id = s.event_id
+UNION ALL
+SELECT subscription_id, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, max(in_flight), max(size),
+       max(due), sum(blocked)::int, min(next_due_at), max(last_key), bool_or(is_cut)
+  FROM left_over GROUP BY subscription_id;
+
+-- name: end_waiting
+-- The waiting sagas of each subscription that end without another attempt: those due before a moment, up to an id.
+SELECT u.cause,
+       -- insert: facts_of_saga
+  FROM unnest(%(subscription_ids)s::bigint[], %(due_before)s::timestamptz[], %(through)s::bigint[], %(causes)s::text[])
+       AS u (subscription_id, due_before, through, cause)
+ CROSS JOIN (VALUES (0), (1)) AS kind (is_ordered)
+ CROSS JOIN LATERAL (
+      SELECT *
+      -- insert: waiting_sagas
+         AND g.subscription_id = u.subscription_id AND num_nonnulls(g.ordering_key) = kind.is_ordered
+         AND g.next_attempt_at <= u.due_before AND g.id <= u.through
+         AND (%(only)s::bigint IS NULL OR g.id = %(only)s::bigint)
+       ORDER BY g.next_attempt_at, g.id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED) AS s
+  -- insert: event_and_subscription
+ ORDER BY s.next_attempt_at, s.id;
+
+-- name: write_flow
+-- The caller holds the locks.
+UPDATE subscription_flow f
+   SET version = f.version + 1,
+       -- insert: flow_of_w
+  FROM unnest(
+       -- insert: flow_arrays
+ WHERE f.subscription_id = w.subscription_id
+RETURNING f.subscription_id;
+
+-- name: waiting_subscriptions
+-- Subscriptions with waiting sagas, by id, after the given one: what every message has lost.
+WITH RECURSIVE waiting (subscription_id, nth) AS (
+    (SELECT g.subscription_id, 1
+     -- insert: waiting_sagas
+        AND g.subscription_id > %(after)s
+      ORDER BY g.subscription_id LIMIT 1)
+    UNION ALL
+    SELECT next.subscription_id, w.nth + 1
+      FROM waiting w CROSS JOIN LATERAL (
+          SELECT g.subscription_id
+          -- insert: waiting_sagas
+             AND g.subscription_id > w.subscription_id
+           ORDER BY g.subscription_id LIMIT 1) AS next
+     WHERE w.nth < %(limit)s
+)
+SELECT subscription_id FROM waiting;
+
+-- name: next_wake
+-- Seconds until the first subscription is to be looked at; null when none is.
+SELECT extract(epoch FROM min(wake_at) - now())::float8 AS seconds FROM subscription_flow WHERE wake_at IS NOT NULL;
+
+-- name: oldest_due
+-- Seconds since the oldest saga that could start became due.
+SELECT age_seconds AS seconds FROM oldest_due_saga;

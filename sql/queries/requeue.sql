@@ -1,5 +1,5 @@
 -- name: requeue_dead_letters
-SELECT r.dead_letter_id, r.saga_id, r.created, r.reason, e.webhook_id, e.traceparent
+SELECT r.dead_letter_id, d.subscription_id, r.saga_id, r.created, r.reason, e.webhook_id, e.traceparent
   FROM requeue_dead_letter(%(dead_letter_ids)s::bigint[]) AS r
   JOIN dead_letters d ON d.id = r.dead_letter_id
   JOIN events e ON e.id = d.event_id
@@ -16,14 +16,14 @@ SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
                                 ORDER BY failed_at DESC LIMIT 1000) AS last) + 1, 0) END AS before_id;
 
 -- name: match_dead_letters
--- Dead letters that match a filter, oldest first. Those already requeued are excluded, and those that an operator
--- canceled, unless the filter names them.
+-- Dead letters that match a filter, oldest first. Those already requeued are excluded, and those that somebody canceled
+-- or discarded, unless the filter names the error code.
 SELECT d.id FROM dead_letters d
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
    AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
    AND (%(error_code)s::text IS NULL OR d.final_error_code = %(error_code)s)
-   AND (%(error_code)s::text = 'canceled' OR d.final_error_code IS DISTINCT FROM 'canceled')
+   AND (%(error_code)s::text IS NOT NULL OR coalesce(d.final_error_code, '') NOT IN ('canceled', 'discarded'))
    AND (%(failed_after)s::timestamptz IS NULL OR d.failed_at >= %(failed_after)s)
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
    AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)

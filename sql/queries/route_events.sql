@@ -16,7 +16,7 @@ WITH taken AS MATERIALIZED (
        AND (%(go_on)s::boolean OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
-    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by,
+    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by, e.ordering_key,
            taken.started_through,
            CASE taken.started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
       FROM taken JOIN events e ON e.id = taken.event_id
@@ -40,11 +40,11 @@ WITH taken AS MATERIALIZED (
              CROSS JOIN (SELECT min(id) AS id FROM candidate) AS first) AS counted
      WHERE sagas_before <= %(max_sagas)s
 ), started AS (
-    INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
-    SELECT c.id, s.id
+    INSERT INTO webhook_delivery_sagas (event_id, subscription_id, ordering_key)
+    SELECT c.id, s.id, CASE WHEN s.ordered THEN coalesce(c.ordering_key, '') END
       FROM chosen c
      CROSS JOIN LATERAL (
-          SELECT sub.id FROM subscriptions sub
+          SELECT sub.id, sub.ordered FROM subscriptions sub
            WHERE sub.tenant_id = c.tenant_id AND sub.active AND sub.verified AND sub.deleted_at IS NULL
              AND (sub.event_type, sub.id) > (c.event_type, c.started_through)
              AND (sub.event_type, sub.id) <= (c.event_type, coalesce(c.through, 9223372036854775807))
@@ -52,7 +52,7 @@ WITH taken AS MATERIALIZED (
           OFFSET 0) AS s
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
-    RETURNING id, event_id
+    RETURNING id, event_id, subscription_id
 ), decided AS (
     INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, newest_change, snapshot,
                                    sagas_started)
@@ -70,14 +70,17 @@ WITH taken AS MATERIALIZED (
     UPDATE routing_outbox o SET started_through = chosen.through
       FROM chosen WHERE o.event_id = chosen.id AND chosen.through IS NOT NULL
 ), joined AS (
-    SELECT id, webhook_id, traceparent, created_at, through IS NULL AS whole, NULL::bigint[] AS saga_ids FROM chosen
+    SELECT id, webhook_id, traceparent, created_at, through IS NULL AS whole, NULL::bigint[] AS saga_ids,
+           NULL::bigint[] AS subscription_ids FROM chosen
     UNION ALL
-    SELECT event_id, NULL, NULL, NULL, NULL, array_agg(id ORDER BY id) FROM started GROUP BY event_id
+    SELECT event_id, NULL, NULL, NULL, NULL, array_agg(id ORDER BY id), array_agg(subscription_id ORDER BY id)
+      FROM started GROUP BY event_id
 )
 SELECT id, (array_agg(webhook_id) FILTER (WHERE webhook_id IS NOT NULL))[1] AS webhook_id,
        min(traceparent) AS traceparent,
        extract(epoch FROM clock_timestamp() - min(created_at))::float8 * 1000 AS delay_ms,
-       coalesce(max(saga_ids), '{}') AS saga_ids, bool_and(whole) AS whole,
+       coalesce(max(saga_ids), '{}') AS saga_ids, coalesce(max(subscription_ids), '{}') AS subscription_ids,
+       bool_and(whole) AS whole,
        (SELECT count(*) FROM taken) > (SELECT count(*) FROM chosen) AS more
   FROM joined GROUP BY id ORDER BY id;
 

@@ -1,14 +1,17 @@
 -- part: subscription
        id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
-       max_retry_limit, base_delay_seconds, timeout_seconds, headers, created_at, updated_at, deleted_at
+       max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered,
+       max_wait_seconds, circuit_breaker, paused_at, headers, created_at, updated_at, deleted_at
 
 -- name: create_subscription
 -- Inserts the subscription and its secret in one statement: neither is ever visible without the other.
 WITH created AS (
     INSERT INTO subscriptions (tenant_id, event_type, callback_url, description, active, max_retry_limit,
-                               base_delay_seconds, timeout_seconds, headers)
+                               base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count,
+                               rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, headers)
     VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
-            %(base_delay_seconds)s, %(timeout_seconds)s, %(headers)s::jsonb)
+            %(base_delay_seconds)s, %(timeout_seconds)s, %(max_in_flight)s, %(rate_limit_count)s,
+            %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(headers)s::jsonb)
     RETURNING
            -- insert: subscription
 ), kept AS (
@@ -44,7 +47,9 @@ UPDATE subscriptions
    SET event_type = %(event_type)s, callback_url = %(callback_url)s,
        pending_callback_url = %(pending_callback_url)s, description = %(description)s, active = %(active)s,
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
-       timeout_seconds = %(timeout_seconds)s, headers = %(headers)s::jsonb
+       timeout_seconds = %(timeout_seconds)s, max_in_flight = %(max_in_flight)s,
+       rate_limit_count = %(rate_limit_count)s, rate_limit_seconds = %(rate_limit_seconds)s, ordered = %(ordered)s,
+       max_wait_seconds = %(max_wait_seconds)s, circuit_breaker = %(circuit_breaker)s, headers = %(headers)s::jsonb
  WHERE id = %(id)s
 RETURNING
        -- insert: subscription

@@ -51,6 +51,6 @@ BEGIN
 END
 $$;
 
--- No right is granted to PUBLIC; 14_grants.sql grants each one by name.
+-- No right is granted to PUBLIC; 15_grants.sql grants each one by name.
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

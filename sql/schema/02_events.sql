@@ -16,9 +16,11 @@ CREATE TABLE events (
     accepted_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
     payload json NOT NULL,
     traceparent varchar(55),
+    ordering_key varchar(255),
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),
+    CONSTRAINT ordering_key_is_not_empty CHECK (ordering_key <> ''),
     CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
     CONSTRAINT created_at_is_representable
         CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')
@@ -41,8 +43,12 @@ CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, externa
 CREATE TABLE routing_outbox (
     event_id bigint PRIMARY KEY REFERENCES events (id),
     created_at timestamptz NOT NULL,
+    ordering_key varchar(255),
     started_through bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- What the start of an ordered delivery asks: is an earlier event of its key still to be routed?
+CREATE INDEX idx_outbox_order ON routing_outbox (ordering_key, event_id) WHERE ordering_key IS NOT NULL;
 
 -- load: functions/put_new_events_in_outbox.sql
 

@@ -16,6 +16,15 @@ CREATE TABLE subscriptions (
     base_delay_seconds double precision,
     timeout_seconds double precision,
     headers jsonb NOT NULL DEFAULT '{}',
+    max_in_flight integer,
+    rate_limit_count integer,
+    rate_limit_seconds double precision,
+    ordered boolean NOT NULL DEFAULT false,
+    max_wait_seconds double precision,
+    circuit_breaker boolean NOT NULL DEFAULT true,
+    paused_at timestamptz,
+    resumed_at timestamptz,
+    discard_through bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     deleted_at timestamptz,
@@ -26,6 +35,11 @@ CREATE TABLE subscriptions (
     CONSTRAINT max_retry_limit_in_range CHECK (max_retry_limit BETWEEN 1 AND 50),
     CONSTRAINT base_delay_in_range CHECK (base_delay_seconds > 0 AND base_delay_seconds <= 3600),
     CONSTRAINT timeout_in_range CHECK (timeout_seconds BETWEEN 1 AND 30),
+    CONSTRAINT max_in_flight_in_range CHECK (max_in_flight BETWEEN 1 AND 1000),
+    CONSTRAINT rate_limit_in_range CHECK (
+        rate_limit_count BETWEEN 1 AND 100000 AND rate_limit_seconds BETWEEN 1 AND 86400),
+    CONSTRAINT rate_limit_is_whole CHECK ((rate_limit_count IS NULL) = (rate_limit_seconds IS NULL)),
+    CONSTRAINT max_wait_in_range CHECK (max_wait_seconds BETWEEN 60 AND 2592000),
     CONSTRAINT headers_are_an_object CHECK (jsonb_typeof(headers) = 'object')
 );
 

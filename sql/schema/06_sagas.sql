@@ -1,5 +1,6 @@
 -- One saga is the delivery of one event to one subscription, with all its attempts. A trigger checks that both exist,
--- without a lock (decision 59). bulk_operation_id: the operation that started it, if any.
+-- without a lock (decision 59). bulk_operation_id: the operation that started it, if any. ordering_key: set by the
+-- router for an ordered subscription, '' for an event without one; null: outside of the order.
 CREATE TYPE saga_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 
 CREATE TABLE webhook_delivery_sagas (
@@ -13,6 +14,7 @@ CREATE TABLE webhook_delivery_sagas (
     requeued_from bigint,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
+    ordering_key varchar(255),
     bulk_operation_id bigint CONSTRAINT started_by_a_bulk_operation REFERENCES bulk_operations (id),
     CONSTRAINT attempt_count_is_not_negative CHECK (attempt_count >= 0)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
@@ -30,17 +32,21 @@ CREATE UNIQUE INDEX uniq_saga_event_subscription ON webhook_delivery_sagas
 CREATE UNIQUE INDEX uniq_saga_requeued_from ON webhook_delivery_sagas (requeued_from)
     WHERE requeued_from IS NOT NULL;
 
--- Sagas with an active attempt; waiting sagas are in the next index.
-CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status) WHERE status = 'InProgress';
-CREATE INDEX idx_saga_status_retry ON webhook_delivery_sagas (status, next_attempt_at)
+-- Sagas with an active attempt: how many each subscription has in progress, which its room limits.
+CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status, subscription_id) WHERE status = 'InProgress';
+
+-- Waiting sagas of one subscription, outside of the order (0) apart from ordered ones (1), by the time they are due.
+-- status: so that what waits is counted by its kind without reading the rows.
+CREATE INDEX idx_saga_status_retry ON webhook_delivery_sagas
+    (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id) INCLUDE (status)
     WHERE status IN ('Pending', 'PendingRetry');
 
--- The backlog of one subscription and its next attempt. With statistics from an idle time the planner considers all
--- indexes of waiting sagas equal, and sometimes used this one, whose order differs. IS TRUE does not change which
--- rows match, and hides the index from queries that do not repeat it (decision 50).
-CREATE INDEX idx_saga_retry_subscription ON webhook_delivery_sagas (subscription_id, next_attempt_at)
-    WHERE (status = 'PendingRetry') IS TRUE;
+-- The first saga of each ordering key that has not ended: only that one may start, and one at a time.
+CREATE INDEX idx_saga_order ON webhook_delivery_sagas (subscription_id, ordering_key, event_id)
+    WHERE ordering_key IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');
+CREATE UNIQUE INDEX uniq_saga_order ON webhook_delivery_sagas (subscription_id, ordering_key)
+    WHERE ordering_key IS NOT NULL AND status = 'InProgress';
 
--- A step of a bulk operation counts per lane the sagas that it started and that are active or wait for a retry.
+-- A step of a bulk operation counts per lane the sagas that it started and that have not ended.
 CREATE INDEX idx_saga_bulk_open ON webhook_delivery_sagas (subscription_id)
-    WHERE bulk_operation_id IS NOT NULL AND status IN ('InProgress', 'PendingRetry');
+    WHERE bulk_operation_id IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');

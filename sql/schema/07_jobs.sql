@@ -33,6 +33,7 @@ CREATE TABLE webhook_delivery_jobs (
     applied_at timestamptz,
     max_attempts integer,
     own_header_names text,
+    slow boolean NOT NULL DEFAULT false,
     CONSTRAINT attempt_number_is_positive CHECK (attempt_number >= 1),
     CONSTRAINT response_status_in_range CHECK (response_status BETWEEN 100 AND 999)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
@@ -52,9 +53,10 @@ CREATE UNIQUE INDEX uniq_job_saga_active ON webhook_delivery_jobs (saga_id)
 -- The lease cleaner: expired leases.
 CREATE INDEX idx_job_status_lease ON webhook_delivery_jobs (status, lease_until) WHERE status = 'Leased';
 
--- Claims: the oldest waiting jobs of one subscription, first attempts (lane 1) apart from retries (lane 2), so that
--- neither a slow endpoint nor many retries block the others.
-CREATE INDEX idx_job_pending ON webhook_delivery_jobs (least(attempt_number, 2), subscription_id, id)
+-- Claims: the oldest waiting jobs of one lane. Jobs of slow subscriptions have a lane of their own, so that they never
+-- block the others. Ordered by attempt_at, which no other index has, because the planner would otherwise read the
+-- primary key from its start.
+CREATE INDEX idx_job_pending ON webhook_delivery_jobs (slow, attempt_at, id)
     WHERE status = 'Pending';
 
 -- The orchestrator's sweep in SQS mode: waiting jobs that were never sent to a queue, or whose message must be lost.

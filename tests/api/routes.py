@@ -33,6 +33,8 @@ _PROMISED = (
     Route("DELETE", "/v1/subscriptions/{id}", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/verify", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/rotate-secret", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/subscriptions/{id}/pause", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/subscriptions/{id}/resume", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/subscriptions/{id}/health", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/portal-links", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),

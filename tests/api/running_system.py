@@ -38,7 +38,8 @@ class RunningSystem:
 
     def __init__(self, data_dir: Path, **settings: Any) -> None:
         self.settings: Settings = read_settings(
-            data_dir=data_dir, **{"egress_allow": "127.0.0.0/8", "retry_jitter": 0, **settings}
+            data_dir=data_dir,
+            **{"egress_allow": "127.0.0.0/8", "retry_jitter": 0, "breaker_failures": 1000, **settings},
         )
         self._ready = threading.Event()
         self._fault: BaseException | None = None

@@ -73,7 +73,7 @@ def test_depth_finds_what_is_due_beside_a_history_that_holds_together(place: Pla
     findings = asyncio.run(audited(place.database_url))
     assert [finding for finding in findings if finding.rows] == []
     took = depth.query_times(place.database_url, old)
-    assert len(took) == 8
+    assert len(took) == 9
     assert all(milliseconds > 0 for milliseconds in took.values())
 
 

@@ -47,6 +47,13 @@ def test_a_bare_payload_is_wrapped_and_stays_as_it_is(run: Run, run_json: RunJso
     assert payload_text(run, answer["id"]).strip() == '[1.10, "\\u0000"]'
 
 
+def test_a_bare_payload_may_have_an_ordering_key(run_json: RunJson) -> None:
+    wanted = ("--event-type", "test.sent", "--ordering-key", "customer 7")
+    sent = run_json("send", "-", *wanted, stdin=b"1.10")
+    shown = run_json("events", "show", sent["id"])
+    assert (shown["ordering_key"], shown["payload"]) == ("customer 7", 1.10)
+
+
 def test_a_repeat_with_the_same_key_is_told(run: Run, event_file: Path) -> None:
     key = os.urandom(8).hex()
     first, second = (run("send", str(event_file), "--idempotency-key", key) for _ in range(2))
@@ -88,6 +95,7 @@ def test_one_refused_file_does_not_keep_the_others_back(run: Run, event_file: Pa
         (["-"], b"no json", 1, "invalid_json (400)"),
         (["-"], b"\xff\xfe", 1, "body_not_utf8 (400)"),
         (["-"], b'{"event_type": "a b", "payload": 1}', 1, "invalid_event_type (422): event_type"),
+        (["-", "--ordering-key", "a"], b'{"event_type": "a", "payload": 1}', 2, "goes with --event-type"),
         (["-", "--event-type", "test.bare"], b'{"a"', 2, "is not JSON"),
         (["-", "--idempotency-key", "käse"], EVENT, 2, "printable ASCII"),
         (["-", "-", "--idempotency-key", "k"], EVENT, 2, "one by one"),

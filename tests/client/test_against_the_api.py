@@ -44,6 +44,23 @@ def test_an_event_is_stored_and_told(running: RunningSystem, make_client: MakeCl
     assert stored(running, kind) == [row]
 
 
+def test_the_ordering_key_is_stored(running: RunningSystem, make_client: MakeClient) -> None:
+    kind, client = new_name("ordered"), make_client(url_of(running), running.key)
+    client.send(kind, 1, ordering_key="a")
+    client.send(kind, 2)
+    client.send_batch([Event(kind, 3, ordering_key="b"), Event(kind, 4)])
+    rows = running.rows("SELECT ordering_key AS key FROM events WHERE event_type = %s ORDER BY id", kind)
+    assert [row["key"] for row in rows] == ["a", None, "b", None]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256])
+def test_a_bad_ordering_key_is_refused(running: RunningSystem, make_client: MakeClient, key: str) -> None:
+    client = make_client(url_of(running), running.key)
+    with pytest.raises(EventRefused) as refused:
+        client.send("keyed", 1, ordering_key=key)
+    assert (refused.value.code, refused.value.field) == ("invalid_ordering_key", "ordering_key")
+
+
 def test_text_is_stored_to_the_byte(running: RunningSystem, make_client: MakeClient) -> None:
     kind, client = new_name("bytes"), make_client(url_of(running), running.key)
     texts = ['{ "total": 1.10 }', '"text"', '{"a": 1, "a": "ž"}']

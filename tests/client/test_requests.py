@@ -52,8 +52,10 @@ def test_text_arrives_to_the_byte(text: str) -> None:
 
 
 def test_the_fields_of_an_event_arrive() -> None:
-    event = Event("order.created", [1], tenant_id="acme", idempotency_key="order 1001")
-    assert draft_of(event) == EventDraft("order.created", "[1]", "acme", external_id="order 1001")
+    event = Event("order.created", [1], tenant_id="acme", idempotency_key="order 1001", ordering_key="顧客 7")
+    assert draft_of(event) == EventDraft(
+        "order.created", "[1]", "acme", external_id="order 1001", ordering_key="顧客 7"
+    )
     item = batch_item(event)
     (read,) = read_batch(
         batch_request([item], None).body, max_bytes=LIMIT, item_max_bytes=LIMIT, tenant_id=None

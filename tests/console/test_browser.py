@@ -30,7 +30,12 @@ SECONDS = 15_000
 def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
     ca_file = ensure_certificates(folder).ca
     system = RunningSystem(
-        folder, database_url=own_database, max_retry_limit=2, base_delay_seconds=0.1, ca_file=ca_file
+        folder,
+        database_url=own_database,
+        max_retry_limit=2,
+        base_delay_seconds=0.1,
+        breaker_failures=1000,
+        ca_file=ca_file,
     )
     yield system
     system.stop()

@@ -8,6 +8,7 @@ BIG_TABLES = (
     "events",
     "routing_outbox",
     "subscriptions",
+    "subscription_flow",
     "webhook_delivery_sagas",
     "webhook_delivery_jobs",
     "dead_letters",
@@ -26,6 +27,9 @@ BUSY = 45_000
 
 DUE = 10
 """How many are due of everything that can be due: the rows that a good plan reads."""
+
+DUE_SUBSCRIPTIONS = range(49_980, 50_000)
+"""Each has one saga that is due, and twenty that are not."""
 
 DISABLED = 25_000
 """The subscription that was switched off a day ago."""
@@ -46,7 +50,11 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)
        SELECT 'type.' || n % 1000, 'https://receiver.example/' || n, true, true, 0
          FROM generate_series(1, 50000) AS n""",
+    "INSERT INTO subscription_flow (subscription_id) SELECT id FROM subscriptions",
     "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions",
+    """INSERT INTO subscription_flow (subscription_id, in_flight_limit, wake_at)
+       SELECT id, 1000, now() + CASE WHEN id BETWEEN 49980 AND 49999 THEN interval '-1 second' ELSE interval '1 day' END
+         FROM subscriptions""",
     # a month of events, every second one with a key
     """INSERT INTO events (event_type, source, external_id, created_at, payload)
        SELECT 'type.' || n % 1000, '', CASE WHEN n % 2 = 0 THEN 'key-' || n END,

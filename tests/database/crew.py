@@ -29,7 +29,7 @@ CROWD = {
 MAX_LOST_LEASES = 3
 LEASE_SECONDS = 3600
 """Nobody's lease ends by itself while a test runs; `end_leases` ends it."""
-POLICY = RetryPolicy(max_retry_limit=2, jitter=0)
+POLICY = RetryPolicy(max_retry_limit=2, jitter=0, breaker_failures=3)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
 EMPTY: LiteralString = (
@@ -41,6 +41,13 @@ EMPTY: LiteralString = (
 TABLES: Mapping[str, LiteralString] = {
     "events": "SELECT id FROM events ORDER BY id",
     "subscriptions": "SELECT id FROM subscriptions ORDER BY id",
+    "flows": "SELECT f.*, (SELECT count(*) FROM webhook_delivery_sagas g WHERE g.subscription_id = f.subscription_id"
+    " AND g.status = 'InProgress') AS in_flight FROM subscription_flow f ORDER BY f.subscription_id",
+    "out_of_order": "SELECT later.id, earlier.id AS before FROM webhook_delivery_sagas later"
+    " JOIN webhook_delivery_sagas earlier USING (subscription_id, ordering_key)"
+    " WHERE earlier.event_id < later.event_id AND earlier.id < later.id"
+    " AND earlier.status IN ('Pending', 'InProgress', 'PendingRetry')"
+    " AND EXISTS (SELECT FROM webhook_delivery_jobs j WHERE j.saga_id = later.id)",
     "sagas": "SELECT s.*, (SELECT max(j.id) FROM webhook_delivery_jobs j WHERE j.saga_id = s.id) AS last_job"
     " FROM webhook_delivery_sagas s ORDER BY s.id",
     "jobs": "SELECT * FROM webhook_delivery_jobs ORDER BY id",
@@ -55,6 +62,14 @@ END_LEASES: LiteralString = (
     "UPDATE webhook_delivery_jobs SET lease_until = clock_timestamp() - interval '1 second' WHERE id IN"
     " (SELECT id FROM webhook_delivery_jobs WHERE status = 'Leased' AND lease_until > now()"
     " AND (%(id)s::bigint IS NULL OR id = %(id)s) FOR UPDATE SKIP LOCKED) RETURNING id"
+)
+
+
+OPEN_ROOMS: LiteralString = (
+    "UPDATE subscription_flow SET probe_at = probe_at - interval '1 hour',"
+    " retry_after_until = retry_after_until - interval '1 hour', tokens_at = tokens_at - interval '1 hour',"
+    " wake_at = wake_at - interval '1 hour', version = version + 1"
+    " WHERE subscription_id IN (SELECT subscription_id FROM subscription_flow FOR UPDATE SKIP LOCKED)"
 )
 
 
@@ -140,6 +155,15 @@ class Crew:
     async def end_waits(self, saga_id: int | None = None) -> None:
         await self.seed.rewrite(END_WAITS, {"id": saga_id})
 
+    async def open_rooms(self) -> None:
+        """Whatever time opens is open: for a probe, after Retry-After, and for more tokens."""
+        await self.seed.rewrite(OPEN_ROOMS)
+
+    async def resume_all(self) -> None:
+        await self.seed.connection.execute(
+            "UPDATE subscriptions SET paused_at = NULL WHERE paused_at IS NOT NULL"
+        )
+
     async def end_leases(self, job_id: int | None = None) -> None:
         async with self.owner.transaction():
             await self.owner.execute("SET LOCAL session_replication_role = replica")
@@ -161,6 +185,9 @@ class Crew:
         assert found == [], found
         await self.look()
         self.ledger.assert_told_by(self.rows["sagas"], self.rows["jobs"])
+        self.ledger.assert_room_was_kept(self.rows["flows"])
+        assert self.rows["out_of_order"] == []
+        self.note_closed()
         assert {row["id"] for row in self.rows["events"]} == set(self.ledger.events)
 
     async def look(self) -> None:
@@ -172,6 +199,16 @@ class Crew:
         """Return the ids of the rows of the last read whose columns have these values."""
         found = self.rows[table]
         return [row["id"] for row in found if all(row[name] == value for name, value in columns.items())]
+
+    def note_closed(self) -> None:
+        if any(flow["breaker_opened_at"] for flow in self.rows["flows"]):
+            self.done["steps while a circuit breaker was open"] += 1
+        if any(flow["probe_saga_id"] for flow in self.rows["flows"]):
+            self.done["steps while a probe was under way"] += 1
+        if any(
+            flow["in_flight"] >= self.ledger.rooms[flow["subscription_id"]] for flow in self.rows["flows"]
+        ):
+            self.done["steps with a full room"] += 1
 
     def count_ends(self) -> None:
         """Count the final states of a finished run."""

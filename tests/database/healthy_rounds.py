@@ -4,16 +4,18 @@ from functools import partial
 
 from hooksaga.adapters.database import Role
 from hooksaga.core.event_input import EventDraft
-from hooksaga.stages import clean_leases, deliver, orchestrate
+from hooksaga.stages import clean_leases, deliver
 from hooksaga.stages.accept_events import accept_events
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.route_events import route_events
+from tests.database import orchestrate
 from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.interleaving import Actor, Pace
 from tests.database.seed import outcome
 
-ROUNDS = 40
-"""More than the longest life takes: three attempts, each with three claims, of a saga and its requeues."""
+ROUNDS = 120
+"""More than the longest life takes: three attempts, each with three claims, of a saga and its requeues, one at a time
+where a subscription is ordered."""
 
 
 def result_of(job: ClaimedJob, *, fails: bool) -> AttemptResult:
@@ -51,6 +53,8 @@ class HealthyRounds:
         await crew.end_leases()
         if not fails:
             await crew.end_waits()
+            await crew.resume_all()
+            await crew.open_rooms()
         clean = partial(clean_leases.clean_leases, max_lost_leases=MAX_LOST_LEASES)
         await crew.work(cleaner, Pace.WHOLE, clean, ledger.cleaned)
         await self.attempts_start()
@@ -69,7 +73,7 @@ class HealthyRounds:
         crew = self.crew
         router, orchestrator = crew.actors[Role.ROUTER][0], crew.actors[Role.ORCHESTRATOR][0]
         await crew.work(router, Pace.WHOLE, partial(route_events), nothing)
-        for start in (orchestrate.start_first_attempts, orchestrate.start_due_retries):
+        for start in (orchestrate.start_all, orchestrate.start_all):
             await crew.work(orchestrator, Pace.WHOLE, partial(start, defaults=POLICY), nothing)
 
     async def all_are_claimed(self, worker: Actor) -> list[ClaimedJob]:

@@ -16,13 +16,14 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.event_input import EventDraft
-from hooksaga.core.models import SubscriptionChange
+from hooksaga.core.models import RateLimit, SubscriptionChange
 from hooksaga.core.requeue_models import NewBulkOperation
-from hooksaga.operations import bulk_operations, bulk_steps, requeue, subscriptions
+from hooksaga.operations import bulk_operations, bulk_steps, requeue, subscription_flow, subscriptions
 from hooksaga.operations.verify_subscription import mark_verified
-from hooksaga.stages import clean_leases, deliver, orchestrate
+from hooksaga.stages import clean_leases, deliver
 from hooksaga.stages.accept_events import accept_events
 from hooksaga.stages.route_events import route_events
+from tests.database import orchestrate
 from tests.database.crew import LEASE_SECONDS, MAX_LOST_LEASES, POLICY, Crew, nothing
 from tests.database.healthy_rounds import HealthyRounds, result_of
 from tests.database.interleaving import Actor, Pace
@@ -40,7 +41,16 @@ CHANGES = [
     SubscriptionChange(active=True),
     SubscriptionChange(active=True),
     SubscriptionChange(callback_url=MOVED),
+    *(SubscriptionChange(max_in_flight=limit) for limit in (1, 2)),
+    SubscriptionChange(rate_limit=RateLimit(count=1, per_seconds=60)),
+    SubscriptionChange(rate_limit=None),
+    *(SubscriptionChange(circuit_breaker=has_one) for has_one in (False, True)),
 ]
+MOST_IN_FLIGHT = 2
+"""The concurrency limit of each subscription, at most. Of three the last is ordered."""
+
+KEYS = {"1": "a", "1.0": None}
+"""The ordering key of an event by its content."""
 
 numbers = st.integers(0, 11)
 """Chooses one of those that are there, modulo how many there are."""
@@ -99,23 +109,33 @@ class Interleaving(RuleBasedStateMachine):
         """Three subscriptions, and up to three events with attempts that failed."""
         self.three_subscriptions()
         for number in range(rounds):
-            draft = EventDraft(TYPES[number % 2], "1", external_id=f"key-{number}" if number else None)
+            key = f"key-{number}" if number else None
+            draft = EventDraft(TYPES[number % 2], "1", external_id=key, ordering_key=KEYS["1"])
             self.do(self.healthy.an_event_fails(draft))
-        self.do(self.healthy.an_event_is_claimed(EventDraft(TYPES[0], "1", external_id="key-2")))
+        claimed = EventDraft(TYPES[0], "1", external_id="key-2", ordering_key=KEYS["1"])
+        self.do(self.healthy.an_event_is_claimed(claimed))
         self.do(self.crew.look())
 
     def three_subscriptions(self) -> None:
         self.do(self.crew.start_anew())
         self.crew.done["runs"] += 1
         self.untouched = {
-            self.do(self.crew.seed.subscription(kind, max_retry_limit=limit)): kind
+            self.do(
+                self.crew.seed.subscription(
+                    kind, max_retry_limit=limit, max_in_flight=MOST_IN_FLIGHT, ordered=limit == 3
+                )
+            ): kind
             for kind, limit in zip((*TYPES, TYPES[0]), (1, 2, 3), strict=True)
         }
         self.crew.ledger.limits = dict(zip(self.untouched, (1, 2, 3), strict=True))
+        self.crew.ledger.rooms = dict.fromkeys(self.untouched, MOST_IN_FLIGHT)
 
     @rule(who=numbers, batch=st.lists(contents, min_size=1, max_size=3), pace=paces)
     def a_producer_sends(self, who: int, batch: list[tuple[str, str | None, str]], pace: Pace) -> None:
-        drafts = [EventDraft(kind, payload, external_id=key) for kind, key, payload in batch]
+        drafts = [
+            EventDraft(kind, payload, external_id=key, ordering_key=KEYS[payload])
+            for kind, key, payload in batch
+        ]
         self.act(
             Role.INGEST,
             who,
@@ -138,14 +158,14 @@ class Interleaving(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.crew.rows["sagas"])
-    @rule(who=numbers, which=numbers, what=st.sampled_from(["first", "retries", "named"]), pace=paces)
+    @rule(who=numbers, which=numbers, what=st.sampled_from(["first", "woken", "named"]), pace=paces)
     def an_orchestrator_starts_attempts(self, who: int, which: int, what: str, pace: Pace) -> None:
         ids = [
             saga_id for saga_id in (self.one_of(which + 1, "sagas"), self.one_of(which, "sagas")) if saga_id
         ]
         stages = {
-            "first": partial(orchestrate.start_first_attempts, defaults=POLICY),
-            "retries": partial(orchestrate.start_due_retries, defaults=POLICY, limit=1 + which),
+            "first": partial(orchestrate.start_all, defaults=POLICY),
+            "woken": partial(orchestrate.start_attempts, defaults=POLICY, most_woken=1 + which),
             "named": partial(orchestrate.start_attempts_of, defaults=POLICY, saga_ids=ids),
         }
         self.act(Role.ORCHESTRATOR, who, pace, stages[what], nothing)
@@ -297,7 +317,7 @@ class Interleaving(RuleBasedStateMachine):
         (decision 7)."""
         chosen = self.one_of(which, "subscriptions")
         assert chosen is not None
-        if change.max_retry_limit is None:
+        if change.active is not None or change.callback_url is not None:
             self.untouched.pop(chosen, None)
             pace = Pace.WHOLE
         known = self.crew.ledger.limits
@@ -312,6 +332,20 @@ class Interleaving(RuleBasedStateMachine):
         )
         self.act(Role.SUBSCRIPTIONS, 0, pace, stage, nothing)
 
+    @rule(which=numbers, what=st.sampled_from(["pause", "pause", "deliver", "discard"]), pace=paces)
+    def somebody_pauses_or_resumes(self, which: int, what: str, pace: Pace) -> None:
+        chosen = self.one_of(which, "subscriptions")
+        assert chosen is not None
+        pause = partial(subscription_flow.pause_subscription, subscription_id=chosen, tenant_id=None)
+        resume = partial(
+            subscription_flow.resume_subscription,
+            subscription_id=chosen,
+            backlog="discard" if what == "discard" else "deliver",
+            tenant_id=None,
+        )
+        self.crew.done["pauses" if what == "pause" else "resumes"] += 1
+        self.act(Role.SUBSCRIPTIONS, 0, pace, pause if what == "pause" else resume, nothing)
+
     @rule(which=numbers)
     def a_receiver_answers_its_challenge(self, which: int) -> None:
         chosen = self.one_of(which, "subscriptions")
@@ -322,7 +356,9 @@ class Interleaving(RuleBasedStateMachine):
 
     @rule(which=numbers, is_lease=flags, everywhere=flags)
     def a_time_has_come(self, which: int, is_lease: bool, everywhere: bool) -> None:
-        """A lease is over, or the wait of a saga."""
+        """A lease is over, or the wait of a saga, and with it that of a closed room."""
+        if everywhere:
+            self.do(self.crew.open_rooms())
         if is_lease:
             self.do(self.crew.end_leases(None if everywhere else self.one_of(which, "jobs", status="Leased")))
         else:
@@ -346,7 +382,7 @@ class Interleaving(RuleBasedStateMachine):
     def retries_begin(self, who: int) -> None:
         """And the messages of the attempts before come a second time."""
         self.do(self.crew.end_waits())
-        self.an_orchestrator_starts_attempts(who, 11, "retries", Pace.WHOLE)
+        self.an_orchestrator_starts_attempts(who, 11, "first", Pace.WHOLE)
         stage = partial(orchestrate.apply_results, defaults=POLICY, job_ids=self.crew.ids("jobs"))
         self.act(Role.ORCHESTRATOR, who, Pace.WHOLE, stage, self.crew.ledger.applied_results)
 

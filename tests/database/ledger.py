@@ -37,6 +37,7 @@ class Ledger:
     ended: dict[int, str | None] = field(default_factory=dict[int, str | None])
     applied: set[int] = field(default_factory=set[int])
     limits: dict[int, int] = field(default_factory=dict[int, int])
+    rooms: dict[int, int] = field(default_factory=dict[int, int])
     requeued: dict[int, int] = field(default_factory=dict[int, int])
     made: set[int] = field(default_factory=set[int])
     canceled: set[int] = field(default_factory=set[int])
@@ -138,6 +139,11 @@ class Ledger:
         else:
             assert (answer.status, answer.final_error_code) == (SagaStatus.DEAD_LETTERED, "canceled")
             self.canceled.add(answer.saga_id)
+
+    def assert_room_was_kept(self, flows: Sequence[Mapping[str, Any]]) -> None:
+        """No more is in progress than the greatest limit that a subscription ever had."""
+        for flow in flows:
+            assert flow["in_flight"] <= self.rooms[flow["subscription_id"]], flow
 
     def assert_told_by(self, sagas: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]) -> None:
         """The tables tell what was committed, and nothing else."""

@@ -22,10 +22,11 @@ from hooksaga.core.saga import RetryPolicy, SagaStatus
 from hooksaga.core.signing import encode_secret
 from hooksaga.operations import subscriptions
 from hooksaga.operations.verify_subscription import mark_verified
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.route_events import route_events
+from tests.database import orchestrate
 
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -89,7 +90,8 @@ class Seed:
         verified: bool = True,
         **fields: Any,
     ) -> int:
-        """An active subscription, by default of a type of its own. Its secret is in `secrets`."""
+        """An active subscription, by default of a type of its own, whose concurrency limit has grown. Its secret is in
+        `secrets`."""
         number = next(self._numbers)
         url = callback_url or f"https://receiver-{number}.example/hook"
         secret = encode_secret(secrets.token_bytes(32))
@@ -104,7 +106,15 @@ class Seed:
         self.secrets[made.id] = secret
         if verified:
             await mark_verified(self.connection, made.id, url)
+        await self.grow(made.id)
         return made.id
+
+    async def grow(self, subscription_id: int, limit: float = 1000) -> None:
+        """Let the concurrency limit of a subscription be as after many deliveries, or as given."""
+        await self.connection.execute(
+            "UPDATE subscription_flow SET in_flight_limit = %s, version = version + 1 WHERE subscription_id = %s",
+            [limit, subscription_id],
+        )
 
     async def accept(self, *drafts: EventDraft) -> list[AcceptedEvent]:
         """Accept the drafts; none may be refused."""
@@ -159,7 +169,7 @@ class Seed:
 
     async def start(self, saga_id: int) -> int:
         """Make the next attempt of a due saga, and give its job's id."""
-        (moved,) = await orchestrate.start_attempts_of(self.connection, POLICY, [saga_id])
+        (moved,) = await orchestrate.start_one(self.connection, POLICY, saga_id)
         assert moved.job_id is not None
         return moved.job_id
 

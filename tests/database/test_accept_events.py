@@ -58,6 +58,27 @@ async def test_batches_with_the_same_keys_in_any_order_do_not_deadlock(
     assert await seed.value("SELECT count(*) FROM events") == 200
 
 
+async def test_a_producers_batch_keeps_its_order(ingest: Connection) -> None:
+    """Ordered subscriptions deliver by event id, whatever the idempotency keys are."""
+    keys = ["c", "a", None, "d", None, "b"]
+    events = accepted(await accept_events(ingest, [keyed(key) for key in keys], in_order=True))
+    assert [event.id for event in events] == sorted(event.id for event in events)
+
+
+async def test_batches_in_other_orders_that_deadlock_are_run_again(session_of: SessionOf, seed: Seed) -> None:
+    drafts = [keyed(f"key-{n}") for n in range(200)]
+    answers = await asyncio.gather(
+        *(
+            session_of(Role.INGEST).run(
+                lambda connection, order=order: accept_events(connection, order, in_order=True)
+            )
+            for order in (drafts, drafts[::-1])
+        )
+    )
+    assert all(len(accepted(some)) == 200 for some in answers)
+    assert await seed.value("SELECT count(*) FROM events") == 200
+
+
 async def test_a_key_twice_in_one_batch_is_one_event_and_two_equal_answers(ingest: Connection) -> None:
     first, second, other = accepted(await accept_events(ingest, [keyed(), keyed(), keyed(None)]))
     assert (first.id, first.webhook_id) == (second.id, second.webhook_id)
@@ -67,8 +88,8 @@ async def test_a_key_twice_in_one_batch_is_one_event_and_two_equal_answers(inges
 
 @pytest.mark.parametrize(
     "other",
-    [keyed(payload="[]"), keyed(payload="{ }"), keyed(event_type="b")],
-    ids=["payload", "blank", "type"],
+    [keyed(payload="[]"), keyed(payload="{ }"), keyed(event_type="b"), keyed(ordering_key="o")],
+    ids=["payload", "blank", "type", "ordering key"],
 )
 @pytest.mark.parametrize("together", [True, False])
 async def test_a_known_key_with_other_content_is_a_conflict(

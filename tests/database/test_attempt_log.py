@@ -18,9 +18,10 @@ from hooksaga.operations import attempt_log, follow_attempts
 from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, LoggedAttempt
 from hooksaga.operations.follow_attempts import FollowCursor
 from hooksaga.operations.subscription_stats import Backlog, LastError, Latency, subscription_stats
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.job_rows import AttemptResult
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 
 

@@ -17,9 +17,9 @@ from hooksaga.operations import requeue
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.operations.audit import audit
 from hooksaga.operations.work_state import begin_work, end_work, is_at_rest
-from hooksaga.stages import orchestrate
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.bulk_rows import backfill_of, requeue_of, started
 from tests.database.seed import POLICY, Seed
 

@@ -27,8 +27,8 @@ from hooksaga.operations.bulk_operations import (
 )
 from hooksaga.operations.bulk_steps import step_bulk_operation
 from hooksaga.operations.requeue import DeadLetterFilter
-from hooksaga.stages import orchestrate
 from tests.conftest import Connect, SessionOf
+from tests.database import orchestrate
 from tests.database.bulk_rows import (
     ANYBODY,
     backfill_of,
@@ -101,15 +101,16 @@ async def test_the_dry_run_counts_what_is_then_done(operator: Connection, seed: 
     assert await step_until_nothing_is_left(operator) == 0
 
 
-async def test_what_was_canceled_is_taken_along_only_where_the_filter_names_it(
-    operator: Connection, seed: Seed
+@pytest.mark.parametrize("code", ["canceled", "discarded"])
+async def test_what_was_canceled_or_discarded_is_taken_along_only_where_the_filter_names_it(
+    operator: Connection, seed: Seed, code: str
 ) -> None:
     subscription = await seed.subscription()
     await dead_letters(seed, subscription, 2)
-    await dead_letters(seed, subscription, 3, "canceled")
+    await dead_letters(seed, subscription, 3, code)
     for wanted, count in (
         (requeue_of(), 2),
-        (requeue_of(subscription_id=subscription, error_code="canceled"), 3),
+        (requeue_of(subscription_id=subscription, error_code=code), 3),
     ):
         assert (await count_bulk_operation(operator, wanted, ANYBODY)).matched == count
         operation = await started(operator, wanted)
@@ -266,9 +267,9 @@ async def test_a_saga_that_is_not_due_yet_gets_no_job(operator: Connection, seed
     await dead_letters(seed, await seed.subscription(), 3)
     await started(operator, requeue_of(0.1))
     await step_until_nothing_is_left(operator, horizon_seconds=25)
-    moved = await orchestrate.start_first_attempts(seed.connection, POLICY)
+    moved = await orchestrate.start_all(seed.connection, POLICY)
     assert [move.saga_id for move in moved] == [(await requeued(seed))[0]["id"]]
-    assert await orchestrate.seconds_until_next_attempt(seed.connection) == pytest.approx(10, abs=2)
+    assert await orchestrate.seconds_until_next_wake(seed.connection) == pytest.approx(10, abs=2)
 
 
 # Crashes
@@ -407,8 +408,32 @@ async def test_a_subscription_with_much_under_way_waits_and_others_go_on(
         await seed.finish(await seed.active_job(saga_id), None if saga_id == step.saga_ids[0] else "http_503")
     await orchestrate.apply_results(seed.connection, POLICY)
     await let_time_pass(seed, 10)
-    assert await step_until_nothing_is_left(operator, max_open=4) == 16
+    assert await step_until_nothing_is_left(operator, max_open=4) > 0
+    await end_pending(seed)
+    await step_until_nothing_is_left(operator)
+    assert len(await requeued(seed)) == 40
     assert (await state(operator, operation.id))[0] == (await state(operator, other.id))[0] == "Completed"
+
+
+async def end_pending(seed: Seed) -> None:
+    await seed.rewrite(
+        "UPDATE webhook_delivery_sagas SET status = 'Completed'"
+        " WHERE status = 'Pending' AND bulk_operation_id IS NOT NULL"
+    )
+
+
+async def test_what_is_due_and_has_no_room_counts_as_under_way(operator: Connection, seed: Seed) -> None:
+    """An operation does not flood a subscription that is paused, or whose endpoint is down."""
+    paused = await seed.subscription()
+    await dead_letters(seed, paused, 10)
+    operation = await started(operator, requeue_of(1000))
+    step = await step_bulk_operation(operator, horizon_seconds=0.003)
+    await let_time_pass(seed, 1)
+    assert {saga["status"] for saga in await requeued(seed)} == {"Pending"}
+    assert await step_until_nothing_is_left(operator, max_open=len(step.saga_ids)) == 0
+    await end_pending(seed)
+    assert await step_until_nothing_is_left(operator) == 7
+    assert (await state(operator, operation.id))[:3] == ("Completed", 10, 10)
 
 
 async def test_a_wait_for_a_retry_counts_as_under_way(operator: Connection, seed: Seed) -> None:

@@ -9,9 +9,10 @@ from psycopg import sql
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.saga import JobStatus, SagaStatus
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.clean_leases import clean_leases, give_back_leases, lease_holders
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 from tests.faults.promises import Promise
 
@@ -169,8 +170,7 @@ async def test_thousands_of_dead_leases_come_back_in_bounded_batches_and_new_job
     cleaner: Connection, connect: Connect, seed: Seed
 ) -> None:
     """All workers died at once with everything that they held."""
-    crowded = await seed.subscription()
-    jobs = [job_id for _ in range(4) for job_id in await seed.jobs(crowded, 500)]
+    jobs = [job_id for _ in range(4) for job_id in await seed.jobs(await seed.subscription(), 500)]
     assert len(await seed.claim(*jobs, worker_id="dead")) == 2000
     await seed.rewrite("UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 minute'")
     worker = await connect(Role.DELIVERY)

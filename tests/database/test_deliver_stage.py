@@ -12,12 +12,12 @@ from psycopg import sql
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.saga import SagaStatus
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.clean_leases import clean_leases
-from hooksaga.stages.deliver import Lane
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.own_headers import open_headers
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.seed import POLICY, Seed, outcome
 from tests.faults.promises import Promise
 
@@ -321,64 +321,74 @@ async def test_only_the_holder_hands_a_claim_back(
     assert (await job_row(seed, job.id))["state"] == "Leased"
 
 
-async def crowd_of_jobs(seed: Seed, subscription_id: int, count: int, attempt_number: int = 1) -> None:
+async def look(connection: Connection, slow: bool = False, **options: Any) -> list[int]:
+    """The ids of the jobs that one look claims, oldest first."""
+    how = {"limit": 100, "worker_id": "w1", "lease_seconds": 60, **options}
+    return [job.id for job in await deliver.claim_waiting_jobs(connection, slow=slow, **how)]
+
+
+async def make_older(seed: Seed, job_id: int, seconds: float) -> int:
     await seed.rewrite(
-        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
-        " SELECT %(subscription_id)s * 1000000 + n, %(subscription_id)s, %(attempt_number)s, now()"
-        " FROM generate_series(1, %(count)s) AS n",
-        {"subscription_id": subscription_id, "count": count, "attempt_number": attempt_number},
+        "UPDATE webhook_delivery_jobs SET attempt_at = attempt_at - make_interval(secs => %s) WHERE id = %s",
+        [seconds, job_id],
     )
+    return job_id
 
 
-async def find(connection: Connection, lane: Lane = Lane.FIRST, **options: Any) -> dict[int, list[int]]:
-    found = await deliver.find_waiting_jobs(connection, lane, **{"default_room": 5, "busy": {}, **options})
-    return {waiting.subscription_id: waiting.ids or [] for waiting in found}
+async def test_a_look_claims_the_oldest_whosever_they_are(worker: Connection, seed: Seed) -> None:
+    crowd = await seed.jobs(await seed.subscription(), 20)
+    older = [await make_older(seed, await seed.job(), 60), await make_older(seed, await seed.job(), 30)]
+    assert await look(worker, limit=5) == sorted([*older, *crowd[:3]])
+    assert await look(worker) == crowd[3:]
+    assert await look(worker) == []
 
 
-async def test_a_crowd_for_one_endpoint_hides_nobody_else(worker: Connection, seed: Seed) -> None:
-    await crowd_of_jobs(seed, 1, 20_000)
-    for subscription_id in range(2, 12):
-        await crowd_of_jobs(seed, subscription_id, 3)
-    found = await find(worker)
-    assert {key: len(ids) for key, ids in found.items()} == {1: 5, **dict.fromkeys(range(2, 12), 3)}
-    assert found[1] == [1, 2, 3, 4, 5]
+async def test_slow_jobs_wait_apart(worker: Connection, seed: Seed) -> None:
+    slow, quick = await seed.subscription(), await seed.subscription()
+    await seed.connection.execute(
+        "UPDATE subscription_flow SET slow_until = now() + interval '1 minute' WHERE subscription_id = %s",
+        [slow],
+    )
+    slow_jobs, quick_jobs = await seed.jobs(slow, 3), await seed.jobs(quick, 2)
+    assert await look(worker) == quick_jobs
+    assert await look(worker, slow=True) == slow_jobs
 
 
-async def test_a_busy_endpoint_gets_the_room_that_is_left(worker: Connection, seed: Seed) -> None:
-    for subscription_id in (1, 2, 3):
-        await crowd_of_jobs(seed, subscription_id, 10)
-    found = await find(worker, busy={1: 0, 2: 2, 99: 7})
-    assert {key: len(ids) for key, ids in found.items()} == {1: 0, 2: 2, 3: 5}
+async def test_a_subscription_is_slow_for_a_time_only(worker: Connection, seed: Seed) -> None:
+    subscription = await seed.subscription()
+    await seed.connection.execute("UPDATE subscription_flow SET slow_until = now() - interval '1 second'")
+    jobs = await seed.jobs(subscription, 1)
+    assert await look(worker, slow=True) == []
+    assert await look(worker) == jobs
 
 
-async def test_of_many_backlogs_each_gives_its_share(worker: Connection, seed: Seed) -> None:
-    for subscription_id in (1, 2, 3, 4):
-        await crowd_of_jobs(seed, subscription_id, 10)
-    found = await find(worker, default_room=9, busy={1: 0, 2: 2}, most_ids=20)
-    assert deliver.ids_of_each(20, 4) == 6
-    assert {key: len(ids) for key, ids in found.items()} == {1: 0, 2: 2, 3: 6, 4: 6}
-
-
-async def test_a_search_goes_on_where_the_last_one_ended(worker: Connection, seed: Seed) -> None:
-    for subscription_id in (1, 2, 3, 4):
-        await crowd_of_jobs(seed, subscription_id, 1)
-    assert list(await find(worker, max_subscriptions=2)) == [1, 2]
-    assert list(await find(worker, max_subscriptions=2, after_subscription=2)) == [3, 4]
-    assert await find(worker, after_subscription=4) == {}
-
-
-async def test_first_attempts_and_retries_wait_apart(worker: Connection, seed: Seed) -> None:
-    await crowd_of_jobs(seed, 1, 10_000, attempt_number=2)
-    await crowd_of_jobs(seed, 2, 1)
-    assert list(await find(worker)) == [2]
-    assert list(await find(worker, Lane.RETRY)) == [1]
-
-
-async def test_jobs_under_way_and_ended_are_not_found(worker: Connection, seed: Seed) -> None:
+async def test_jobs_under_way_and_ended_are_not_claimed_again(worker: Connection, seed: Seed) -> None:
     await seed.claim(await seed.job())
     await seed.finish(await seed.job())
     retried = await seed.saga(SagaStatus.PENDING_RETRY)
     await seed.make_due(retried)
-    (moved,) = await orchestrate.start_due_retries(seed.connection, POLICY)
-    assert await find(worker) == {}
-    assert await find(worker, Lane.RETRY) == {moved.subscription_id: [moved.job_id]}
+    (moved,) = await orchestrate.start_all(seed.connection, POLICY)
+    assert await look(worker) == [moved.job_id]
+
+
+async def test_a_look_passes_by_what_another_session_has_locked(
+    worker: Connection, connect: Connect, seed: Seed
+) -> None:
+    first, second, third = await seed.jobs(await seed.subscription(), 3)
+    somebody = await connect(Role.OWNER)
+    async with somebody.transaction():
+        await somebody.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [first])
+        assert await look(worker, limit=1) == [second]
+    assert await look(worker, limit=2) == [first, third]
+
+
+async def test_of_the_suspects_one_is_claimed_and_they_block_no_other(worker: Connection, seed: Seed) -> None:
+    suspects = await seed.jobs(await seed.subscription(), 3)
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET lost_leases = 2")
+    others = await seed.jobs(await seed.subscription(), 4)
+    assert await look(worker, limit=2, one_alone=False) == others[:2]
+    assert await look(worker, limit=5) == [suspects[0], *others[2:]]
+    assert await look(worker, one_alone=False) == []
+    assert await look(worker) == [suspects[1]]
+    (alone,) = await deliver.claim_waiting_jobs(worker, slow=False, limit=1, worker_id="w1", lease_seconds=60)
+    assert (alone.id, alone.alone) == (suspects[2], True)

@@ -24,13 +24,13 @@ from hooksaga.operations.audit import audit
 from hooksaga.operations.explain import explain_event
 from hooksaga.operations.requeue import DeadLetterFilter
 from hooksaga.operations.watch_endpoints import STEPS
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.clean_leases import clean_leases
-from hooksaga.stages.deliver import Lane
 from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.passing_time import pass_time
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, outcome
 
@@ -80,7 +80,7 @@ DENIED: dict[Role, list[str]] = {
         "SELECT headers FROM subscriptions",
         INSERT_SUBSCRIPTION,
         "UPDATE subscriptions SET active = false",
-        "SELECT id FROM webhook_delivery_sagas",
+        "SELECT final_error_code FROM webhook_delivery_sagas",
         "SELECT id FROM webhook_delivery_jobs",
         "SELECT id FROM dead_letters",
     ],
@@ -166,7 +166,7 @@ DENIED: dict[Role, list[str]] = {
         "UPDATE webhook_delivery_jobs SET claim_count = 0",
         "UPDATE webhook_delivery_jobs SET worker_id = 'me'",
         "UPDATE webhook_delivery_jobs SET response_status = 200",
-        "SELECT id FROM webhook_delivery_sagas",
+        "SELECT final_error_code FROM webhook_delivery_sagas",
         "UPDATE webhook_delivery_sagas SET status = 'Completed'",
         "SELECT id FROM events",
         "SELECT id FROM subscriptions",
@@ -205,7 +205,7 @@ DENIED: dict[Role, list[str]] = {
         "DELETE FROM subscriptions",
         "SELECT id FROM events",
         INSERT_EVENT,
-        "SELECT id FROM webhook_delivery_sagas",
+        "SELECT final_error_code FROM webhook_delivery_sagas",
         INSERT_SAGA,
         "SELECT id FROM webhook_delivery_jobs",
         INSERT_JOB,
@@ -248,7 +248,7 @@ DENIED[Role.OBSERVER] = [
     "SELECT event_id FROM routing_outbox",
     "SELECT id FROM subscriptions",
     "SELECT headers FROM subscriptions",
-    "SELECT id FROM webhook_delivery_sagas",
+    "SELECT final_error_code FROM webhook_delivery_sagas",
     "SELECT id FROM webhook_delivery_jobs",
     "SELECT response_body FROM webhook_delivery_jobs",
     "SELECT id FROM dead_letters",
@@ -433,7 +433,7 @@ async def test_the_router_may_start_sagas(connect: Connect, seed: Seed) -> None:
 async def test_the_orchestrator_may_move_sagas_to_every_end(connect: Connect, seed: Seed) -> None:
     connection = await connect(Role.ORCHESTRATOR)
     sagas = [await seed.saga() for _ in range(3)]
-    started = await orchestrate.start_first_attempts(connection, POLICY)
+    started = await orchestrate.start_all(connection, POLICY)
     assert [moved.status for moved in started] == [SagaStatus.IN_PROGRESS] * 3
     jobs = {moved.saga_id: moved.job_id or 0 for moved in started}
     await seed.finish(jobs[sagas[0]])
@@ -446,15 +446,17 @@ async def test_the_orchestrator_may_move_sagas_to_every_end(connect: Connect, se
     (dead,) = await orchestrate.apply_results(connection, LAST_ATTEMPT)
     assert dead.dead_letter_id is not None
     assert (await orchestrate.cancel_saga(connection, POLICY, sagas[1])).status is SagaStatus.DEAD_LETTERED
-    assert await orchestrate.seconds_until_next_attempt(connection) is None
+    assert (await orchestrate.seconds_until_next_wake(connection) or 0) > 0
+    await seed.connection.execute("UPDATE subscription_flow SET wake_at = now()")
+    assert (await orchestrate.start_attempts(connection, POLICY)).moves == []
+    assert await orchestrate.seconds_until_next_wake(connection) is None
 
 
 async def test_the_worker_may_claim_and_report(connect: Connect, seed: Seed) -> None:
     connection = await connect(Role.DELIVERY)
     job_id = await seed.job()
-    (waiting,) = await deliver.find_waiting_jobs(connection, Lane.FIRST, default_room=1, busy={})
-    assert waiting.ids == [job_id]
-    held = await deliver.claim_jobs(connection, [job_id], worker_id="w", lease_seconds=60)
+    held = await deliver.claim_waiting_jobs(connection, slow=False, limit=5, worker_id="w", lease_seconds=60)
+    assert [job.id for job in held] == [job_id]
     await deliver.hand_back_jobs(connection, held, worker_id="w")
     (job,) = await deliver.claim_jobs(connection, [job_id], worker_id="w", lease_seconds=60)
     assert seed.box.open((job.secrets or [""])[0]) == seed.secrets[job.subscription_id]

@@ -185,9 +185,9 @@ async def test_the_deleting_function_with_another_owner(admin: Connection, seed:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ("DELETE FROM hooksaga_migrations WHERE name = '11_retention'", "not applied: 11_retention"),
+        ("DELETE FROM hooksaga_migrations WHERE name = '12_retention'", "not applied: 12_retention"),
         (
-            "UPDATE hooksaga_migrations SET name = '999_later' WHERE name = '11_retention'",
+            "UPDATE hooksaga_migrations SET name = '999_later' WHERE name = '12_retention'",
             "999_later",
         ),
     ],

@@ -20,13 +20,14 @@ from hooksaga.operations.bulk_steps import step_bulk_operation
 from hooksaga.operations.operational_events import store_dead_letter_events
 from hooksaga.operations.prune import Pruning, prune_batch
 from hooksaga.operations.watch_endpoints import count_attempts
-from hooksaga.stages import deliver, orchestrate
+from hooksaga.stages import deliver
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.clean_leases import clean_leases
 from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from hooksaga.worker.result_writer import ResultWriter
 from tests.conftest import Connect, SessionOf
+from tests.database import orchestrate
 from tests.database.bulk_rows import backfill_of, dead_letters, old_events, requeue_of, started
 from tests.database.seed import LAST_ATTEMPT, POLICY, WORKER, Seed, outcome
 from tests.faults.promises import Promise
@@ -213,7 +214,7 @@ async def test_a_locked_event_or_subscription_stops_no_stage(
     async with locked(somebody, table, event_id if table == "events" else subscription_id):
         routed = await route_events(router)
         assert (routed.event_ids, len(routed.saga_ids)) == ([event_id], 2)
-        moves = await orchestrate.start_first_attempts(orchestrator, LAST_ATTEMPT)
+        moves = await orchestrate.start_all(orchestrator, LAST_ATTEMPT)
         assert [move.subscription_id for move in moves] == [subscription_id, other]
         job_ids = [move.job_id for move in moves if move.job_id]
         jobs = await deliver.claim_jobs(worker, job_ids, worker_id=WORKER, lease_seconds=60)
@@ -251,7 +252,7 @@ async def test_attempts_are_started_around_a_locked_saga(
         if named:
             moves = await orchestrate.start_attempts_of(orchestrator, POLICY, [first, second])
         else:
-            moves = await orchestrate.start_first_attempts(orchestrator, POLICY)
+            moves = await orchestrate.start_all(orchestrator, POLICY)
         return [move.saga_id for move in moves]
 
     async with locked(somebody, SAGAS, first):
@@ -268,9 +269,9 @@ async def test_retries_are_started_around_a_locked_saga(
         await seed.make_due(saga_id)
     orchestrator = await stage_of(Role.ORCHESTRATOR)
     async with locked(somebody, SAGAS, first):
-        moves = await orchestrate.start_due_retries(orchestrator, POLICY)
+        moves = await orchestrate.start_all(orchestrator, POLICY)
         assert [move.saga_id for move in moves] == [second]
-    moves = await orchestrate.start_due_retries(orchestrator, POLICY)
+    moves = await orchestrate.start_all(orchestrator, POLICY)
     assert [move.saga_id for move in moves] == [first]
 
 

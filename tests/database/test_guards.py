@@ -154,15 +154,16 @@ async def test_an_ended_saga_never_changes(seed: Seed, end: SagaStatus, change: 
         (SagaStatus.PENDING, "status = 'InProgress', attempt_count = 1"),
         (SagaStatus.IN_PROGRESS, "attempt_count = 1"),
         (SagaStatus.IN_PROGRESS, "status = 'Completed'"),
-        (SagaStatus.IN_PROGRESS, "status = 'PendingRetry'"),
         (SagaStatus.IN_PROGRESS, "status = 'DeadLettered'"),
         (SagaStatus.IN_PROGRESS, "status = 'PendingRetry', attempt_count = 2"),
+        (SagaStatus.IN_PROGRESS, "status = 'PendingRetry', attempt_count = attempt_count - 1"),
         (SagaStatus.PENDING_RETRY, "attempt_count = 0"),
         (SagaStatus.PENDING_RETRY, "status = 'DeadLettered', attempt_count = 2"),
         (SagaStatus.PENDING, "event_id = event_id + 1"),
         (SagaStatus.PENDING, "subscription_id = subscription_id + 1"),
         (SagaStatus.PENDING, "created_at = now() - interval '1 day'"),
         (SagaStatus.PENDING, "requeued_from = 1"),
+        (SagaStatus.PENDING, "ordering_key = 'other'"),
     ],
 )
 async def test_attempts_count_results_only_and_the_pair_never_changes(
@@ -296,6 +297,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("reconnected", "NOT reconnected"),
     ("max_attempts", "99"),
     ("own_header_names", "'x-other'"),
+    ("slow", "NOT slow"),
 ]
 
 

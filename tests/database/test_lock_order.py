@@ -14,9 +14,9 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue
-from hooksaga.stages import orchestrate
 from hooksaga.stages.accept_events import accept_events
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.seed import POLICY, Seed, until_blocked
 
 LOCK_SAGA: LiteralString = "SELECT id FROM webhook_delivery_sagas WHERE id = %s FOR UPDATE NOWAIT"

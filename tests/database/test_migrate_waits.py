@@ -144,7 +144,7 @@ def test_it_gives_up_in_the_end_and_leaves_nothing_behind(
     with (
         holding(database_address, table, role) as reader,
         pytest.raises(
-            MigrationFailed, match=rf"pid {reader.info.backend_pid} \(role {role}.*{doing}.*given up"
+            MigrationFailed, match=rf"pid {reader.info.backend_pid} \(role {role}.*{doing}.*timed out"
         ),
     ):
         migrate(database_address, files, patience_seconds=0)

@@ -216,8 +216,9 @@ INDEXES: dict[str, str] = {
     "uniq_event_external_id": "UNIQUE events (tenant_id, source, external_id)",
     "idx_sub_event_type": "subscriptions (event_type)",
     "idx_sub_active": "subscriptions (active)",
-    "idx_saga_status_retry": "webhook_delivery_sagas (status, next_attempt_at)",
-    "idx_saga_status": "webhook_delivery_sagas (status)",
+    "idx_saga_status_retry": "webhook_delivery_sagas"
+    " (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id)",
+    "idx_saga_status": "webhook_delivery_sagas (status, subscription_id)",
     "uniq_saga_event_subscription": (
         "UNIQUE webhook_delivery_sagas (event_id, subscription_id, COALESCE(requeued_from, 0::bigint))"
     ),

@@ -36,6 +36,11 @@ MUST_HAPPEN = (
     "sagas that ended as DeadLettered",
     "waits for the lock of another",
     "workers that died",
+    "pauses",
+    "resumes",
+    "steps while a circuit breaker was open",
+    "steps while a probe was under way",
+    "steps with a full room",
 )
 """A run in which one of these did not happen has tried less than it says."""
 

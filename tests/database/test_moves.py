@@ -11,10 +11,11 @@ import pytest
 from msgspec.structs import replace
 from psycopg import errors
 
+from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import (
     SAGA_MOVES,
-    Cancel,
     Due,
+    End,
     IllegalMove,
     JobFailed,
     JobSucceeded,
@@ -27,7 +28,15 @@ from hooksaga.core.saga import (
 from tests.database.seed import Seed
 from tests.faults.promises import Promise
 
-TRIGGERS: list[Trigger] = [Due(True), Due(False), JobSucceeded(), JobFailed("http_503"), Cancel()]
+ENDINGS = [ErrorCode.CANCELED, ErrorCode.DISCARDED, ErrorCode.EXPIRED]
+TRIGGERS: list[Trigger] = [
+    Due(True),
+    Due(False),
+    JobSucceeded(),
+    JobFailed("http_503"),
+    JobFailed("http_503", is_probe=True),
+    *map(End, ENDINGS),
+]
 LIMITS = {"attempts left": 5, "none left": 1}
 """A saga that waits for a retry has used one attempt."""
 

@@ -10,8 +10,8 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.observe import Gauges, read_gauges
-from hooksaga.stages.orchestrate import oldest_due_seconds
 from hooksaga.stages.route_events import route_events
+from hooksaga.stages.start_attempts import oldest_due_seconds
 from tests.conftest import Connect
 from tests.database.seed import Seed
 

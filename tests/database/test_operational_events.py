@@ -13,9 +13,9 @@ from hooksaga.operations import requeue
 from hooksaga.operations.operational_events import store_dead_letter_events
 from hooksaga.operations.subscription_health import Missed, read_missed, show_health
 from hooksaga.operations.watch_endpoints import disable_gone
-from hooksaga.stages import orchestrate
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.passing_time import pass_time
 from tests.database.seed import POLICY, Seed
 

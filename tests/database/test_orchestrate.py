@@ -12,9 +12,11 @@ from hooksaga.adapters.database import Connection, Role, fetch_dicts
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound, RowRefused
 from hooksaga.core.saga import RetryPolicy, SagaStatus
-from hooksaga.stages import orchestrate
+from hooksaga.stages import start_attempts
+from hooksaga.stages.flow_rows import flow_columns
 from hooksaga.stages.saga_rows import SagaMoved
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 
 NO_JITTER = RetryPolicy(jitter=0)
@@ -44,14 +46,14 @@ async def wait_of(seed: Seed, saga_id: int) -> float:
 
 async def test_a_pending_saga_gets_one_job_and_is_in_progress(orchestrator: Connection, seed: Seed) -> None:
     saga_id = await seed.saga()
-    (moved,) = await orchestrate.start_first_attempts(orchestrator, POLICY)
+    (moved,) = await orchestrate.start_all(orchestrator, POLICY)
     assert (moved.saga_id, moved.status, moved.attempt_count) == (saga_id, SagaStatus.IN_PROGRESS, 0)
     job = await seed.row("SELECT * FROM webhook_delivery_jobs WHERE id = %s", [moved.job_id])
     saga = await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
     assert (job["saga_id"], job["status"], job["attempt_number"]) == (saga_id, "Pending", 1)
     assert job["subscription_id"] == saga["subscription_id"]
     assert job["attempt_at"] == saga["next_attempt_at"]
-    assert await orchestrate.start_first_attempts(orchestrator, POLICY) == []
+    assert await orchestrate.start_all(orchestrator, POLICY) == []
 
 
 async def test_a_success_completes_the_saga_and_nothing_else_happens_to_it(
@@ -70,14 +72,14 @@ async def test_a_failure_waits_for_the_backoff(orchestrator: Connection, seed: S
     assert (moved.status, moved.attempt_count) == (SagaStatus.PENDING_RETRY, 1)
     assert moved.final_error_code == "http_503"
     assert await wait_of(seed, saga_id) == pytest.approx(30, abs=0.1)
-    assert await orchestrate.start_due_retries(orchestrator, POLICY) == []
-    assert await orchestrate.seconds_until_next_attempt(orchestrator) == pytest.approx(30, abs=2)
+    assert await orchestrate.start_all(orchestrator, POLICY) == []
+    assert await orchestrate.seconds_until_next_wake(orchestrator) == pytest.approx(30, abs=2)
 
 
 async def test_a_retry_that_is_due_gets_the_next_attempt(orchestrator: Connection, seed: Seed) -> None:
     saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
     await seed.make_due(saga_id)
-    (moved,) = await orchestrate.start_due_retries(orchestrator, POLICY)
+    (moved,) = await orchestrate.start_all(orchestrator, POLICY)
     assert (moved.saga_id, moved.status) == (saga_id, SagaStatus.IN_PROGRESS)
     job = await seed.row("SELECT * FROM webhook_delivery_jobs WHERE id = %s", [moved.job_id])
     assert (job["attempt_number"], job["status"]) == (2, "Pending")
@@ -98,7 +100,7 @@ async def test_five_attempts_are_five_posts_and_no_more(orchestrator: Connection
     for attempt in range(5):
         if attempt:
             await seed.make_due(saga_id)
-            await orchestrate.start_due_retries(orchestrator, POLICY)
+            await orchestrate.start_all(orchestrator, POLICY)
         await seed.finish(await seed.active_job(saga_id), "http_503")
         (moved,) = await orchestrate.apply_results(orchestrator, POLICY)
         statuses.append(moved.status)
@@ -151,6 +153,9 @@ async def test_a_decision_over_a_result_that_was_taken_meanwhile_moves_nothing(
         "next_attempts": [datetime.now(UTC)],
         "error_codes": ["http_503"],
         "reasons": [None],
+        "subscription_ids": [1],
+        "change_flow": [False],
+        **flow_columns([]),
     }
     assert await fetch_dicts(orchestrator, load_queries("orchestrate")["apply_results"], late) == []
     assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
@@ -171,9 +176,12 @@ async def test_orchestrators_at_once_take_each_result_once(connect: Connect, see
 
     async def drain(connection: Connection) -> list[SagaMoved]:
         moved: list[SagaMoved] = []
-        while batch := await orchestrate.apply_results(connection, POLICY, limit=20):
+        while True:
+            left: list[int] = []  # to an orchestrator that is changing the same flow
+            batch = await orchestrate.apply_results(connection, POLICY, limit=20, on_left=left.append)
             moved += batch
-        return moved
+            if not batch and not left:
+                return moved
 
     moved = [saga for some in await asyncio.gather(*map(drain, crowd)) for saga in some]
     assert len(moved) == len({saga.saga_id for saga in moved}) == 200
@@ -186,18 +194,21 @@ async def test_orchestrators_at_once_make_one_job_for_each_saga(connect: Connect
     sagas = [await seed.saga() for _ in range(40)]
     crowd = [await connect(Role.ORCHESTRATOR) for _ in range(4)]
     by_id = [orchestrate.start_attempts_of(connection, POLICY, sagas) for connection in crowd[:2]]
-    oldest = [orchestrate.start_first_attempts(connection, POLICY) for connection in crowd[2:]]
+    oldest = [orchestrate.start_all(connection, POLICY) for connection in crowd[2:]]
     moved = [saga for some in await asyncio.gather(*by_id, *oldest) for saga in some]
     assert sorted(saga.saga_id for saga in moved) == sagas
     assert await seed.value("SELECT count(*) FROM webhook_delivery_jobs") == 40
 
 
 async def test_a_batch_takes_no_more_than_its_limit_oldest_first(
-    orchestrator: Connection, seed: Seed
+    orchestrator: Connection, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sagas = [await seed.saga() for _ in range(3)]
-    moved = await orchestrate.start_first_attempts(orchestrator, POLICY, limit=2)
-    assert [saga.saga_id for saga in moved] == sagas[:2]
+    subscription = await seed.subscription()
+    sagas = [await seed.saga(SagaStatus.PENDING, subscription) for _ in range(3)]
+    monkeypatch.setattr(start_attempts, "BATCH", 2)
+    started = await orchestrate.start_attempts(orchestrator, POLICY, subscription_ids=[subscription])
+    assert [saga.saga_id for saga in started.moves] == sagas[:2]
+    assert started.again == [subscription]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -208,7 +219,7 @@ async def test_a_saga_is_not_started_before_its_time(
     if named:
         moved = await orchestrate.start_attempts_of(orchestrator, POLICY, [saga_id])
     else:
-        moved = await orchestrate.start_due_retries(orchestrator, POLICY)
+        moved = await orchestrate.start_all(orchestrator, POLICY)
     assert moved == []
     assert await seed.status_of(saga_id) is SagaStatus.PENDING_RETRY
 
@@ -231,7 +242,7 @@ async def test_a_limit_that_was_lowered_ends_a_waiting_saga_with_its_last_failur
     saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
     await seed.make_due(saga_id)
     await seed.connection.execute("UPDATE subscriptions SET max_retry_limit = 1")
-    (moved,) = await orchestrate.start_due_retries(orchestrator, POLICY)
+    (moved,) = await orchestrate.start_all(orchestrator, POLICY)
     assert (moved.saga_id, moved.status, moved.job_id) == (saga_id, SagaStatus.DEAD_LETTERED, None)
     assert await seed.value("SELECT final_error_code FROM dead_letters") == "http_503"
     assert await seed.value("SELECT attempt_count FROM webhook_delivery_sagas") == 1
@@ -379,7 +390,7 @@ async def test_the_wait_doubles_with_each_failure(orchestrator: Connection, seed
     for attempt in range(3):
         if attempt:
             await seed.make_due(saga_id)
-            await orchestrate.start_due_retries(orchestrator, POLICY)
+            await orchestrate.start_all(orchestrator, POLICY)
         await seed.finish(await seed.active_job(saga_id), "http_503")
         await orchestrate.apply_results(orchestrator, NO_JITTER)
         waits.append(await wait_of(seed, saga_id))
@@ -417,7 +428,7 @@ async def test_a_dead_letter_keeps_the_payload_to_the_byte(
         await orchestrate.cancel_saga(orchestrator, POLICY, saga_id)
     else:
         await seed.connection.execute("UPDATE subscriptions SET active = false")
-        await orchestrate.start_first_attempts(orchestrator, POLICY)
+        await orchestrate.start_all(orchestrator, POLICY)
     assert await seed.value("SELECT payload_snapshot::text FROM dead_letters") == payload
 
 
@@ -436,7 +447,7 @@ async def test_nothing_to_do_is_no_error(orchestrator: Connection) -> None:
     assert await orchestrate.apply_results(orchestrator, POLICY) == []
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[]) == []
     assert await orchestrate.start_attempts_of(orchestrator, POLICY, []) == []
-    assert await orchestrate.seconds_until_next_attempt(orchestrator) is None
+    assert await orchestrate.seconds_until_next_wake(orchestrator) is None
 
 
 async def test_a_death_that_the_database_does_not_take_holds_up_nobody_and_is_not_lost(
@@ -475,7 +486,7 @@ async def test_a_saga_that_cannot_be_started_holds_up_nobody(
     start = (
         orchestrate.start_attempts_of(orchestrator, POLICY, sagas)
         if named
-        else orchestrate.start_first_attempts(orchestrator, POLICY)
+        else orchestrate.start_all(orchestrator, POLICY)
     )
     with pytest.raises(RowRefused, match="broken") as refused:
         await start

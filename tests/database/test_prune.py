@@ -17,9 +17,9 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue
 from hooksaga.operations.audit import audit
 from hooksaga.operations.prune import Place, Pruned, Pruning, prune, prune_batch
-from hooksaga.stages import orchestrate
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.bulk_rows import backfill_of, old_events, started, step_until_nothing_is_left
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, until_blocked
 

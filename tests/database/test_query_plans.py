@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from psycopg import sql
@@ -18,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.flow import Flow
 from tests.database import a_million_rows as rows
 
 pytestmark = [
@@ -66,6 +68,7 @@ def accepted(first: int, count: int) -> dict[str, Any]:
         "external_ids": [f"key-{first + 2 * n}" for n in range(count)],
         "payloads": ['{"n": 1}'] * count,
         "traceparents": [None] * count,
+        "ordering_keys": [None] * count,
     }
 
 
@@ -79,17 +82,49 @@ def taken(status: str) -> dict[str, Any]:
         "next_attempts": ["2030-01-01T00:00:00Z"] * count,
         "error_codes": ["http_503"] * count,
         "reasons": [None] * count,
+        "subscription_ids": FLOWS["flow_subscription_id"],
+        "change_flow": [True] * count,
+        **FLOWS,
     }
 
 
-def started(status: str) -> dict[str, Any]:
-    count = rows.DUE
+FLOWS: dict[str, Any] = {
+    "flow_subscription_id": [42_001 + n for n in range(rows.DUE)],
+    "flow_version": [0] * rows.DUE,
+    **{
+        f"flow_{name}": [value] * rows.DUE
+        for name, value in msgspec.structs.asdict(Flow(failures_in_a_row=1)).items()
+    },
+}
+DUE_IDS = list(rows.DUE_SUBSCRIPTIONS)
+
+
+def starting(ids: list[int], **changed: Any) -> dict[str, Any]:
     return {
-        "saga_ids": list(rows.DUE_RETRIES),
-        "statuses": [status] * count,
-        "error_codes": ["http_503"] * count,
-        "reasons": [None] * count,
-        "max_attempts": [5] * count,
+        "subscription_ids": ids,
+        "in_flight": [1000] * len(ids),
+        "starts": [25] * len(ids),
+        "probes": [False] * len(ids),
+        "slow": [False] * len(ids),
+        "max_attempts": [5] * len(ids),
+        "has_ordered": [False] * len(ids),
+        "cursors": [""] * len(ids),
+        "places": [None] * len(ids),
+        "least_places": [1] * len(ids),
+        "most_keys": 1000,
+        "only": None,
+        **changed,
+    }
+
+
+def ending(ids: list[int]) -> dict[str, Any]:
+    return {
+        "subscription_ids": ids,
+        "due_before": ["infinity"] * len(ids),
+        "through": [2**63 - 1] * len(ids),
+        "causes": ["expired"] * len(ids),
+        "limit": 12,
+        "only": None,
     }
 
 
@@ -111,19 +146,6 @@ def reported(count: int) -> dict[str, Any]:
     }
 
 
-def waiting(lane: int, after: int, busy: dict[int, int]) -> dict[str, Any]:
-    return {
-        "lane": lane,
-        "after_subscription": after,
-        "max_subscriptions": 100,
-        "default_room": 10,
-        "busy_subscriptions": list(busy),
-        "busy_room": list(busy.values()),
-        "most_ids": 10_000,
-        "passed_by": [],
-    }
-
-
 def letters(**wanted: Any) -> dict[str, Any]:
     names = ["tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before"]
     return {**dict.fromkeys([*names, "after_id", "before_id"]), "limit": 50, **wanted}
@@ -135,6 +157,10 @@ def orchestrate(query: str, params: dict[str, Any], **limits: int) -> Hot:
 
 def deliver(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.DELIVERY, "deliver", query, params, **limits)
+
+
+def flow(role: Role, query: str, *, answers: int, **params: Any) -> Hot:
+    return Hot(role, "subscription_flow", query, params, answers=answers, rows=3_000, buffers=6_000)
 
 
 def watch(query: str, params: dict[str, Any], **limits: int) -> Hot:
@@ -213,8 +239,9 @@ def matching_attempts(*, answers: int = 50, **wanted: Any) -> Hot:
 
 
 def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any) -> Hot:
+    buffers = more.pop("buffers", 4_000)
     params = {"id": subscription_id, **more}
-    return Hot(Role.ADMIN, "attempt_log", query, params, answers=1, rows=rows, buffers=4_000)
+    return Hot(Role.ADMIN, "attempt_log", query, params, answers=1, rows=rows, buffers=buffers)
 
 
 LONG_AGO = str(datetime.now(UTC) - timedelta(days=20))
@@ -232,17 +259,32 @@ def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, *
     return Hot(Role.ADMIN, "prune", "prune_finished", params, answers=1, **limits)
 
 
+CLAIM = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
 HOT = [
-    Hot(Role.INGEST, "accept_events", "insert_events", NEW_KEYS, answers=100, buffers=5_000),
-    Hot(Role.INGEST, "accept_events", "insert_events", KNOWN_KEYS, answers=0, buffers=5_000),
+    Hot(
+        Role.INGEST,
+        "accept_events",
+        "insert_events",
+        {**NEW_KEYS, "in_order": False},
+        answers=100,
+        buffers=5_000,
+    ),
+    Hot(
+        Role.INGEST,
+        "accept_events",
+        "insert_events",
+        {**KNOWN_KEYS, "in_order": True},
+        answers=0,
+        buffers=5_000,
+    ),
     Hot(
         Role.INGEST,
         "accept_events",
         "find_events_by_key",
         {
-            **{name: some for name, some in KNOWN_KEYS.items() if name != "traceparents"},
+            **{name: some for name, some in KNOWN_KEYS.items() if name not in ("traceparents", "in_order")},
             "positions": [*range(1, 101)],
         },
         answers=100,
@@ -291,34 +333,44 @@ HOT = [
     ),
     orchestrate("lock_finished_jobs", {"limit": 500}),
     orchestrate("lock_finished_jobs_by_id", {"job_ids": list(rows.FINISHED_JOBS)}),
-    orchestrate("lock_waiting_sagas", {"status": "Pending", "limit": 500}),
-    orchestrate("lock_waiting_sagas", {"status": "PendingRetry", "limit": 500}),
-    orchestrate("lock_waiting_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES)}),
+    orchestrate("flow_of_results", {"subscription_ids": FLOWS["flow_subscription_id"]}),
+    # The crowd: a thousand in progress are counted, and no more.
+    orchestrate("flow_of_results", {"subscription_ids": [rows.CROWD]}, answers=1, rows=1_100),
+    orchestrate("lock_flow", {"subscription_ids": DUE_IDS, "most_woken": 0}, answers=20),
+    orchestrate("lock_flow", {"subscription_ids": [], "most_woken": 500}, answers=20),
+    orchestrate("known_subscriptions", {"subscription_ids": DUE_IDS}, answers=20),
+    orchestrate("start_due", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
+    orchestrate("start_due", starting(DUE_IDS, probes=[True] * 20), answers=40, rows=1_000, buffers=6_000),
+    orchestrate("start_due", starting([rows.CROWD]), answers=1, rows=1_100),
+    orchestrate("due_sagas", {"subscription_id": DUE_IDS[5], "limit": 500}, answers=1),
+    orchestrate("end_waiting", ending(DUE_IDS), answers=240, rows=1_000, buffers=4_000),
+    orchestrate("write_flow", FLOWS),
+    orchestrate("waiting_subscriptions", {"after": 0, "limit": 500}, answers=500, rows=1_500, buffers=4_000),
+    orchestrate("next_wake", {}, answers=1),
     orchestrate("lock_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES), "tenant_id": None}),
     orchestrate("inactive_subscriptions", {"ids": list(range(1, 51))}, answers=50),
     orchestrate("dead_letter_of_saga", {"saga_id": 6_500_000}, answers=1),
     orchestrate("apply_results", taken("PendingRetry")),
     orchestrate("apply_results", taken("DeadLettered")),
-    orchestrate("start_attempts", started("InProgress")),
-    orchestrate("start_attempts", started("DeadLettered")),
-    orchestrate("next_attempt_delay", {}, answers=1),
+    orchestrate(
+        "dead_letter_waiting",
+        {
+            "saga_ids": list(rows.DUE_RETRIES),
+            "error_codes": ["canceled"] * rows.DUE,
+            "reasons": [None] * rows.DUE,
+        },
+    ),
     orchestrate(
         "find_undispatched_jobs", {"grace_seconds": 60, "redispatch_seconds": 900, "limit": 500}, answers=20
     ),
     orchestrate("mark_dispatched", {"job_ids": list(rows.CROWD_JOBS[500_000:500_010])}),
-    deliver("find_waiting_jobs", waiting(1, 0, {}), answers=11),
-    deliver("find_waiting_jobs", waiting(1, 0, {rows.CROWD: 0, 7: 3}), answers=11),
-    deliver("find_waiting_jobs", waiting(1, rows.CROWD, {}), answers=10),
-    deliver("find_waiting_jobs", waiting(2, 0, {}), answers=11),
-    deliver("find_waiting_jobs", waiting(2, rows.CROWD, {rows.CROWD: 1}), answers=10),
+    deliver("claim_waiting_jobs", {"slow": False, "limit": 50, **CLAIM}, answers=50, rows=500, buffers=4_000),
+    deliver("claim_waiting_jobs", {"slow": True, "limit": 50, **CLAIM}, answers=0),
     deliver(
         "claim_jobs",
         {
             "job_ids": list(rows.CROWD_JOBS[500_000:500_050]),
-            "worker_id": "w",
-            "lease_seconds": 60,
-            "alone_from": 2,
-            "one_alone": True,
+            **CLAIM,
         },
         answers=50,
         rows=500,
@@ -382,7 +434,7 @@ HOT = [
     tell("insert_operational_events", OPERATIONAL_EVENTS),
     health("show_health", {"id": 31_001, "tenant_id": None}),
     # 33 events of its type since, and as many from before as it may look at
-    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 100}, buffers=3_000),
+    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 100}, buffers=3_500),
     inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
     inspect(
         "attempts_of_sagas",
@@ -460,7 +512,8 @@ HOT = [
     subscription("subscription_window", rows.BUSY, window_hours=24, sample=10_000, rows=10_100),
     subscription("subscription_window", 77, window_hours=1, sample=10_000),
     subscription("subscription_last_error", rows.BUSY),
-    subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500),
+    # Of ten thousand in progress each has its job looked up.
+    subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500, buffers=45_000),
     subscription("subscription_backlog", 77, most=10_000, rows=1_500),
     prune("29 days 12 hours", rows=6_000, buffers=60_000),
     prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
@@ -473,16 +526,19 @@ def observe(query: str, params: dict[str, Any] | None = None, **limits: int) -> 
     return Hot(Role.OBSERVER, "observe", query, params or {}, **limits)
 
 
+EACH_WAITING = 350_000
+"""One look at each of 50,000 subscriptions with something that waits; of a few rows, and on pages in memory."""
+
 # What is counted is read, but from an index that holds nothing else, or as the leases that there are.
 HOT += [
     Hot(Role.ROUTER, "route_events", "outbox_age", {}, answers=1),
-    orchestrate("oldest_due", {}, answers=1),
+    orchestrate("oldest_due", {}, answers=1, buffers=EACH_WAITING),
     observe("outbox_age", answers=1),
-    observe("oldest_due_saga", answers=1),
-    # Ten: the due retries, on whose page the tests before have left their traces.
-    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=rows.DUE, buffers=5_000),
+    observe("oldest_due_saga", answers=1, buffers=EACH_WAITING),
+    # Those that are due, on whose page the tests before have left their traces.
+    observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=50, buffers=10_000),
     observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
-    observe("gauges", answers=1, rows=1_200, buffers=10_000),
+    observe("gauges", answers=1, rows=1_200, buffers=EACH_WAITING + 10_000),
 ]
 
 
@@ -498,14 +554,20 @@ SEARCHED = {"ids": list(range(500_000, 500_050)), "tenant_id": "default"}
 HOT += [
     console("minutes", params={"minutes": 60, "sample": 300}, answers=60, rows=2_000, buffers=8_000),
     console("latencies", params={"minutes": 60, "sample": 30}, answers=0, rows=4_000, buffers=12_000),
-    console("backlog", params={"most": 10_000}, answers=1, rows=60_000, buffers=40_000),
-    console("oldest_due", params={"limit": 8}, answers=8, rows=100),
+    console("backlog", params={"most": 10_000}, answers=1, rows=60_000, buffers=EACH_WAITING + 40_000),
+    console("oldest_due", params={"limit": 8}, answers=8, rows=200, buffers=EACH_WAITING),
     console("newest_failures", params={"sample": 1_000, "limit": 8}, answers=2, rows=300),
     console(
         "failing_endpoints", Role.SUBSCRIPTIONS, params={"limit": 8}, answers=8, rows=60_000, buffers=8_000
     ),
     console("disabled_endpoints", Role.SUBSCRIPTIONS, params={"limit": 8}, answers=1, rows=50),
     console("health_of_subscriptions", Role.SUBSCRIPTIONS, params={"ids": list(range(1, 51))}, answers=50),
+    # a page of a list, with 20 waiting deliveries each, and a thousand of the crowded one's million in flight
+    flow(Role.SUBSCRIPTIONS, "flow_of_subscriptions", ids=list(range(1, 51)), most=100, answers=50),
+    flow(Role.SUBSCRIPTIONS, "flow_of_subscriptions", ids=[rows.CROWD], most=10_000, answers=1),
+    flow(Role.ADMIN, "flow_of_sagas", saga_ids=list(rows.WAITING_SAGAS[:250]), answers=250),
+    flow(Role.SUBSCRIPTIONS, "pause", id=77, tenant_id=None, answers=1),
+    flow(Role.SUBSCRIPTIONS, "resume", id=77, tenant_id=None, discard=True, answers=0),
     console("scan_events", params=FROM_NOW, answers=50),
     console("scan_events", params={**FROM_NOW, "before_at": LONG_AGO}, answers=50),
     console("scan_events_of_type", params={**FROM_NOW, "event_type": "type.7"}, answers=50),
@@ -543,6 +605,7 @@ HOT_STAGES = (
     "watch_endpoints",
     "operational_events",
     "console",
+    "subscription_flow",
 )
 
 
@@ -636,11 +699,11 @@ def test_the_last_hour_is_read_and_no_more(plans: DatabaseAddress) -> None:
 
 
 def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
-    """Every row of the outbox is open work, so that one may be read as a table."""
+    """Every row of the outbox is open work, and of the sagas every second one, so that these may be read as tables."""
     with psycopg.connect(role_conninfo(plans, Role.ADMIN), autocommit=True) as connection:
         cost = measure_once(connection, inspect("stats", {}))
-    assert cost.scanned <= {"routing_outbox"}
-    assert cost.buffers <= 20_000
+    assert cost.scanned <= {"routing_outbox", "webhook_delivery_sagas"}
+    assert cost.buffers <= EACH_WAITING + 150_000
 
 
 def test_every_hot_query_is_measured() -> None:

@@ -12,8 +12,8 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import Conflict, NotFound, RefusedRow
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.requeue import DeadLetterFilter, requeue_dead_letters, requeue_matching, requeue_one
-from hooksaga.stages import orchestrate
 from tests.conftest import Connect, SessionOf
+from tests.database import orchestrate
 from tests.database.seed import POLICY, Seed
 
 
@@ -42,7 +42,7 @@ async def test_no_job_is_made_by_a_requeue_but_by_the_orchestrator(operator: Con
     requeued = await requeue_one(operator, await seed.dead_letter())
     jobs = "SELECT count(*) FROM webhook_delivery_jobs WHERE saga_id = %s"
     assert await seed.value(jobs, [requeued.saga_id]) == 0
-    (moved,) = await orchestrate.start_first_attempts(seed.connection, POLICY)
+    (moved,) = await orchestrate.start_all(seed.connection, POLICY)
     assert moved.saga_id == requeued.saga_id
     assert await seed.value(jobs, [requeued.saga_id]) == 1
 

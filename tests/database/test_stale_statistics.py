@@ -1,9 +1,11 @@
 """A backlog that came after the last statistics: statements still read only the rows that they name or take."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from psycopg import sql
@@ -11,6 +13,7 @@ from psycopg import sql
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.flow import Flow
 
 BACKLOG = 20_000
 EVERYWHERE = 10_000
@@ -83,26 +86,6 @@ def test_a_claim_reads_the_jobs_that_it_names(backlog: DatabaseAddress) -> None:
     )
 
 
-def test_starting_attempts_reads_the_sagas_that_it_names(backlog: DatabaseAddress) -> None:
-    with psycopg.connect(backlog.url, autocommit=True) as connection:
-        connection.execute("SET session_replication_role = replica")
-        connection.execute("UPDATE webhook_delivery_sagas SET status = 'PendingRetry'")
-    count = NAMED
-    assert (
-        thrown_away(
-            backlog,
-            Role.ORCHESTRATOR,
-            load_queries("orchestrate")["start_attempts"],
-            saga_ids=list(range(BACKLOG - count, BACKLOG)),
-            statuses=["DeadLettered"] * count,
-            error_codes=["canceled"] * count,
-            reasons=["an operator canceled it"] * count,
-            max_attempts=[5] * count,
-        )
-        <= MOST_THROWN_AWAY
-    )
-
-
 def with_statistics_of_empty_tables(connection: psycopg.Connection) -> None:
     connection.execute("VACUUM ANALYZE")
 
@@ -154,7 +137,9 @@ def backlog_everywhere(request: pytest.FixtureRequest, database_address: Databas
             " SELECT 'type', 'https://a.example/', true, true, 0 FROM generate_series(1, %s)",
             [EVERYWHERE],
         )
+        connection.execute("INSERT INTO subscription_flow (subscription_id) SELECT id FROM subscriptions")
         take_statistics(connection)
+        connection.execute("UPDATE subscription_flow SET wake_at = now() - interval '1 second'")
         wait(connection, "Pending")
         wait(connection, "PendingRetry")
         wait(connection, "InProgress", ("Pending", 1, None, None))
@@ -192,15 +177,68 @@ def wait(
     )
 
 
-LOOK: dict[str, Any] = {
-    "after_subscription": 0,
-    "max_subscriptions": TAKEN,
-    "default_room": 10,
-    "busy_subscriptions": [3],
-    "busy_room": [1],
-    "most_ids": 1000,
-    "passed_by": [],
+IDS = list(range(1, TAKEN + 1))
+FLOW_OF: dict[str, Any] = {
+    "flow_subscription_id": IDS,
+    "flow_version": [0] * TAKEN,
+    **{
+        f"flow_{name}": [value] * TAKEN
+        for name, value in msgspec.structs.asdict(Flow(failures_in_a_row=1)).items()
+    },
 }
+
+
+def starting(ids: Sequence[int], starts: int = 1, **changed: Any) -> dict[str, Any]:
+    return {
+        "subscription_ids": list(ids),
+        "in_flight": [1000] * len(ids),
+        "starts": [starts] * len(ids),
+        "probes": [False] * len(ids),
+        "slow": [False] * len(ids),
+        "max_attempts": [5] * len(ids),
+        "has_ordered": [True] * len(ids),
+        "cursors": [""] * len(ids),
+        "places": [None] * len(ids),
+        "least_places": [1] * len(ids),
+        "most_keys": 1000,
+        "only": None,
+        **changed,
+    }
+
+
+def ending(ids: Sequence[int], **changed: Any) -> dict[str, Any]:
+    return {
+        "subscription_ids": list(ids),
+        "due_before": [datetime.now(UTC)] * len(ids),
+        "through": [2**63 - 1] * len(ids),
+        "causes": ["discarded"] * len(ids),
+        "limit": 2,
+        "only": None,
+        **changed,
+    }
+
+
+def applying(first_saga: int, first_job: int) -> dict[str, Any]:
+    """Results of TAKEN jobs that ended."""
+    return {
+        "saga_ids": list(range(first_saga, first_saga + TAKEN)),
+        "job_ids": list(range(first_job, first_job + TAKEN)),
+        "statuses": ["Completed"] * TAKEN,
+        "attempt_counts": [2] * TAKEN,
+        "next_attempts": [datetime.now(UTC)] * TAKEN,
+        "error_codes": [None] * TAKEN,
+        "reasons": [None] * TAKEN,
+        "subscription_ids": IDS,
+        "change_flow": [True] * TAKEN,
+        **FLOW_OF,
+    }
+
+
+MAY_SORT = ("claim_waiting_jobs", "reset_expired_leases")
+"""After statistics of empty tables these read all waiting or leased jobs and sort them. The orchestrator starts only as
+many as there are places for, so both are few."""
+
+CLAIM = {"limit": TAKEN, "worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
 STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (
         Role.ROUTER,
@@ -210,19 +248,23 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
         | dict.fromkeys(("max_events", "max_sagas", "wide_from", "part_size"), TAKEN),
     ),
     (Role.ROUTER, "route_events", "outbox_age", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "Pending", "limit": TAKEN}),
-    (Role.ORCHESTRATOR, "orchestrate", "lock_waiting_sagas", {"status": "PendingRetry", "limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": IDS, "most_woken": 0}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": [], "most_woken": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "start_due", starting(IDS)),
+    (Role.ORCHESTRATOR, "orchestrate", "end_waiting", ending(IDS)),
+    (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": IDS}),
+    (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
+    (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, "limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
     (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", {"limit": TAKEN}),
-    (Role.ORCHESTRATOR, "orchestrate", "oldest_due", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "next_attempt_delay", {}),
     (
         Role.ORCHESTRATOR,
         "orchestrate",
         "find_undispatched_jobs",
         {"limit": TAKEN, "grace_seconds": 1, "redispatch_seconds": 60},
     ),
-    (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 1, **LOOK}),
-    (Role.DELIVERY, "deliver", "find_waiting_jobs", {"lane": 2, **LOOK}),
+    (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": False, **CLAIM}),
+    (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": True, **CLAIM}),
     (
         Role.LEASE_CLEANER,
         "clean_leases",
@@ -234,10 +276,123 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
 
 def test_a_step_reads_what_it_takes(backlog_everywhere: DatabaseAddress) -> None:
     read = [
-        (query, params, _read(plan_kept(backlog_everywhere, role, load_queries(stage)[query], **params)))
+        (
+            query,
+            params,
+            _read(
+                plan_kept(backlog_everywhere, role, load_queries(stage)[query], **params),
+                "Index" if query in MAY_SORT else "Scan",
+            ),
+        )
         for role, stage, query, params in STEPS
     ]
     assert [step for step in read if step[2] > 20 * TAKEN] == []
+
+
+def test_results_are_applied_to_the_rows_that_they_name(backlog_everywhere: DatabaseAddress) -> None:
+    with psycopg.connect(backlog_everywhere.url) as connection:
+        connection.execute("SET session_replication_role = replica")
+        row = connection.execute(
+            "SELECT saga_id, id FROM webhook_delivery_jobs WHERE status = 'Completed' AND applied_at IS NULL"
+            " ORDER BY id LIMIT 1"
+        ).fetchone()
+        assert row is not None
+        connection.execute("UPDATE webhook_delivery_jobs SET response_status = 200 WHERE id >= %s", row[1:])
+    plan = plan_kept(
+        backlog_everywhere, Role.ORCHESTRATOR, load_queries("orchestrate")["apply_results"], **applying(*row)
+    )
+    assert _read_from("subscription_flow", plan) > 0
+    assert _read(plan) <= 20 * TAKEN
+
+
+def test_the_oldest_due_is_one_of_each_subscription_that_waits(backlog_everywhere: DatabaseAddress) -> None:
+    """It is asked once a minute."""
+    plan = plan_kept(backlog_everywhere, Role.ORCHESTRATOR, load_queries("orchestrate")["oldest_due"])
+    assert _read(plan) <= 10 * EVERYWHERE
+
+
+@pytest.fixture(
+    params=[
+        with_statistics_of_empty_tables,
+        with_statistics_of_a_quiet_moment,
+        with_statistics_after_a_backlog,
+    ]
+)
+def one_crowd(request: pytest.FixtureRequest, database_address: DatabaseAddress) -> DatabaseAddress:
+    """After the last statistics, of 10,000 subscriptions the first got 20,000 sagas while it was paused, the second as
+    many of one ordering key, the third one of each of 5,000 keys, and the fourth one saga, which is due."""
+    take_statistics: Callable[[psycopg.Connection], None] = request.param
+    with psycopg.connect(database_address.url, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event, ordered,"
+            " paused_at) SELECT 'type', 'https://a.example/', true, true, 0, n IN (2, 3),"
+            " CASE n WHEN 1 THEN now() END FROM generate_series(1, %s) AS n",
+            [EVERYWHERE],
+        )
+        connection.execute("INSERT INTO subscription_flow (subscription_id) SELECT id FROM subscriptions")
+        take_statistics(connection)
+        connection.execute(
+            "INSERT INTO events (event_type, payload) SELECT 'crowd', '{}' FROM generate_series(1, %s)",
+            [BACKLOG],
+        )
+        connection.execute(
+            "INSERT INTO webhook_delivery_sagas (event_id, subscription_id, ordering_key, next_attempt_at)"
+            " SELECT e.id, s.id, CASE s.id WHEN 2 THEN 'one' WHEN 3 THEN 'key ' || e.id END,"
+            " now() - interval '1 second'"
+            " FROM (SELECT id, row_number() OVER (ORDER BY id) AS nth FROM events WHERE event_type = 'crowd') AS e,"
+            " (VALUES (1, 20000), (2, 20000), (3, 5000), (4, 1)) AS s (id, many) WHERE e.nth <= s.many"
+        )
+    return database_address
+
+
+CROWD_STEPS: list[tuple[Role, str, dict[str, Any], int]] = [
+    (Role.ORCHESTRATOR, "lock_flow", {"subscription_ids": [1, 2, 3, 4], "most_woken": TAKEN}, 20),
+    (Role.ORCHESTRATOR, "start_due", starting([4], 10), 20),
+    (Role.ORCHESTRATOR, "start_due", starting([1], 10), 200),
+    (Role.ORCHESTRATOR, "start_due", starting([1], 1, probes=[True]), 300),
+    (Role.ORCHESTRATOR, "start_due", starting([2], 10), 20),
+    (Role.ORCHESTRATOR, "start_due", starting([3], 10), 200),
+    (Role.ORCHESTRATOR, "start_due", starting([3], 10, cursors=["key 9"]), 200),
+    (Role.ORCHESTRATOR, "start_due", starting([1, 2, 3, 4], 10), 500),
+    (Role.ORCHESTRATOR, "end_waiting", ending([1], limit=10), 100),
+    (Role.ORCHESTRATOR, "end_waiting", ending([2, 4], limit=10), 100),
+    (Role.ORCHESTRATOR, "flow_of_results", {"subscription_ids": [1, 2, 3, 4]}, 30),
+    (Role.ORCHESTRATOR, "waiting_subscriptions", {"after": 0, "limit": TAKEN}, 30),
+    (Role.ORCHESTRATOR, "oldest_due", {}, 30),
+    (Role.ORCHESTRATOR, "next_wake", {}, 5),
+]
+
+
+def test_a_crowd_that_waits_costs_what_is_started_of_it(one_crowd: DatabaseAddress) -> None:
+    orchestrate = load_queries("orchestrate")
+    read = [
+        (query, params, most, _read(plan_kept(one_crowd, role, orchestrate[query], **params)))
+        for role, query, params, most in CROWD_STEPS
+    ]
+    assert [step for step in read if step[3] > step[2]] == []
+
+
+def test_closed_subscriptions_with_backlogs_cost_an_open_one_nothing(
+    backlog_everywhere: DatabaseAddress,
+) -> None:
+    """Nobody looks at them until their time has come."""
+    with psycopg.connect(backlog_everywhere.url, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("UPDATE subscriptions SET paused_at = now() WHERE id > 1")
+        connection.execute("UPDATE subscription_flow SET wake_at = NULL WHERE subscription_id > 1")
+    orchestrate = load_queries("orchestrate")
+    lock = plan_kept(
+        backlog_everywhere,
+        Role.ORCHESTRATOR,
+        orchestrate["lock_flow"],
+        subscription_ids=[],
+        most_woken=TAKEN,
+    )
+    start = plan_kept(backlog_everywhere, Role.ORCHESTRATOR, orchestrate["start_due"], **starting([1], 10))
+    assert _read_from("subscription_flow", lock) <= 4
+    assert _read(lock) <= 12
+    assert _read(start) <= 50
 
 
 def test_an_event_reads_the_subscriptions_of_its_type(database_address: DatabaseAddress) -> None:
@@ -267,13 +422,10 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
 @pytest.mark.parametrize(
     ("dropped", "looks"),
     [
-        ("idx_job_pending", ["find_waiting_jobs", "find_waiting_jobs"]),
+        ("idx_job_pending", ["claim_waiting_jobs", "claim_waiting_jobs"]),
         ("idx_job_status_lease", ["reset_expired_leases"]),
         ("idx_job_unapplied", ["lock_finished_jobs"]),
-        (
-            "idx_saga_status_retry",
-            ["lock_waiting_sagas", "lock_waiting_sagas", "oldest_due", "next_attempt_delay"],
-        ),
+        ("idx_flow_wake", ["next_wake"]),
     ],
 )
 def test_no_index_in_another_order_can_serve_a_look(
@@ -288,7 +440,7 @@ def test_no_index_in_another_order_can_serve_a_look(
     assert len(steps) == len(looks)
     for role, query, params in steps:
         instead = set(_indexes(plan_kept(database_address, role, query, **params)))
-        assert {name for name in instead if not name.endswith("_pkey")} == set()
+        assert {name for name in instead if not name.endswith("_pkey")} - {"idx_secret_subscription"} == set()
 
 
 def _indexes(node: dict[str, Any]) -> Iterator[str]:
@@ -308,8 +460,10 @@ def _own_rows(node: dict[str, Any]) -> int:
     return int((node["Actual Rows"] + thrown) * node["Actual Loops"])
 
 
-def _read(node: dict[str, Any]) -> int:
+def _read(node: dict[str, Any], kind: str = "Scan") -> int:
     """Rows of tables, those included that a filter threw away."""
-    own = node["Actual Rows"] if "Relation Name" in node and "Index" in node["Node Type"] else 0
+    own = node["Actual Rows"] if "Relation Name" in node and kind in node["Node Type"] else 0
     thrown = sum(count for name, count in node.items() if name.startswith("Rows Removed by"))
-    return int((own + thrown) * node["Actual Loops"]) + sum(_read(child) for child in node.get("Plans", ()))
+    return int((own + thrown) * node["Actual Loops"]) + sum(
+        _read(child, kind) for child in node.get("Plans", ())
+    )

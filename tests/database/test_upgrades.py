@@ -15,8 +15,8 @@ from hooksaga.adapters.migrations import SQL_DIR, migrate
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue
 from hooksaga.operations.audit import audit
-from hooksaga.stages import orchestrate
 from hooksaga.stages.route_events import route_events
+from tests.database import orchestrate
 from tests.database.bulk_rows import requeue_of, started
 from tests.database.later import first_schema, plant
 from tests.database.seed import POLICY, Seed
@@ -75,8 +75,8 @@ async def go_on(seed: Seed) -> None:
     await seed.rewrite(
         "UPDATE webhook_delivery_sagas SET next_attempt_at = now() WHERE status = 'PendingRetry'"
     )
-    await orchestrate.start_first_attempts(seed.connection, POLICY)
-    await orchestrate.start_due_retries(seed.connection, POLICY)
+    await orchestrate.start_all(seed.connection, POLICY)
+    await orchestrate.start_all(seed.connection, POLICY)
     for row in await seed.rows("SELECT id FROM webhook_delivery_jobs WHERE status = 'Pending'"):
         await seed.finish(row["id"])
     await orchestrate.apply_results(seed.connection, POLICY)

@@ -317,6 +317,7 @@ async def test_nothing_is_half_done(monitor: Connection, seed: Seed, owner: Conn
 
 async def switch_on(seed: Seed, subscription_id: int) -> None:
     await change(seed, subscription_id, SubscriptionChange(active=True))
+    await seed.grow(subscription_id)
 
 
 async def change(seed: Seed, subscription_id: int, wanted: SubscriptionChange) -> None:

@@ -24,7 +24,7 @@ ALARM_AT = 20
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, object]:
-    return {"max_retry_limit": 2}
+    return {"max_retry_limit": 2, "breaker_failures": 1000}
 
 
 def hooksaga(world: World, *arguments: str) -> str:

@@ -219,7 +219,7 @@ def test_subscriptions_match_by_whole_type_and_tenant(world: World) -> None:
 
 
 def test_no_request_starts_after_the_delete_has_returned(world: World) -> None:
-    subscriber = world.subscribe("down", max_retry_limit=50, base_delay_seconds=3600)
+    subscriber = world.subscribe("down", max_retry_limit=50, base_delay_seconds=3600, circuit_breaker=False)
     events = [world.post(subscriber) for _ in range(40)]
     for event_id in events:
         world.saga_in(event_id, "PendingRetry")

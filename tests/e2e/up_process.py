@@ -45,6 +45,7 @@ class UpProcess:
             "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
             "HOOKSAGA_CA_FILE": str(certificates.ca),
             "HOOKSAGA_RETRY_JITTER": "0",
+            "HOOKSAGA_BREAKER_FAILURES": "1000",
             "HOOKSAGA_BASE_DELAY_SECONDS": "0.2",
             "HOOKSAGA_LOG_LEVEL": "DEBUG",
             **variables,

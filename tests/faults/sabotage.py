@@ -109,7 +109,7 @@ def _outbox_first() -> None:
         return route_events.Routed(
             [
                 route_events.RoutedEvent(
-                    one, UUID(int=one), None, 0.0, [saga for event, saga in sagas if event == one]
+                    one, UUID(int=one), None, 0.0, [saga for event, saga in sagas if event == one], []
                 )
                 for one in event_ids
             ]
@@ -193,7 +193,7 @@ def _trusted_queue() -> None:
 def _together() -> None:
     _rewrite(
         "deliver",
-        "claim_jobs",
+        "claim_waiting_jobs",
         "lost_leases >= %(alone_from)s AS is_suspect",
         "false AS is_suspect",
     )

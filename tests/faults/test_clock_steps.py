@@ -30,10 +30,11 @@ from hooksaga.operations.follow_attempts import FollowCursor, follow_attempts
 from hooksaga.operations.prune import Pruning, prune_batch
 from hooksaga.operations.subscription_health import read_missed
 from hooksaga.operations.watch_endpoints import count_attempts, disable_gone, judge_failing
-from hooksaga.stages import clean_leases, deliver, orchestrate, undispatched
+from hooksaga.stages import clean_leases, deliver, undispatched
 from hooksaga.stages.job_rows import AttemptResult
 from hooksaga.stages.route_events import route_events
 from tests.api.running_system import wait_until
+from tests.database import orchestrate
 from tests.database.bulk_rows import backfill_of, started, step_until_nothing_is_left
 from tests.database.seed import POLICY, WORKER, Seed, outcome
 from tests.e2e.recorder import Recorder
@@ -181,20 +182,16 @@ async def test_leases_of_the_dead_last_longer(seed: Seed, clock: MovedClock) -> 
 async def test_retries_wait_longer(seed: Seed, clock: MovedClock) -> None:
     saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
     clock.set(60 - STEP)
-    assert await orchestrate.start_due_retries(seed.connection, POLICY) == []
+    assert await orchestrate.start_all(seed.connection, POLICY) == []
     clock.set(60)
-    assert [move.saga_id for move in await orchestrate.start_due_retries(seed.connection, POLICY)] == [
-        saga_id
-    ]
+    assert [move.saga_id for move in await orchestrate.start_all(seed.connection, POLICY)] == [saga_id]
 
 
 @pytest.mark.guarantee(Promise.CLOCK, "ahead past a retry that waits", "it is made at once")
 async def test_retries_come_early(seed: Seed, clock: MovedClock) -> None:
     saga_id = await seed.saga(SagaStatus.PENDING_RETRY)
     clock.set(STEP)
-    assert [move.saga_id for move in await orchestrate.start_due_retries(seed.connection, POLICY)] == [
-        saga_id
-    ]
+    assert [move.saga_id for move in await orchestrate.start_all(seed.connection, POLICY)] == [saga_id]
 
 
 @pytest.mark.guarantee(
@@ -203,11 +200,9 @@ async def test_retries_come_early(seed: Seed, clock: MovedClock) -> None:
 async def test_what_was_routed_waits_longer(seed: Seed, clock: MovedClock) -> None:
     saga_id = await seed.saga()
     clock.set(-STEP)
-    assert await orchestrate.start_first_attempts(seed.connection, POLICY) == []
+    assert await orchestrate.start_all(seed.connection, POLICY) == []
     clock.set(1)
-    assert [move.saga_id for move in await orchestrate.start_first_attempts(seed.connection, POLICY)] == [
-        saga_id
-    ]
+    assert [move.saga_id for move in await orchestrate.start_all(seed.connection, POLICY)] == [saga_id]
 
 
 @pytest.mark.guarantee(
@@ -219,7 +214,7 @@ async def test_the_audit_goes_by_the_clock(seed: Seed, clock: MovedClock) -> Non
     await seed.saga()
     clock.set(STEP)
     assert [one.invariant for one in await audit(seed.connection) if one.rows] == ["saga_waits_too_long"]
-    await orchestrate.start_first_attempts(seed.connection, POLICY)
+    await orchestrate.start_all(seed.connection, POLICY)
     assert [one.invariant for one in await audit(seed.connection) if one.rows] == []
 
 
@@ -467,14 +462,14 @@ async def test_what_was_planned_for_next_year_goes_on(
     await undispatched.mark_dispatched(seed.connection, [sent])
     await count_attempts(monitor, settle_seconds=0)
     clock.set(60)
-    assert await orchestrate.start_first_attempts(seed.connection, POLICY) == []
+    assert await orchestrate.start_all(seed.connection, POLICY) == []
     statements = statements_of_the_page()
     assert len(statements) == 5
     for statement in statements:
         await seed.connection.execute(statement.encode())
     moved = [
-        *await orchestrate.start_first_attempts(seed.connection, POLICY),
-        *await orchestrate.start_due_retries(seed.connection, POLICY),
+        *await orchestrate.start_all(seed.connection, POLICY),
+        *await orchestrate.start_all(seed.connection, POLICY),
     ]
     assert [move.saga_id for move in moved] == waiting
     clock.set(120)

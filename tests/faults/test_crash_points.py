@@ -31,8 +31,8 @@ pytestmark = [
 SHORT_FORM = (
     "before commit accept_events.insert_events",
     "after write route_events.route_outbox",
-    "before commit orchestrate.start_attempts",
-    "after write deliver.claim_jobs",
+    "before commit orchestrate.start_due",
+    "after write deliver.claim_waiting_jobs",
     "after POST of a delivery",
     "after write deliver.record_results",
     "before commit orchestrate.apply_results",

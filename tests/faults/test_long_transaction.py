@@ -77,12 +77,12 @@ def test_a_transaction_held_open_slows_no_claim(up: UpProcess, record_property: 
         arrivals: Arrivals = receiver.recv()
     assert len(arrivals.first) == JOBS
     assert findings(server.url) == []
-    first, last = _begin_and_end(log, "claim_jobs")
+    first, last = _begin_and_end(log, "claim_waiting_jobs")
     assert (last.p50 or 0) < (first.p50 or 0) + GROWTH_MS
-    look, last_look = _begin_and_end(log, "find_waiting_jobs")
+    look, last_look = _begin_and_end(log, "start_due")
     outcome = (
         f"95 of 100 claims took at most {first.p95} ms at the begin and {last.p95} ms at the end; "
-        f"looks for waiting jobs {look.p95} ms and {last_look.p95} ms"
+        f"starts {look.p95} ms and {last_look.p95} ms"
     )
     fault = f"a REPEATABLE READ transaction elsewhere, open while {JOBS} jobs passed"
     tried(record_property, Promise.DATABASE, fault, outcome)

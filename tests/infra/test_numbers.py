@@ -28,7 +28,7 @@ WORK = {
     "routing": "router",
     "orchestration": "orchestrator",
     "delivery": "delivery",
-    "delivery-retry": "delivery",
+    "delivery-slow": "delivery",
 }
 
 
@@ -41,9 +41,10 @@ WORK = {
         ({"http_timeout_seconds": 41}, "HOOKSAGA_HTTP_TIMEOUT_SECONDS"),
         ({"ingest": FunctionLimits(29, 1)}, "the gateway's timeout"),
         ({"router": FunctionLimits(60, 4)}, "a minute"),
-        ({"retry_concurrency": 1}, "retry_concurrency"),
-        ({"retry_concurrency": 9}, "without retry_concurrency"),
+        ({"slow_concurrency": 1}, "slow_concurrency"),
+        ({"slow_concurrency": 9}, "without slow_concurrency"),
         ({"batch_size": 11}, "batch_size"),
+        ({"slow_batch_size": 11}, "slow_batch_size"),
         ({"ingest": FunctionLimits(15, 50, connections=2)}, "connections"),
         ({"database": DatabaseSettings(connection_limit=70)}, "connections"),
         ({"endpoint_zones": 3}, "endpoint_zones"),
@@ -67,7 +68,7 @@ def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], wor
         ({"lease_seconds": 40}, {"delivery": replace(DEV.delivery, timeout_seconds=39)}),
         ({"lease_seconds": 500}, {"delivery": DEV.delivery, "redispatch_seconds": 1002}),
         ({"delivery": FunctionLimits(200, 10)}, {"lease_seconds": 205, "redispatch_seconds": 2400}),
-        ({"delivery": FunctionLimits(45, 4)}, {"retry_concurrency": 2, "lease_seconds": 60}),
+        ({"delivery": FunctionLimits(45, 4)}, {"slow_concurrency": 2, "lease_seconds": 60}),
         ({"zones": 1}, {"endpoint_zones": 1}),
     ],
 )

@@ -13,7 +13,7 @@ from tests.infra.conftest import ROOT
 from tests.infra.deployment import Deployment
 
 RUNBOOK = ROOT / "docs" / "operations" / "alarms.md"
-WORK = ("routing", "orchestration", "delivery", "delivery-retry")
+WORK = ("routing", "orchestration", "delivery", "delivery-slow")
 
 
 def pages_of(deployment: Deployment) -> set[str]:

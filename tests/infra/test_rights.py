@@ -14,18 +14,18 @@ READERS = {
     "routing": {"router"},
     "orchestration": {"orchestrator"},
     "delivery": {"delivery"},
-    "delivery-retry": {"delivery"},
+    "delivery-slow": {"delivery"},
     "dead-tasks": set(),
     "routing-redrive": set(),
     "orchestration-redrive": set(),
     "delivery-redrive": set(),
-    "delivery-retry-redrive": set(),
+    "delivery-slow-redrive": set(),
 }
 SENDERS = {
     "routing": {"ingest", "health_monitor", "console"},
-    "orchestration": {"router", "orchestrator", "delivery", "admin", "console"},
+    "orchestration": {"router", "orchestrator", "delivery", "admin", "subscriptions", "console"},
     "delivery": {"orchestrator"},
-    "delivery-retry": {"orchestrator"},
+    "delivery-slow": {"orchestrator"},
     "dead-tasks": {"orchestrator"},
 }
 LOGINS = {
@@ -140,7 +140,17 @@ def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> N
 
 @pytest.mark.parametrize(
     "function",
-    ["ingest", "router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "admin", "console"],
+    [
+        "ingest",
+        "router",
+        "orchestrator",
+        "delivery",
+        "lease_cleaner",
+        "health_monitor",
+        "subscriptions",
+        "admin",
+        "console",
+    ],
 )
 def test_a_function_knows_the_addresses_of_the_queues_it_sends_to(
     anywhere: Deployment, function: str

@@ -129,7 +129,7 @@ def test_a_database_stays_with_its_owner_and_one_of_roots_is_refused(
 
 
 def test_without_any_account_it_says_how_to_make_one(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_account, "LAST_RESORT", "no-such-account")
+    monkeypatch.setattr(database_account, "FALLBACK_ACCOUNT", "no-such-account")
     with pytest.raises(NoDatabaseAccount) as refused:
         account_of(parent / "data")
     first, second = (shlex.split(line) for line in str(refused.value).splitlines()[-2:])

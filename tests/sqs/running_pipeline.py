@@ -163,6 +163,7 @@ async def running_pipeline(
         "base_delay_seconds": 0.2,
         "max_retry_limit": 2,
         "retry_jitter": 0,
+        "breaker_failures": 1000,
         "redispatch_seconds": 2,
         "egress_allow": "127.0.0.0/8",
         "ca_file": certificates.ca,

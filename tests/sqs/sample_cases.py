@@ -57,8 +57,9 @@ async def two_events(seed: Seed, receiver: str) -> None:
 
 
 async def two_sagas(seed: Seed, receiver: str) -> None:
-    subscription = await seed.subscription("order.created", receiver)
-    for _ in range(2):
+    """Of two subscriptions."""
+    for event_type in ("order.created", "order.paid"):
+        subscription = await seed.subscription(event_type, receiver)
         await seed.saga(SagaStatus.PENDING, subscription)
 
 
@@ -147,7 +148,7 @@ CASES: dict[str, Case] = {
     "router/sqs.unknown_event": Case(two_events, ALL_GOOD, {SAGAS: 0}),
     "router/sqs.empty": Case(two_events, ALL_GOOD, {SAGAS: 0}),
     "router/eventbridge.tick": Case(two_events, {"routed": 2}, {SAGAS: 2}),
-    "orchestrator/sqs.sagas_due": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 2, DISPATCHED: 2}),
+    "orchestrator/sqs.subscriptions_due": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 2, DISPATCHED: 2}),
     "orchestrator/sqs.results": Case(two_results, ALL_GOOD, {SETTLED: 2}),
     "orchestrator/sqs.cancel": Case(two_sagas, ALL_GOOD, {CANCELED: 1, PENDING_JOBS: 0}),
     "orchestrator/sqs.duplicate": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 1}),
@@ -156,7 +157,7 @@ CASES: dict[str, Case] = {
     "orchestrator/sqs.empty": Case(two_sagas, ALL_GOOD, {PENDING_JOBS: 0}),
     "orchestrator/eventbridge.tick": Case(two_sagas, {"moved": 2, "dispatched": 0}, {PENDING_JOBS: 2}),
     "delivery/sqs.two_jobs": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 2}),
-    "delivery/sqs.retry": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 1}),
+    "delivery/sqs.slow": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 1}),
     "delivery/sqs.duplicate": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 1}),
     "delivery/sqs.mixed_with_malformed": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 2}),
     "delivery/sqs.unknown_job": Case(two_jobs, ALL_GOOD, {COMPLETED_JOBS: 0}),
@@ -334,6 +335,8 @@ CASES: dict[str, Case] = {
         a_subscription, http(200, description="the shop", timeout_seconds=5)
     ),
     "subscriptions/api_gateway.verify": Case(a_subscription, http(200, verified=True)),
+    "subscriptions/api_gateway.pause": Case(a_subscription, http(200, id=1, flow={"state": "paused"})),
+    "subscriptions/api_gateway.resume": Case(a_subscription, http(200, id=1, flow={"state": "open"})),
     "subscriptions/api_gateway.rotate_secret": Case(a_subscription, http(200)),
     "subscriptions/api_gateway.delete": Case(a_subscription, http(204), {ACTIVE: 0}),
     "subscriptions/api_gateway_refused.callback_without_tls": Case(

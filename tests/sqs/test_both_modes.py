@@ -85,6 +85,7 @@ def settings_for(folder: Path, database_url: str) -> Settings:
         base_delay_seconds=0.2,
         max_retry_limit=2,
         retry_jitter=0,
+        breaker_failures=1000,
     )
 
 

@@ -70,7 +70,7 @@ async def test_the_trace_of_an_event_is_in_all_its_messages_and_lines(pipeline: 
 
     traces = [one["MessageAttributes"]["correlation_id"]["StringValue"] for one in seen]
     assert set(traces) == {TRACE}
-    assert len(traces) >= 1 + 2 + 3 + 3  # routing; both sagas; their jobs; their results
+    assert len(traces) >= 1 + 2 + 3 + 3  # routing; both subscriptions; their jobs; their results
     first, second = (saga["id"] for saga in pipeline.sagas("o.traced"))
     jobs = pipeline.rows("SELECT id, saga_id, claim_count FROM webhook_delivery_jobs ORDER BY id")
     spans = {
@@ -120,10 +120,10 @@ async def test_what_the_sweep_sends_is_in_the_trace_too(pipeline: Pipeline) -> N
         ("routing", "x", "malformed message deleted"),
         ("delivery", '{"job_id": 1}', "malformed message deleted"),
         ("routing", '{"event_id": 999999999}', "message without work"),
-        ("orchestration", '{"saga_id": 999999999}', "message without work"),
+        ("orchestration", '{"subscription_id": 999999999}', "message without work"),
         ("orchestration", '{"job_id": 999999999}', "message without work"),
         ("orchestration", '{"cancel_saga_id": 999999999}', "saga not canceled"),
-        ("delivery-retry", '{"job_id": 999999999, "saga_id": 1}', "message without work"),
+        ("delivery-slow", '{"job_id": 999999999, "saga_id": 1}', "message without work"),
     ],
 )
 async def test_a_message_that_changes_nothing_is_told_with_its_trace(

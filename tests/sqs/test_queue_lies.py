@@ -210,10 +210,13 @@ async def test_messages_for_what_is_not_there_or_long_ended(pipeline: Pipeline) 
     await pipeline.until_quiet()
     (before,) = pipeline.rows(STATE)
     rows = pipeline.rows(
-        "SELECT j.id AS job_id, j.saga_id, s.event_id FROM webhook_delivery_jobs j "
+        "SELECT j.id AS job_id, j.saga_id, s.subscription_id, s.event_id FROM webhook_delivery_jobs j "
         "JOIN webhook_delivery_sagas s ON s.id = j.saga_id"
     )
-    absent = [{"job_id": 10**12 + n, "saga_id": 10**12 + n, "event_id": (2**63 - 1) - n} for n in range(10)]
+    absent = [
+        {**dict.fromkeys(("job_id", "saga_id", "subscription_id"), 10**12 + n), "event_id": (2**63 - 1) - n}
+        for n in range(10)
+    ]
     for row in [*rows[:30], *absent]:
         await send_all(pipeline, row)
     await pipeline.until_quiet()
@@ -226,10 +229,10 @@ async def send_all(pipeline: Pipeline, row: dict[str, int]) -> None:
     """Every message that could name the row, a pair that does not belong together among them."""
     urls, sqs = pipeline.system.queues.work, pipeline.system.sqs
     await sqs.send(urls["routing"], json.dumps({"event_id": row["event_id"]}))
-    for field in ("saga_id", "job_id"):
+    for field in ("subscription_id", "job_id"):
         await sqs.send(urls["orchestration"], json.dumps({field: row[field]}))
     await sqs.send(urls["orchestration"], json.dumps({"cancel_saga_id": row["saga_id"]}))
-    for queue in ("delivery", "delivery-retry"):
+    for queue in ("delivery", "delivery-slow"):
         for saga_id in (row["saga_id"], 1):
             await sqs.send(urls[queue], json.dumps({"job_id": row["job_id"], "saga_id": saga_id}))
 
@@ -238,8 +241,8 @@ GARBAGE = (
     "[" * LONGEST_BODY,
     '{"job_id":' * (LONGEST_BODY // 10),
     '{"event_id": ' + "9" * (LONGEST_BODY - 20) + "}",
-    '{"saga_id": -1}',
-    '{"saga_id": 1e3}',
+    '{"subscription_id": -1}',
+    '{"subscription_id": 1e3}',
     '{"job_id": 9223372036854775808, "saga_id": 1}',
     '{"job_id": true, "saga_id": 1}',
     "\u20ac" * (LONGEST_BODY // 3),

@@ -10,15 +10,17 @@ from botocore.stub import Stubber
 
 from hooksaga.adapters import queues as adapter
 from hooksaga.adapters.queues import Outgoing, Queue, Queues, sqs_client
-from hooksaga.core.messages import DeliveryMessage, SagaMessage
+from hooksaga.core.messages import DeliveryMessage, SubscriptionMessage
 from hooksaga.local.sqs.sqs_api import SqsApi
 from tests.sqs.conftest import new_name, until
 
 pytestmark = pytest.mark.sqs
 
 
-def sagas(count: int, **options: Any) -> list[Outgoing]:
-    return [Outgoing(SagaMessage(saga_id=number), **options) for number in range(1, count + 1)]
+def messages(count: int, **options: Any) -> list[Outgoing]:
+    return [
+        Outgoing(SubscriptionMessage(subscription_id=number), **options) for number in range(1, count + 1)
+    ]
 
 
 async def received(sqs: SqsApi, url: str, count: int) -> list[dict[str, Any]]:
@@ -49,11 +51,14 @@ async def test_more_than_ten_messages_all_arrive_with_their_group(sqs: SqsApi, a
 
 async def test_the_trace_goes_beside_the_body_of_its_message(sqs: SqsApi, aws_environment: str) -> None:
     url = await sqs.create_queue(new_name("traced"))
-    messages = [Outgoing(SagaMessage(saga_id=number), correlation_id=f"{number:032x}") for number in (1, 2)]
+    messages = [
+        Outgoing(SubscriptionMessage(subscription_id=number), correlation_id=f"{number:032x}")
+        for number in (1, 2)
+    ]
     await Queues({Queue.ORCHESTRATION: url}).send(Queue.ORCHESTRATION, messages)
     arrived = await received(sqs, url, 2)
     assert {
-        json.loads(one["Body"])["saga_id"]: one["MessageAttributes"]["correlation_id"]["StringValue"]
+        json.loads(one["Body"])["subscription_id"]: one["MessageAttributes"]["correlation_id"]["StringValue"]
         for one in arrived
     } == {1: f"{1:032x}", 2: f"{2:032x}"}
 
@@ -61,7 +66,7 @@ async def test_the_trace_goes_beside_the_body_of_its_message(sqs: SqsApi, aws_en
 async def test_a_delayed_message_comes_when_it_is_due(sqs: SqsApi, aws_environment: str) -> None:
     url = await sqs.create_queue(new_name("delayed"))
     started = time.monotonic()
-    sent = await Queues({Queue.ORCHESTRATION: url}).send(Queue.ORCHESTRATION, sagas(1, delay_seconds=2))
+    sent = await Queues({Queue.ORCHESTRATION: url}).send(Queue.ORCHESTRATION, messages(1, delay_seconds=2))
     assert sent.taken == [0]
     await received(sqs, url, 1)
     assert time.monotonic() - started >= 1.9
@@ -70,12 +75,12 @@ async def test_a_delayed_message_comes_when_it_is_due(sqs: SqsApi, aws_environme
 async def test_a_queue_that_is_not_there_takes_nothing(sqs: SqsApi, aws_environment: str) -> None:
     url = await sqs.create_queue(new_name("gone"))
     await sqs.call("DeleteQueue", QueueUrl=url)
-    sent = await Queues({Queue.ROUTING: url}).send(Queue.ROUTING, sagas(12))
+    sent = await Queues({Queue.ROUTING: url}).send(Queue.ROUTING, messages(12))
     assert (sent.taken, sorted(sent.failed)) == ([], list(range(12)))
 
 
 async def test_a_queue_without_a_url_takes_nothing() -> None:
-    sent = await Queues({}).send(Queue.DEAD_TASKS, sagas(2))
+    sent = await Queues({}).send(Queue.DEAD_TASKS, messages(2))
     assert (sent.taken, sent.failed) == ([], [0, 1])
 
 
@@ -84,7 +89,7 @@ async def test_an_endpoint_that_is_away_is_not_waited_for(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     started = time.monotonic()
-    sent = await Queues({Queue.ROUTING: "http://127.0.0.1:1/x"}).send(Queue.ROUTING, sagas(1))
+    sent = await Queues({Queue.ROUTING: "http://127.0.0.1:1/x"}).send(Queue.ROUTING, messages(1))
     assert sent.failed == [0]
     assert time.monotonic() - started < 5
 
@@ -110,7 +115,10 @@ def failed(*ids: str) -> list[dict[str, Any]]:
 
 
 def entries(*ids: str) -> dict[str, Any]:
-    bodies = [{"Id": one, "MessageBody": SagaMessage(saga_id=int(one) + 1).model_dump_json()} for one in ids]
+    bodies = [
+        {"Id": one, "MessageBody": SubscriptionMessage(subscription_id=int(one) + 1).model_dump_json()}
+        for one in ids
+    ]
     return {"QueueUrl": "https://queue", "Entries": bodies}
 
 
@@ -132,20 +140,20 @@ def stubbed(*answers: tuple[dict[str, Any], list[str], list[str]]) -> Queues:
 
 async def test_entries_that_failed_are_sent_once_more_and_alone() -> None:
     queues = stubbed((entries("0", "1", "2"), ["0", "2"], ["1"]), (entries("1"), ["1"], []))
-    sent = await queues.send(Queue.ORCHESTRATION, sagas(3))
+    sent = await queues.send(Queue.ORCHESTRATION, messages(3))
     assert (sent.taken, sent.failed) == ([0, 1, 2], [])
 
 
 async def test_entries_that_fail_twice_are_told() -> None:
     queues = stubbed((entries("0", "1"), ["0"], ["1"]), (entries("1"), [], ["1"]))
-    sent = await queues.send(Queue.ORCHESTRATION, sagas(2))
+    sent = await queues.send(Queue.ORCHESTRATION, messages(2))
     assert (sent.taken, sent.failed) == ([0], [1])
 
 
 async def test_a_delay_never_exceeds_what_sqs_takes() -> None:
     expected = entries("0")
     expected["Entries"][0]["DelaySeconds"] = 900
-    sent = await stubbed((expected, ["0"], [])).send(Queue.ORCHESTRATION, sagas(1, delay_seconds=5000))
+    sent = await stubbed((expected, ["0"], [])).send(Queue.ORCHESTRATION, messages(1, delay_seconds=5000))
     assert sent.taken == [0]
 
 
@@ -155,7 +163,7 @@ async def test_a_real_service_that_refuses_one_entry(monkeypatch: pytest.MonkeyP
     with moto.mock_aws():
         client: Any = boto3.client("sqs", "us-east-1")
         url = client.create_queue(QueueName="strict")["QueueUrl"]
-        late, soon = sagas(1, delay_seconds=901), sagas(2)
+        late, soon = messages(1, delay_seconds=901), messages(2)
         queues = Queues({Queue.ORCHESTRATION: url}, lambda: client)
         sent = await queues.send(Queue.ORCHESTRATION, [soon[0], *late, soon[1]])
     assert (sent.taken, sent.failed) == ([0, 2], [1])

@@ -34,8 +34,8 @@ SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
 TABLES = (
     "api_keys, bulk_operations, bulk_operation_lanes, dead_letters, events, operational_outbox, routing_outbox,"
-    " subscriptions, subscription_health, subscription_secrets, subscription_history, routing_decisions,"
-    " webhook_delivery_jobs, webhook_delivery_sagas"
+    " subscriptions, subscription_flow, subscription_health, subscription_secrets, subscription_history,"
+    " routing_decisions, webhook_delivery_jobs, webhook_delivery_sagas"
 )
 
 
@@ -148,7 +148,7 @@ async def test_a_batch_that_fails_whole_reports_all_and_leaves_nothing_behind(
     stage: Stage, function: str
 ) -> None:
     """Cold, then warm, then good again in the same process."""
-    sample = {"router": "two_events", "orchestrator": "sagas_due", "delivery": "two_jobs"}[function]
+    sample = {"router": "two_events", "orchestrator": "subscriptions_due", "delivery": "two_jobs"}[function]
     event = json.loads((SAMPLES / function / f"sqs.{sample}.json").read_text())
     everything = [{"itemIdentifier": record["messageId"]} for record in event["Records"]]
     role = {"router": "router_worker", "orchestrator": "saga_orchestrator", "delivery": "job_worker"}[
@@ -232,7 +232,7 @@ async def test_a_saga_that_the_database_refuses_fails_the_tick_after_all_the_res
     orchestrator = stage.functions["orchestrator"]
     samples = SAMPLES / "orchestrator"
     tick = json.loads((samples / "eventbridge.tick.json").read_text())
-    messages = json.loads((samples / "sqs.sagas_due.json").read_text())
+    messages = json.loads((samples / "sqs.subscriptions_due.json").read_text())
     subscription = await stage.seed.subscription()
     retry = await stage.seed.saga(SagaStatus.PENDING_RETRY, subscription)
     await stage.seed.rewrite(

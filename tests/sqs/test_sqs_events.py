@@ -87,13 +87,19 @@ def test_odd_attributes_cost_a_message_its_trace_alone(attributes: object) -> No
 
 
 @pytest.mark.parametrize(
-    "body", ["{}", '{"saga_id": 1, "job_id": 1}', '{"saga_id": null}', '{"saga_id": 1, "event_id": 2}']
+    "body",
+    [
+        "{}",
+        '{"subscription_id": 1, "job_id": 1}',
+        '{"subscription_id": null}',
+        '{"subscription_id": 1, "event_id": 2}',
+    ],
 )
 def test_the_orchestrator_takes_exactly_one_id(body: str) -> None:
     assert read_messages(batch(body), OrchestrationMessage) == []
 
 
-@pytest.mark.parametrize("name", ["saga_id", "job_id", "cancel_saga_id"])
+@pytest.mark.parametrize("name", ["subscription_id", "job_id", "cancel_saga_id"])
 def test_the_orchestrator_takes_each_kind(name: str) -> None:
     (message,) = read_messages(batch(f'{{"{name}": 9007199254740993}}'), OrchestrationMessage)
     assert getattr(message.body, name) == 9007199254740993

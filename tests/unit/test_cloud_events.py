@@ -59,6 +59,11 @@ def test_missing_data_is_null_and_extensions_are_allowed() -> None:
     assert (draft.payload, draft.tenant_id) == ("null", "acme")
 
 
+@pytest.mark.parametrize(("given", "key"), [("a", "a"), ("x" * 255, "x" * 255), (None, None), (..., None)])
+def test_the_partition_key_is_the_ordering_key(given: object, key: str | None) -> None:
+    assert read(structured(partitionkey=given)).ordering_key == key
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -74,6 +79,10 @@ def test_missing_data_is_null_and_extensions_are_allowed() -> None:
         ({"type": ...}, "type"),
         ({"datacontenttype": "text/xml"}, "datacontenttype"),
         ({"data_base64": "AA="}, "data_base64"),
+        ({"partitionkey": ""}, "partitionkey"),
+        ({"partitionkey": 7}, "partitionkey"),
+        ({"partitionkey": True}, "partitionkey"),
+        ({"partitionkey": "x" * 256}, "partitionkey"),
         ({"Bad-Name": 1}, "Bad-Name"),
     ],
 )

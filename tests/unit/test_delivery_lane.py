@@ -1,101 +1,162 @@
-"""When the claims of a lane wait a moment for each other, and what is claimed at all."""
+"""How a lane of polling mode claims: what fits into its places, and jobs that may kill their workers one at a time."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import deliver
-from hooksaga.stages.deliver import Lane
-from hooksaga.stages.job_rows import WaitingJobs
-from hooksaga.worker.delivery_lane import DeliveryLane
-from hooksaga.worker.lane_parts import Ended
-from hooksaga.worker.lane_turns import MOST_SUBSCRIPTIONS, has_backlog, left_some
-from hooksaga.worker.places import Places, Pool, may_begin
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
+from hooksaga.worker import delivery_lane
+from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from tests.database.seed import outcome
 
-BUSY, OTHER = 1, 2
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("waiting", "room", "answered", "expected"),
-    [
-        ({BUSY: 4}, {BUSY: 4}, {BUSY}, True),
-        ({BUSY: 3}, {BUSY: 4}, {BUSY}, False),
-        ({BUSY: 4}, {BUSY: 4}, set(), False),  # it never answers
-        ({BUSY: 4, OTHER: 1}, {BUSY: 4}, {OTHER}, False),  # nor do the others wait for it
-        ({BUSY: 4, OTHER: 10}, {BUSY: 4}, {OTHER}, True),
-        ({BUSY: 0}, {BUSY: 0}, {BUSY}, False),
-        ({}, {}, {BUSY}, False),
-    ],
-)
-def test_a_backlog_is_of_subscriptions_that_answer(
-    waiting: dict[int, int], room: dict[int, int], answered: set[int], expected: bool
-) -> None:
-    rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
-    assert has_backlog(rows, room, 10, answered) is expected
-
-
-@pytest.mark.parametrize(
-    ("waiting", "room", "chosen", "expected"),
-    [
-        ({}, {}, 0, False),
-        ({OTHER: 1}, {}, 1, False),
-        ({OTHER: 9, BUSY: 3}, {BUSY: 4}, 12, False),
-        ({OTHER: 9, BUSY: 3}, {BUSY: 4}, 11, True),  # one found no place
-        ({OTHER: 10}, {}, 10, True),
-        ({BUSY: 4}, {BUSY: 4}, 4, True),
-        ({BUSY: 0}, {BUSY: 0}, 0, True),  # it has no room, so nobody knows
-    ],
-)
-def test_an_event_alone_needs_no_second_look(
-    waiting: dict[int, int], room: dict[int, int], chosen: int, expected: bool
-) -> None:
-    rows = [WaitingJobs(key, list(range(many)) or None) for key, many in waiting.items()]
-    assert left_some(rows, room, 10, chosen) is expected
-
-
-@pytest.mark.parametrize("many", [1, MOST_SUBSCRIPTIONS - 1, MOST_SUBSCRIPTIONS, 2 * MOST_SUBSCRIPTIONS + 1])
-async def test_looks_end_only_when_everybody_was_looked_at(
-    monkeypatch: pytest.MonkeyPatch, many: int
-) -> None:
-    waiting = {number: [2 * number, 2 * number + 1] for number in range(1, many + 1)}
-
-    async def find(_connection: Any, _lane: Lane, **asked: Any) -> list[WaitingJobs]:
-        following = sorted(key for key in waiting if key > asked["after_subscription"])
-        return [WaitingJobs(key, waiting[key].copy()) for key in following[: asked["max_subscriptions"]]]
-
-    monkeypatch.setattr(deliver, "find_waiting_jobs", find)
-    session: Any = SimpleNamespace(run=lambda unit: unit(None))
-    parts: Any = SimpleNamespace(
-        writer=None, settings=Settings(), sender=None, box=None, worker_id="w", wide=None
+def job(number: int, *, alone: bool = False, payload: str = "{}") -> ClaimedJob:
+    return ClaimedJob(
+        id=number,
+        saga_id=number,
+        subscription_id=1,
+        attempt_number=1,
+        claim_count=1,
+        leased_at=NOW,
+        lease_until=NOW,
+        event_id=number,
+        webhook_id=uuid4(),
+        traceparent=None,
+        event_type="a",
+        event_created_at=NOW,
+        payload=payload,
+        callback_url="https://a.example",
+        headers="{}",
+        timeout_seconds=None,
+        deliverable=True,
+        secrets=None,
+        alone=alone,
     )
-    lane = DeliveryLane(Lane.RETRY, Pool(60), session, asyncio.Event(), parts)
-    while True:
-        for job_id in await lane._look(Ended()):
-            waiting[job_id // 2].remove(job_id)
-            if not waiting[job_id // 2]:
-                del waiting[job_id // 2]
-        if not lane._left_some:
-            break
-    assert waiting == {}
 
 
-@pytest.mark.parametrize("subscriptions", [1, 2, 5, 50])
-@pytest.mark.parametrize("free", [1, 2, 23, 144])
-def test_nothing_is_claimed_that_could_not_begin_at_once(free: int, subscriptions: int) -> None:
-    """It would wait, leased, for as long as somebody's slow receiver takes."""
-    places, taken = Places(free, {}, {}), dict.fromkeys(range(subscriptions), 0)
-    chosen = [key for _ in range(free) for key in taken if places.take(key)]
-    assert chosen
-    for key in chosen:
-        assert may_begin(free - sum(taken.values()), taken[key])
-        taken[key] += 1
-    assert not any(places.take(key) for key in taken)
+class Bench:
+    """A lane whose jobs come from a list, and whose POSTs end when told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, places: int, waiting: Sequence[ClaimedJob]) -> None:
+        self.waiting = list(waiting)
+        self.limits: list[int] = []
+        self.posts: dict[int, asyncio.Event] = {}
+        self.written: list[int] = []
+        self.claimed: list[tuple[bool, int, bool]] = []
+        self.wake = asyncio.Event()
+        monkeypatch.setattr(deliver, "claim_waiting_jobs", self._claim)
+        monkeypatch.setattr(deliver, "attempt", self._attempt)
+        monkeypatch.setattr(delivery_lane, "note_claimed", lambda _jobs: None)
+        writer: Any = SimpleNamespace(
+            write=lambda result: self.written.append(result.job.id),
+            until_room=self._at_once,
+            let_go=lambda: None,
+        )
+        session: Any = SimpleNamespace(run=lambda unit: unit(None))
+        nobody: Any = None
+        parts = LaneParts(writer, Settings(), nobody, nobody, "w", lambda *told: self.claimed.append(told))
+        self.lane = DeliveryLane(slow=True, places=places, session=session, wake=self.wake, parts=parts)
+
+    async def _at_once(self) -> None:
+        pass
+
+    async def _claim(self, _connection: object, *, slow: bool, limit: int, one_alone: bool, **_: Any) -> Any:
+        assert slow
+        self.limits.append(limit)
+        fits: Callable[[ClaimedJob], bool] = lambda one: not one.alone or one_alone  # noqa: E731
+        taken = [one for one in self.waiting if fits(one)][:limit]
+        self.waiting = [one for one in self.waiting if one not in taken]
+        return taken
+
+    async def _attempt(self, _sender: object, _box: object, one: ClaimedJob, **_: Any) -> AttemptResult:
+        self.posts[one.id] = asyncio.Event()
+        await self.posts[one.id].wait()
+        return AttemptResult(one, outcome())
+
+    async def end(self, number: int) -> None:
+        await self._turns()
+        self.posts.pop(number).set()
+        await self._turns()
+
+    async def _turns(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
 
 
-def test_as_many_are_held_ahead_as_ended_quickly() -> None:
-    places = Places(4, {BUSY: 1}, {BUSY: 3})
-    assert [places.take(BUSY) for _ in range(5)] == [True] * 4 + [False]  # one begins at once, three are held
-    assert places.take(OTHER)
+async def test_a_lane_claims_what_fits_into_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, 3, [job(number) for number in range(5)])
+    assert await bench.lane.step() is True
+    assert bench.lane.free == 0
+    step = asyncio.create_task(bench.lane.step())
+    await bench.end(1)
+    assert await step is True
+    await bench.end(0)
+    await bench.end(2)
+    assert await bench.lane.step() is False
+    assert bench.limits == [3, 1, 2]
+    assert bench.claimed == [(True, 3, False), (True, 1, False), (True, 1, True)]
+    for number in (3, 4):
+        await bench.end(number)
+    await bench.lane.drain()
+    assert sorted(bench.written) == [0, 1, 2, 3, 4]
+
+
+async def test_an_event_alone_is_claimed_by_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, 3, [job(1)])
+    assert await bench.lane.step() is False
+    await bench.end(1)
+    assert bench.limits == [3]
+
+
+async def test_what_may_kill_its_worker_is_sent_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, 4, [job(1, alone=True), job(2)])
+    await bench.lane.step()
+    bench.waiting.append(job(3, alone=True))
+    await bench.lane.step()
+    assert [one.id for one in bench.waiting] == [3]
+    assert not bench.wake.is_set()
+    await bench.end(1)
+    assert bench.wake.is_set()
+    await bench.lane.step()
+    assert bench.waiting == []
+    for number in (2, 3):
+        await bench.end(number)
+
+
+async def test_large_payloads_limit_what_is_claimed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = "x" * Settings().payload_max_bytes
+    bench = Bench(monkeypatch, 1000, [job(number, payload=large) for number in range(300)])
+    while bench.lane.free > 1000 - 300 and not bench.lane._memory.is_full:
+        await bench.lane.step()
+    assert bench.waiting
+    step = asyncio.create_task(bench.lane.step())
+    await bench._turns()
+    assert not step.done()
+    for number in list(bench.posts):
+        await bench.end(number)
+    await step
+    bench.lane.stop()
+    for number in list(bench.posts):
+        await bench.end(number)
+    await bench.lane.drain()
+
+
+async def test_a_stopping_lane_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, 1, [job(1), job(2)])
+    await bench.lane.step()
+    step = asyncio.create_task(bench.lane.step())
+    await bench._turns()
+    bench.lane.stop()
+    assert await step is False
+    assert [one.id for one in bench.waiting] == [2]
+    await bench.end(1)
+    await bench.lane.drain()

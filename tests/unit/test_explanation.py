@@ -22,6 +22,8 @@ SAGA = {
     "attempt_count": 2,
     "attempt_limit": 5,
     "next_attempt_at": None,
+    "waits_for": None,
+    "waits_for_saga_id": None,
     "final_error_code": None,
     "dead_letter_id": None,
     "dead_letter_reason": None,
@@ -103,10 +105,40 @@ def test_a_match_says_where_it_stands(changes: dict[str, Any], sentence: str) ->
 
 
 @pytest.mark.parametrize(
+    ("reason", "earlier", "words"),
+    [
+        ("retry", None, ""),
+        ("start", None, ""),
+        ("paused", None, ": the subscription is paused"),
+        ("retry_after", None, ": the endpoint asked for time with Retry-After"),
+        ("breaker_open", None, ": the circuit breaker of the subscription is open"),
+        ("limited", None, ": a limit of the subscription is reached"),
+        ("order", 2, ": saga 2 is before it in the order"),
+        ("order", None, ": an earlier event waits for routing"),
+        ("moonlight", None, ": moonlight"),
+    ],
+)
+def test_a_waiting_delivery_says_what_it_waits_for(reason: str, earlier: int | None, words: str) -> None:
+    due = {
+        "next_attempt_at": "2026-01-02T10:00:02.000000Z",
+        "waits_for": reason,
+        "waits_for_saga_id": earlier,
+    }
+    waiting = {**SAGA, "status": "Pending", "attempt_count": 0, **due}
+    sentence = f"waiting for its first attempt since 2026-01-02 10:00:02Z{words}"
+    assert told(decision(matched=True, saga=waiting)) == [sentence]
+    failed = {**waiting, "status": "PendingRetry", "attempt_count": 1, "final_error_code": "http_503"}
+    sentence = f"attempt 1 of 5 failed with http_503, the next attempt is due 2026-01-02 10:00:02Z{words}"
+    assert told(decision(matched=True, saga=failed)) == [sentence]
+
+
+@pytest.mark.parametrize(
     ("code", "count", "reason", "sentence"),
     [
         ("http_503", 5, None, "dead-lettered after 5 attempts, the last with http_503 (dead letter 4)"),
         ("canceled", 0, "an operator canceled it", "canceled after no attempts (dead letter 4)"),
+        ("discarded", 0, "the backlog was discarded", "discarded after no attempts (dead letter 4)"),
+        ("expired", 3, "it was due for too long", "expired after 3 attempts (dead letter 4)"),
         (
             "subscription_inactive",
             0,

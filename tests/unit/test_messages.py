@@ -8,7 +8,7 @@ from hooksaga.core.messages import (
     DeliveryMessage,
     OrchestrationMessage,
     ResultMessage,
-    SagaMessage,
+    SubscriptionMessage,
 )
 from hooksaga.core.outcomes import http_error, is_success
 
@@ -16,10 +16,10 @@ LAST_ID = 2**63 - 1
 
 
 @pytest.mark.parametrize(
-    "sent", [SagaMessage(saga_id=1), ResultMessage(job_id=2), CancelMessage(cancel_saga_id=3)]
+    "sent", [SubscriptionMessage(subscription_id=1), ResultMessage(job_id=2), CancelMessage(cancel_saga_id=3)]
 )
 def test_the_orchestrator_reads_what_the_others_send(
-    sent: SagaMessage | ResultMessage | CancelMessage,
+    sent: SubscriptionMessage | ResultMessage | CancelMessage,
 ) -> None:
     read = OrchestrationMessage.model_validate_json(sent.model_dump_json())
     assert read.model_dump(exclude_none=True) == sent.model_dump()
@@ -29,17 +29,16 @@ def test_the_orchestrator_reads_what_the_others_send(
     "body",
     [
         "{}",
-        '{"saga_id": 1, "job_id": 1}',
-        '{"saga_id": 1, "cancel_saga_id": 1}',
+        '{"subscription_id": 1, "job_id": 1}',
+        '{"subscription_id": 1, "cancel_saga_id": 1}',
         '{"job_id": 1, "cancel_saga_id": 1}',
-        '{"saga_id": 1, "job_id": 1, "cancel_saga_id": 1}',
-        '{"saga_id": null}',
+        '{"subscription_id": 1, "job_id": 1, "cancel_saga_id": 1}',
+        '{"subscription_id": null}',
     ],
 )
 def test_the_orchestrator_takes_exactly_one_id(body: str) -> None:
-    with pytest.raises(
-        ValidationError, match=r"error, exactly one of saga_id, job_id and cancel_saga_id is needed \["
-    ):
+    needed = r"error, exactly one of subscription_id, job_id and cancel_saga_id is needed \["
+    with pytest.raises(ValidationError, match=needed):
         OrchestrationMessage.model_validate_json(body)
 
 

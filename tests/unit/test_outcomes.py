@@ -35,6 +35,8 @@ def test_every_word_has_the_kind_that_it_begins_with() -> None:
         ErrorCode.LEASE_EXPIRED,
         ErrorCode.SUBSCRIPTION_INACTIVE,
         ErrorCode.CANCELED,
+        ErrorCode.DISCARDED,
+        ErrorCode.EXPIRED,
         ErrorCode.INTERNAL_ERROR,
     }
 

@@ -1,16 +1,27 @@
-"""How long a loop of polling mode rests."""
+"""How long a loop of polling mode rests, and what the starter looks at."""
 
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from uuid import uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
-from hooksaga.stages import orchestrate
+from hooksaga.stages.saga_rows import SagaMoved
+from hooksaga.stages.start_attempts import Places, Started
+from hooksaga.worker import starter
 from hooksaga.worker.loops import POLL_SECONDS, rest_after
-from hooksaga.worker.polling import PollingWorker
+from hooksaga.worker.refused_rows import RefusedRows
+from hooksaga.worker.start_queue import NARROW, StartQueue
+from hooksaga.worker.starter import FreePlaces, Starter
+from hooksaga.worker.wakes import Wakes
 
 
 def test_a_loop_rests_longer_after_each_failure_and_never_for_long() -> None:
@@ -24,24 +35,156 @@ def test_failures_for_days_are_no_fault_of_the_loop() -> None:
     assert rest_after(100_000) == 5.0
 
 
-async def no_moves(*_: object, **__: object) -> list[Any]:
-    return []
+def starter_of(monkeypatch: pytest.MonkeyPatch, *, free: int = 8) -> Starter:
+    """A starter whose session runs nothing."""
+    address = DatabaseAddress("postgresql:///nowhere")
+    made = Starter(
+        Settings(), address, Wakes(), RefusedRows(), asyncio.Event(), lambda: FreePlaces(free, free)
+    )
+    monkeypatch.setattr(made, "_starting", SimpleNamespace(run=lambda unit: unit(None)))
+    return made
+
+
+class Calls:
+    """Stands for start_attempts: notes what it was asked, and answers with what was given."""
+
+    def __init__(self, *answers: Started) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[list[int], int, int | None]] = []
+
+    async def __call__(
+        self,
+        _connection: object,
+        defaults: object,
+        *,
+        subscription_ids: Sequence[int],
+        most_woken: int,
+        places: Places,
+    ) -> Started:
+        self.asked.append((list(subscription_ids), most_woken, places.quick))
+        return self.answers.pop(0) if self.answers else Started()
+
+
+def moved(saga_id: int, *, slow: bool = False) -> SagaMoved:
+    status = SagaStatus.IN_PROGRESS
+    return SagaMoved(saga_id, uuid4(), 1, status, 0, datetime.now(UTC), None, job_id=saga_id, slow=slow)
+
+
+async def never(_connection: object) -> float | None:
+    return None
 
 
 @pytest.mark.parametrize("asked_meanwhile", [False, True])
 async def test_who_lets_a_saga_wait_while_the_soonest_is_asked_for_is_not_forgotten(
     monkeypatch: pytest.MonkeyPatch, asked_meanwhile: bool
 ) -> None:
-    nobody: Any = None
-    worker = PollingWorker(Settings(), DatabaseAddress("postgresql:///nowhere"), nobody, nobody)
+    one = starter_of(monkeypatch)
 
     async def soonest(_connection: object) -> None:
         if asked_meanwhile:
-            worker._look_when_next_is_due()
+            one.look_when_next_is_due()
 
-    monkeypatch.setattr(worker, "_starter", SimpleNamespace(run=lambda unit: unit(None)))
-    monkeypatch.setattr(orchestrate, "start_due_retries", no_moves)
-    monkeypatch.setattr(orchestrate, "seconds_until_next_attempt", soonest)
-    assert not await worker._start_retries()
-    rest = worker._until_next_is_due()
+    monkeypatch.setattr(starter, "start_attempts", Calls())
+    monkeypatch.setattr(starter, "seconds_until_next_wake", soonest)
+    assert not await one.step()
+    rest = one.until_next_wake()
     assert rest == 0 if asked_meanwhile else 0.9 * POLL_SECONDS < rest <= POLL_SECONDS
+
+
+async def test_a_starter_with_nothing_to_look_at_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, calls = starter_of(monkeypatch), Calls()
+    monkeypatch.setattr(starter, "start_attempts", calls)
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    assert not await one.step()
+    assert calls.asked == [([], Settings().concurrency, 8)]  # the first look of a process
+    assert not await one.step()
+    assert len(calls.asked) == 1
+    one.look_at([7, 8, 7])
+    assert not await one.step()
+    assert calls.asked[1:] == [([7, 8], 0, 8)]
+
+
+async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, calls = starter_of(monkeypatch), Calls(Started([moved(1)], [5]), Started([moved(2)]))
+    monkeypatch.setattr(starter, "start_attempts", calls)
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    one.look_at([5])
+    assert await one.step() is True
+    assert await one.step() is False
+    assert [ids for ids, _, _ in calls.asked] == [[5], [5]]
+
+
+async def test_a_locked_subscription_is_looked_at_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = starter_of(monkeypatch)
+    monkeypatch.setattr(starter, "start_attempts", Calls(Started(again=[5])))
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    one.look_at([5])
+    one._wakes.start.clear()
+    assert await one.step() is False
+    async with asyncio.timeout(10):
+        await one._wakes.start.wait()
+    assert one.queue.take(10) == [5]
+
+
+async def test_jobs_are_started_only_so_far_ahead_of_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = starter_of(monkeypatch)
+    most = Settings().concurrency
+    calls = Calls(Started([moved(number) for number in range(most)], [5]))
+    monkeypatch.setattr(starter, "start_attempts", calls)
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    one.look_at([5])
+    await one.step()
+    assert await one.step() is False
+    assert len(calls.asked) == 1
+    assert one.rest_seconds() == POLL_SECONDS
+    one._wakes.start.clear()
+    one.note_claimed(False, 10, False)
+    assert one._wakes.start.is_set()
+    await one.step()
+    assert calls.asked[1] == ([5], 0, 0)
+
+
+async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = starter_of(monkeypatch)
+    monkeypatch.setattr(starter, "start_attempts", Calls(Started([moved(1, slow=True)])))
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    one.look_at([5])
+    await one.step()
+    assert (one._wakes.slow.is_set(), one._wakes.quick.is_set()) == (True, False)
+
+
+# The queue of hints
+
+
+def test_a_wide_event_gets_its_share_and_what_is_left_over() -> None:
+    queue = StartQueue()
+    queue.put_event(list(range(1000, 1000 + NARROW + 1)), whole=True)
+    queue.put_event([1, 2, 3], whole=True)
+    queue.put([3, 4])
+    first = queue.take(8)
+    assert first[:4] == [1, 2, 3, 4]
+    assert first[4:] == [1000, 1001, 1002, 1003]
+    queue.put(range(100, 200))
+    assert queue.take(8) == [*range(100, 106), 1004, 1005]
+    assert len(queue) == 94 + queue.wide == 94 + NARROW + 1 - 6
+
+
+def test_a_part_of_a_wide_event_is_wide_however_short() -> None:
+    queue = StartQueue()
+    queue.put_event([1], whole=False)
+    assert (queue.wide, queue.take(1), len(queue)) == (1, [1], 0)
+
+
+@given(st.lists(st.lists(st.integers(1, 300), max_size=80)), st.integers(1, 60))
+def test_every_hint_leaves_the_queue_once(events: list[list[int]], most: int) -> None:
+    queue = StartQueue()
+    for ids in events:
+        queue.put_event(ids, whole=True)
+    taken: list[int] = []
+    while len(queue):
+        some = queue.take(most)
+        assert 0 < len(some) <= most
+        taken += some
+    narrow = {one for ids in events if len(ids) <= NARROW for one in ids}
+    wide = {one for ids in events if len(ids) > NARROW for one in ids}
+    assert sorted(taken) == sorted([*narrow, *wide])

@@ -12,8 +12,8 @@ from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import (
     JOB_MOVES,
     SAGA_MOVES,
-    Cancel,
     Due,
+    End,
     IllegalMove,
     JobFailed,
     JobStatus,
@@ -32,19 +32,34 @@ PENDING, IN_PROGRESS = SagaStatus.PENDING, SagaStatus.IN_PROGRESS
 PENDING_RETRY, COMPLETED, DEAD = SagaStatus.PENDING_RETRY, SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED
 
 DELIVERABLE, UNDELIVERABLE = Due(deliverable=True), Due(deliverable=False)
-FAILED, SUCCEEDED, CANCEL = JobFailed("http_503"), JobSucceeded(), Cancel()
-TRIGGERS: list[Trigger] = [DELIVERABLE, UNDELIVERABLE, FAILED, SUCCEEDED, CANCEL]
+FAILED, SUCCEEDED, CANCEL = JobFailed("http_503"), JobSucceeded(), End()
+PROBE_FAILED, DISCARD, EXPIRE = (
+    JobFailed("http_503", is_probe=True),
+    End(ErrorCode.DISCARDED),
+    End(ErrorCode.EXPIRED),
+)
+TRIGGERS: list[Trigger] = [
+    DELIVERABLE,
+    UNDELIVERABLE,
+    FAILED,
+    PROBE_FAILED,
+    SUCCEEDED,
+    CANCEL,
+    DISCARD,
+    EXPIRE,
+]
 
 # What is not in here is illegal.
 OUTCOMES: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
     (PENDING, DELIVERABLE): IN_PROGRESS,
     (PENDING, UNDELIVERABLE): DEAD,
-    (PENDING, CANCEL): DEAD,
+    **{(PENDING, end): DEAD for end in (CANCEL, DISCARD, EXPIRE)},
     (IN_PROGRESS, SUCCEEDED): COMPLETED,
     (IN_PROGRESS, FAILED): PENDING_RETRY,
+    (IN_PROGRESS, PROBE_FAILED): PENDING_RETRY,
     (PENDING_RETRY, DELIVERABLE): IN_PROGRESS,
     (PENDING_RETRY, UNDELIVERABLE): DEAD,
-    (PENDING_RETRY, CANCEL): DEAD,
+    **{(PENDING_RETRY, end): DEAD for end in (CANCEL, DISCARD, EXPIRE)},
 }
 
 
@@ -54,6 +69,8 @@ WITHOUT_ATTEMPTS_LEFT: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
     (PENDING_RETRY, DELIVERABLE): DEAD,
     (IN_PROGRESS, FAILED): DEAD,
 }
+BEYOND_THE_LIMIT: dict[tuple[SagaStatus, Trigger], SagaStatus] = {(IN_PROGRESS, PROBE_FAILED): DEAD}
+"""A probe keeps the last attempt, but not one that a lowered limit has taken meanwhile."""
 
 
 def saga(
@@ -83,6 +100,8 @@ def test_every_state_with_every_trigger_with_and_without_attempts_left_and_time(
     expected = OUTCOMES.get((status, trigger))
     if expected is not None and used_up:
         expected = WITHOUT_ATTEMPTS_LEFT.get((status, trigger), expected)
+    if expected is not None and attempts >= 5:
+        expected = BEYOND_THE_LIMIT.get((status, trigger), expected)
     if isinstance(trigger, Due) and not is_due:
         expected = None
     before = saga(status, attempts, due=NOW if is_due else NOW + timedelta(seconds=1))
@@ -102,7 +121,7 @@ def test_no_decision_leaves_the_table_of_moves(status: SagaStatus, trigger: Trig
 @pytest.mark.parametrize(("status", "trigger"), OUTCOMES, ids=str)
 def test_only_a_result_counts_an_attempt_and_it_counts_one(status: SagaStatus, trigger: Trigger) -> None:
     counted = decide(saga(status, 1), trigger, POLICY, NOW).attempt_count - 1
-    assert counted == (1 if trigger in (FAILED, SUCCEEDED) else 0)
+    assert counted == (1 if isinstance(trigger, JobFailed | JobSucceeded) else 0)
 
 
 def test_terminal_states_lead_nowhere_and_all_others_somewhere() -> None:
@@ -123,9 +142,32 @@ def test_nothing_is_started_before_its_time(status: SagaStatus, trigger: Trigger
         decide(waiting, trigger, POLICY, NOW)
 
 
-def test_a_saga_can_be_canceled_before_its_time() -> None:
+@pytest.mark.parametrize("end", [CANCEL, DISCARD, EXPIRE])
+def test_a_saga_can_be_ended_before_its_time(end: End) -> None:
     waiting = saga(PENDING_RETRY, due=NOW + timedelta(hours=1))
-    assert decide(waiting, CANCEL, POLICY, NOW).final_error_code == ErrorCode.CANCELED
+    assert decide(waiting, end, POLICY, NOW).final_error_code == end.error_code
+
+
+@pytest.mark.parametrize(("limit", "attempts"), [(1, 0), (5, 3), (5, 4)])
+def test_a_failed_probe_never_uses_up_the_last_attempt(limit: int, attempts: int) -> None:
+    before = saga(IN_PROGRESS, attempts)
+    after = decide(before, PROBE_FAILED, RetryPolicy(max_retry_limit=limit, jitter=0), NOW)
+    counts = attempts + 1 < limit
+    assert (after.status, after.attempt_count) == (PENDING_RETRY, attempts + counts)
+    assert after.final_error_code == "http_503"
+    assert after.next_attempt_at > NOW
+
+
+@pytest.mark.parametrize("attempts", [5, 9])
+def test_a_probe_whose_limit_was_lowered_meanwhile_ends_as_any_other(attempts: int) -> None:
+    """The database refuses a saga that ends without counting its attempt."""
+    dead = decide(saga(IN_PROGRESS, attempts), PROBE_FAILED, POLICY, NOW)
+    assert (dead.status, dead.attempt_count) == (DEAD, attempts + 1)
+
+
+def test_a_probe_of_an_inactive_subscription_ends_its_saga_as_any_other() -> None:
+    unsent = JobFailed(ErrorCode.SUBSCRIPTION_INACTIVE, is_probe=True)
+    assert decide(saga(IN_PROGRESS, 4), unsent, POLICY, NOW).status is DEAD
 
 
 @pytest.mark.parametrize(("limit", "attempts"), [(1, 0), (5, 4), (5, 5), (3, 9)])

@@ -34,7 +34,7 @@ class Queue(StrEnum):
     ROUTING = "routing"
     ORCHESTRATION = "orchestration"
     DELIVERY = "delivery"
-    DELIVERY_RETRY = "delivery_retry"
+    DELIVERY_SLOW = "delivery_slow"
     DEAD_TASKS = "dead_tasks"
 
 

@@ -63,8 +63,9 @@ def rows_as(row: type[R]) -> AsyncRowFactory[R]:
 def _in_order_of_fields(
     row: type[Any], names: tuple[str, ...]
 ) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """Reorder column values to match the first fields; None if the columns are different ones."""
-    fields = list(signature(row).parameters)[: len(names)]
-    if sorted(fields) != sorted(names):
+    """Puts the values of these columns into the order of the first fields; None when they are other ones."""
+    parameters = signature(row).parameters
+    fields = list(parameters)[: len(names)]
+    if sorted(fields) != sorted(names) or any(one.kind is one.KEYWORD_ONLY for one in parameters.values()):
         return None
     return itemgetter(*map(names.index, fields)) if len(names) > 1 else tuple

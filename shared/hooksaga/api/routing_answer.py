@@ -1,6 +1,7 @@
 """Response form of a routing, and the cursor of its pages."""
 
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 from hooksaga.api.answers import routing as answers
@@ -9,6 +10,7 @@ from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.explain import Decision, Place, Rank, Routing, SagaStanding
+from hooksaga.operations.waiting_sagas import Waiting
 
 
 def read_place(cursor: str | None) -> Place | None:
@@ -57,4 +59,16 @@ def _decision(decision: Decision) -> answers.RoutingDecision:
 def _saga(saga: SagaStanding) -> answers.SagaStanding:
     """Return one saga. next_attempt_at is set only while the saga waits."""
     waits = saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
-    return answers.SagaStanding.of(saga, next_attempt_at=rfc3339(saga.next_attempt_at) if waits else None)
+    return answers.SagaStanding.of(
+        saga,
+        next_attempt_at=rfc3339(saga.next_attempt_at) if waits else None,
+        **waiting_fields(saga.waiting),
+    )
+
+
+def waiting_fields(waiting: Waiting | None) -> dict[str, Any]:
+    """Return the fields that say what a saga waits for."""
+    return {
+        "waits_for": waiting and waiting.waits_for.value,
+        "waits_for_saga_id": waiting and waiting.earlier_saga_id,
+    }

@@ -1,7 +1,8 @@
 """Services of the routes: sessions per role, the sender, the keys, and the wakes after a commit."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Sessions
@@ -23,7 +24,9 @@ class Wakes(Protocol):
 
     async def events_accepted(self, events: Sequence[Traced]) -> None: ...
 
-    async def sagas_started(self, sagas: Sequence[Traced]) -> None: ...
+    async def subscriptions_due(self, traces: Mapping[int, str | None]) -> None:
+        """These subscriptions may have something to start. traces: the trace of an event that is due, by their ids."""
+        ...
 
     async def cancel_saga(self, saga: Traced) -> None:
         """Ask the orchestrator to end a waiting saga. Raises if the request could not be sent."""
@@ -79,8 +82,8 @@ def build_services(
     events = Sessions(address, Role.INGEST, sessions)
     keys = Sessions(address, keys_role, 1, reads_only=True)
 
-    async def accept(drafts: Sequence[EventDraft]) -> list[Answer]:
-        answers = await events.run(lambda connection: accept_events(connection, drafts))
+    async def accept(drafts: Sequence[EventDraft], *, in_order: bool = False) -> list[Answer]:
+        answers = await events.run(lambda connection: accept_events(connection, drafts, in_order=in_order))
         new = [answer for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
         if new:
             note_accepted(new)
@@ -102,6 +105,6 @@ def build_services(
         box=box,
         wakes=wakes,
         accept=Coalescer(accept),
-        accept_batch=accept,
+        accept_batch=partial(accept, in_order=True),
         check_key=Coalescer(check_keys),
     )

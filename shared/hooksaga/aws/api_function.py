@@ -1,7 +1,7 @@
 """Lambda function for some routes of the HTTP API, with the same application as in every other deployment."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -12,7 +12,7 @@ from hooksaga.adapters.queues import Queues
 from hooksaga.api.asgi import build_app
 from hooksaga.api.http_api import Caller
 from hooksaga.api.services import Services, build_services
-from hooksaga.aws.dispatch import ask_to_cancel, wake_orchestrator_for_sagas, wake_router
+from hooksaga.aws.dispatch import ask_to_cancel, wake_orchestrator_for_subscriptions, wake_router
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.gateway import answer_gateway
 from hooksaga.core.trace import Traced
@@ -29,8 +29,8 @@ class QueueWakes:
     async def events_accepted(self, events: Sequence[Traced]) -> None:
         await wake_router(self._queues, events)
 
-    async def sagas_started(self, sagas: Sequence[Traced]) -> None:
-        await wake_orchestrator_for_sagas(self._queues, sagas)
+    async def subscriptions_due(self, traces: Mapping[int, str | None]) -> None:
+        await wake_orchestrator_for_subscriptions(self._queues, traces)
 
     async def cancel_saga(self, saga: Traced) -> None:
         await ask_to_cancel(self._queues, saga)

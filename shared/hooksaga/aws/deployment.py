@@ -104,8 +104,9 @@ class Environment:
     lease_cleaner: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
-    retry_concurrency: int = FOLLOWS
-    """Share of delivery's concurrency for retries, so that many retries do not delay first attempts."""
+    slow_concurrency: int = FOLLOWS
+    """Of delivery's copies, those for slow receivers: endpoints that took over 2 s, or timed out, in the last minute.
+    They never take a copy from the quick ones."""
     reserve_api_concurrency: bool = False
     """Reserved concurrency of the API's functions, which is also their limit. A new account cannot reserve any."""
 
@@ -124,6 +125,9 @@ class Environment:
     payload_max_bytes: int = FOLLOWS
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
+    slow_batch_size: int = 5
+    """Messages for slow receivers in one batch. A copy POSTs its batch side by side and is free when the last has
+    ended."""
     receives: int = 10
     """Number of receives before a message goes to the redrive queue. The sweeps do its work anyway."""
 
@@ -159,7 +163,7 @@ class Environment:
         self._set_missing(delivery=delivery_limits(self.lease_seconds))
         timeout = self.delivery.timeout_seconds
         self._set_missing(
-            retry_concurrency=max(2, min(4, self.delivery.concurrency - 2)),
+            slow_concurrency=max(2, min(4, self.delivery.concurrency - 2)),
             lease_seconds=max(_DEFAULTS["lease_seconds"], timeout + LEASE_MARGIN_SECONDS),
         )
         sent_again = max(_DEFAULTS["redispatch_seconds"], 2 * self.visibility_seconds("delivery"))
@@ -217,6 +221,10 @@ class Environment:
         seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
         return max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
 
+    def batch_size_of(self, queue: str) -> int:
+        """Return the maximum of a batch from the queue of this name, as in hooksaga.adapters.queues."""
+        return self.slow_batch_size if queue == "delivery_slow" else self.batch_size
+
     @property
     def connections(self) -> int:
         """Return the open connections of all functions at their limits. A tick runs beside the queue's invocations."""
@@ -240,7 +248,7 @@ ENVIRONMENTS = {
         router=FunctionLimits(timeout_seconds=50, concurrency=10),
         orchestrator=FunctionLimits(timeout_seconds=50, concurrency=20),
         delivery=FunctionLimits(timeout_seconds=45, concurrency=60, memory_mb=1024),
-        retry_concurrency=20,
+        slow_concurrency=20,
         reserve_api_concurrency=True,
         nat=Nat.GATEWAY,
         endpoint_zones=2,

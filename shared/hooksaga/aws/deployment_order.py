@@ -46,17 +46,18 @@ def _times_out_of_order(env: "Environment") -> Iterator[str]:
 
 
 def _concurrency_out_of_order(env: "Environment") -> Iterator[str]:
-    first_attempts = env.delivery.concurrency - env.retry_concurrency
+    quick = env.delivery.concurrency - env.slow_concurrency
     for name, value in (
         ("router's concurrency", env.router.concurrency),
         ("orchestrator's concurrency", env.orchestrator.concurrency),
-        ("retry_concurrency", env.retry_concurrency),
-        ("delivery's concurrency without retry_concurrency", first_attempts),
+        ("slow_concurrency", env.slow_concurrency),
+        ("delivery's concurrency without slow_concurrency", quick),
     ):
         if not 2 <= value <= 1000:
             yield f"{name} is {value}: an event source mapping takes 2 to 1000"
-    if not 1 <= env.batch_size <= 10:
-        yield f"batch_size is {env.batch_size}: 1 to 10, as more would wait for a batching window"
+    for name, size in (("batch_size", env.batch_size), ("slow_batch_size", env.slow_batch_size)):
+        if not 1 <= size <= 10:
+            yield f"{name} is {size}: 1 to 10, as more would wait for a batching window"
 
 
 def _database_out_of_order(env: "Environment") -> Iterator[str]:

@@ -14,7 +14,7 @@ from hooksaga.core.messages import (
     DeliveryMessage,
     ResultMessage,
     RoutingMessage,
-    SagaMessage,
+    SubscriptionMessage,
 )
 from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import SagaStatus
@@ -32,24 +32,46 @@ async def wake_router(queues: Queues, events: Iterable[Traced]) -> None:
     await _send(queues, Queue.ROUTING, messages)
 
 
-async def wake_orchestrator_for_sagas(queues: Queues, sagas: Iterable[Traced]) -> None:
-    """Send the ids of sagas that may be due."""
-    messages = [Outgoing(SagaMessage(saga_id=one), correlation_id=trace) for one, trace in sagas]
+async def wake_orchestrator_for_subscriptions(queues: Queues, traces: Mapping[int, str | None]) -> None:
+    """Tell the orchestrator that these subscriptions may have something to start: one message for each."""
+    messages = [
+        Outgoing(SubscriptionMessage(subscription_id=one), correlation_id=trace)
+        for one, trace in traces.items()
+    ]
+    await _send(queues, Queue.ORCHESTRATION, messages)
+
+
+async def wake_later(
+    queues: Queues, waits: Mapping[int, float], traces: Mapping[int, str] | None = None
+) -> None:
+    """Have the orchestrator look at each subscription after so many seconds; longer waits are left to its tick."""
+    messages = [
+        Outgoing(
+            SubscriptionMessage(subscription_id=one),
+            delay_seconds=max(0, math.ceil(seconds)),
+            correlation_id=(traces or {}).get(one),
+        )
+        for one, seconds in waits.items()
+        if seconds <= MAX_DELAY_SECONDS
+    ]
     await _send(queues, Queue.ORCHESTRATION, messages)
 
 
 async def wake_orchestrator_for_step(queues: Queues, step: BulkStep, traces: Mapping[int, str]) -> None:
-    """Send the ids of sagas that become due one after the other; each message arrives when its saga is due."""
-    messages = [
-        Outgoing(
-            SagaMessage(saga_id=saga_id),
-            delay_seconds=max(0, math.ceil(seconds)),
-            correlation_id=traces.get(saga_id),
-        )
-        for saga_id, seconds in zip(step.saga_ids, step.delays, strict=True)
-        if seconds <= MAX_DELAY_SECONDS
-    ]
-    await _send(queues, Queue.ORCHESTRATION, messages)
+    """Have the orchestrator look at each subscription when the first of its sagas is due; it then finds the others.
+
+    traces: the trace of each saga.
+    """
+    first: dict[int, tuple[float, int]] = {}
+    for one in zip(step.subscription_ids, step.delays, step.saga_ids, strict=True):
+        first[one[0]] = min(first.get(one[0], one[1:]), one[1:])
+    waits = {subscription_id: seconds for subscription_id, (seconds, _) in first.items()}
+    traced = {
+        subscription_id: traces[saga_id]
+        for subscription_id, (_, saga_id) in first.items()
+        if saga_id in traces
+    }
+    await wake_later(queues, waits, traced)
 
 
 async def wake_orchestrator_for_results(queues: Queues, jobs: Iterable[Traced]) -> None:
@@ -67,18 +89,16 @@ async def ask_to_cancel(queues: Queues, saga: Traced) -> None:
 
 
 async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[WaitingJob]) -> int:
-    """Send the jobs to delivery, first attempts and retries by separate queues, and record which were sent.
+    """Send the jobs to delivery, those of quick and of slow receivers by separate queues, and record which were sent.
 
     Returns the number of sent jobs. Raises DatabaseUnavailable when they were sent but could not be recorded.
     """
-    first = [job for job in jobs if job.attempt_number == 1]
-    retries = [job for job in jobs if job.attempt_number > 1]
-    sent = await _send_jobs(queues, Queue.DELIVERY, first) + await _send_jobs(
-        queues, Queue.DELIVERY_RETRY, retries
-    )
-    if sent:
-        await session.run(lambda connection: mark_dispatched(connection, sent))
-    return len(sent)
+    quick, slow = [job for job in jobs if not job.slow], [job for job in jobs if job.slow]
+    told = await _send_jobs(queues, Queue.DELIVERY, quick)
+    told += await _send_jobs(queues, Queue.DELIVERY_SLOW, slow)
+    if told:
+        await session.run(lambda connection: mark_dispatched(connection, told))
+    return len(told)
 
 
 async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -> list[int]:
@@ -95,11 +115,10 @@ async def _send_jobs(queues: Queues, queue: Queue, jobs: Sequence[WaitingJob]) -
 
 
 async def send_move_messages(queues: Queues, session: Session, moves: Sequence[SagaMoved]) -> None:
-    """Send all messages for committed moves: wake-ups for retries, DeadTaskEvents, and jobs to deliver.
+    """Send the messages for committed moves: DeadTaskEvents, and jobs to deliver.
 
     The jobs come last, because recording that they were sent can fail: messages for moves are sent only once.
     """
-    await _wake_for_retries(queues, [move for move in moves if move.status is SagaStatus.PENDING_RETRY])
     await publish_dead_tasks(queues, [move for move in moves if move.status is SagaStatus.DEAD_LETTERED])
     started = [move for move in moves if move.status is SagaStatus.IN_PROGRESS]
     await dispatch_jobs(queues, session, [_waiting_job(move) for move in started])
@@ -111,30 +130,14 @@ def _waiting_job(move: SagaMoved) -> WaitingJob:
         job_id=move.job_id,
         saga_id=move.saga_id,
         subscription_id=move.subscription_id,
-        attempt_number=move.attempt_count + 1,
+        slow=move.slow,
         webhook_id=move.webhook_id,
         traceparent=move.traceparent,
     )
 
 
-async def _wake_for_retries(queues: Queues, moves: Sequence[SagaMoved]) -> None:
-    """Send a message that arrives when the retry is due, so that 30 s do not become the next minute's sweep."""
-    now = datetime.now(UTC)
-    waits = [(move, math.ceil((move.next_attempt_at - now).total_seconds())) for move in moves]
-    messages = [
-        Outgoing(
-            SagaMessage(saga_id=move.saga_id),
-            delay_seconds=max(0, seconds),
-            correlation_id=move.correlation_id,
-        )
-        for move, seconds in waits
-        if seconds <= MAX_DELAY_SECONDS
-    ]
-    await _send(queues, Queue.ORCHESTRATION, messages)
-
-
 async def publish_dead_tasks(queues: Queues, moves: Sequence[SagaMoved]) -> None:
-    """Publish DeadTaskEvents, best effort: failures are logged and counted only."""
+    """Publish DeadTaskEvents, best effort: a refused one is logged and counted, and nothing else changes."""
     if not moves:
         return
     messages = [Outgoing(_dead_task(move), correlation_id=move.correlation_id) for move in moves]

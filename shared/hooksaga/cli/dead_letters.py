@@ -134,8 +134,9 @@ def requeue(
 ) -> None:
     """Requeue one dead letter, or all that match: each gets a new saga with all its attempts. Safe to repeat.
 
-    Canceled deliveries are excluded unless the filter says error_code=canceled. A filter requeues up to 1,000 at once,
-    the oldest first. With --rate all matches are requeued by a bulk operation in the background: see `hooksaga bulk`.
+    Canceled and discarded deliveries are excluded unless the filter names their error code. A filter requeues up to
+    1,000 at once, the oldest first. With --rate all matches are requeued by a bulk operation in the background: see
+    `hooksaga bulk`.
     """
     wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
     wanted = _with_where(wanted, where or [])

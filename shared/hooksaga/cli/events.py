@@ -61,6 +61,9 @@ def _saga_line(saga: dict[str, Any]) -> str:
     words.append(f"after {count} attempt{'' if count == 1 else 's'}")
     if saga["status"] == "PendingRetry":
         words.append(f"next {short_time(saga['next_attempt_at'])}")
+    if saga["waits_for"] not in (None, "retry", "start"):
+        earlier = saga["waits_for_saga_id"]
+        words.append(f"waits for: {saga['waits_for']}{f' of saga {earlier}' if earlier else ''}")
     if saga["final_error_code"]:
         words.append(f"last error {saga['final_error_code']}")
     if saga["requeued_from"] is not None:

@@ -162,12 +162,35 @@ def _standing(saga: Json) -> str:
         case "InProgress":
             return f"attempt {_of(made + 1, limit)} is in progress"
         case "Pending":
-            return f"waiting for its first attempt since {short_time(saga['next_attempt_at'])}"
+            return (
+                f"waiting for its first attempt since {short_time(saga['next_attempt_at'])}{_waits_for(saga)}"
+            )
         case "PendingRetry":
-            due = short_time(saga["next_attempt_at"])
-            return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, the next attempt is due {due}"
+            due = f"the next attempt is due {short_time(saga['next_attempt_at'])}{_waits_for(saga)}"
+            return f"attempt {_of(made, limit)} failed with {saga['final_error_code']}, {due}"
         case _:
             return _ended_undelivered(saga)
+
+
+_WAITS_FOR = {
+    "retry": "",
+    "start": "",
+    "paused": ": the subscription is paused",
+    "retry_after": ": the endpoint asked for time with Retry-After",
+    "breaker_open": ": the circuit breaker of the subscription is open",
+    "limited": ": a limit of the subscription is reached",
+}
+
+
+def _waits_for(saga: Json) -> str:
+    """Return what keeps a due delivery from starting."""
+    reason = saga.get("waits_for")  # None from an older API
+    if reason != "order":
+        return _WAITS_FOR.get(reason, f": {reason}") if reason else ""
+    earlier = saga["waits_for_saga_id"]
+    return (
+        f": saga {earlier} is before it in the order" if earlier else ": an earlier event waits for routing"
+    )
 
 
 def _of(attempt: int, limit: int) -> str:
@@ -180,8 +203,8 @@ def _ended_undelivered(saga: Json) -> str:
     attempts = f"{count or 'no'} attempt{'' if count == 1 else 's'}"
     letter = f"dead letter {saga['dead_letter_id']}"
     match saga["final_error_code"]:
-        case "canceled":
-            return f"canceled after {attempts} ({letter})"
+        case "canceled" | "discarded" | "expired" as ended:
+            return f"{ended} after {attempts} ({letter})"
         case "subscription_inactive":
             return f"dead-lettered: {saga['dead_letter_reason']} ({letter})"
         case code:

@@ -36,6 +36,10 @@ def send(
         str | None,
         typer.Option(help="Event type, for files that contain only payloads.", show_default=False),
     ] = None,
+    ordering_key: Annotated[
+        str | None,
+        typer.Option(help="Ordering key, for files that contain only payloads.", show_default=False),
+    ] = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(help="Repeating a call with the same key stores one event.", show_default=False),
@@ -53,7 +57,9 @@ def send(
     """
     if idempotency_key is not None and len(files) > 1:
         raise WrongUse("--idempotency-key applies to one event; send the files one by one")
-    requests = [(file, read_request(file, event_type, idempotency_key)) for file in files]
+    if ordering_key is not None and event_type is None:
+        raise WrongUse("--ordering-key goes with --event-type; other files contain their own ordering_key")
+    requests = [(file, read_request(file, event_type, idempotency_key, ordering_key)) for file in files]
     failed = 0
     with connect(api_url, api_key) as client, progress_bar() as progress:
         for file, request in progress.track(requests, description="sending"):
@@ -83,11 +89,13 @@ def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, 
     return True
 
 
-def read_request(file: str, event_type: str | None, idempotency_key: str | None) -> EventRequest:
+def read_request(
+    file: str, event_type: str | None, idempotency_key: str | None, ordering_key: str | None = None
+) -> EventRequest:
     """Return the request for a file. Raises WrongUse if the file does not match the options."""
     content = _content(file)
     if event_type is not None:
-        request = EventRequest(_wrapped(file, content, event_type), {})
+        request = EventRequest(_wrapped(file, content, event_type, ordering_key), {})
     else:
         request = _gateway_request(file, content) or EventRequest(content, {})
     if idempotency_key is None:
@@ -110,7 +118,7 @@ def _content(file: str) -> bytes:
         raise WrongUse(f"cannot read {file}: {error.strerror}") from None
 
 
-def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
+def _wrapped(file: str, payload: bytes, event_type: str, ordering_key: str | None) -> bytes:
     """Wrap the payload without parsing it, so that 1.10 does not become 1.1."""
     try:
         payload.decode()
@@ -119,7 +127,8 @@ def _wrapped(file: str, payload: bytes, event_type: str) -> bytes:
         raise WrongUse(f"{file} is not JSON in UTF-8: {error}") from None
     except RecursionError:
         pass  # the API checks the depth
-    return b'{"event_type": %b, "payload": %b}' % (json.dumps(event_type).encode(), payload)
+    named = {"event_type": event_type} | ({} if ordering_key is None else {"ordering_key": ordering_key})
+    return json.dumps(named).encode()[:-1] + b', "payload": ' + payload + b"}"
 
 
 def _gateway_request(file: str, content: bytes) -> EventRequest | None:

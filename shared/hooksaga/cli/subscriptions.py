@@ -7,39 +7,40 @@ import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import WrongUse
+from hooksaga.cli.subscription_flow import flow_in_brief, pause, rate_in_brief, resume, show_flow
 from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
+from hooksaga.cli.subscription_options import (
+    Active,
+    BaseDelay,
+    CallbackUrl,
+    CircuitBreaker,
+    Description,
+    EventType,
+    Headers,
+    Id,
+    MaxInFlight,
+    MaxRetryLimit,
+    MaxWait,
+    Ordered,
+    RateLimit,
+    RemovedHeaders,
+    Reset,
+    Timeout,
+    given,
+    read_headers,
+    read_rate_limit,
+)
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
 
 app = typer.Typer(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
 
 app.command("health")(show_health)
+app.command("pause")(pause)
+app.command("resume")(resume)
+app.command("flow")(show_flow)
 
 PATH = "/v1/subscriptions"
-
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
-EventType = Annotated[str | None, typer.Option(help="Event type, e.g. order.created.", show_default=False)]
-CallbackUrl = Annotated[str | None, typer.Option(help="https:// URL of the endpoint.", show_default=False)]
-Description = Annotated[str | None, typer.Option(help="Description.", show_default=False)]
-MaxRetryLimit = Annotated[
-    int | None, typer.Option(help="Maximum number of attempts, 1 to 50.", show_default=False)
-]
-BaseDelay = Annotated[float | None, typer.Option(help="Delay before the first retry.", show_default=False)]
-Timeout = Annotated[float | None, typer.Option(help="Timeout of an attempt, 1 to 30.", show_default=False)]
-Headers = Annotated[
-    list[str] | None,
-    typer.Option("--header", metavar="NAME=VALUE", help="Custom header; repeatable.", show_default=False),
-]
-
-
-class Resettable(StrEnum):
-    """Fields that can be reset to the default. A pending callback URL is dropped, and so are all headers."""
-
-    MAX_RETRY_LIMIT = "max-retry-limit"
-    BASE_DELAY_SECONDS = "base-delay-seconds"
-    TIMEOUT_SECONDS = "timeout-seconds"
-    PENDING_CALLBACK_URL = "pending-callback-url"
-    HEADERS = "headers"
 
 
 @app.command()
@@ -53,6 +54,11 @@ def create(
     max_retry_limit: MaxRetryLimit = None,
     base_delay_seconds: BaseDelay = None,
     timeout_seconds: Timeout = None,
+    max_in_flight: MaxInFlight = None,
+    rate_limit: RateLimit = None,
+    ordered: Ordered = None,
+    max_wait_seconds: MaxWait = None,
+    circuit_breaker: CircuitBreaker = None,
     header: Headers = None,
     inactive: Annotated[bool, typer.Option("--inactive", help="Create the subscription inactive.")] = False,
     api_url: ApiUrl = DEFAULT_URL,
@@ -60,7 +66,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a subscription and show its signing secret once. It receives events after it is verified."""
-    wanted = _given(
+    wanted = given(
         event_type=event_type,
         callback_url=callback_url,
         description=description,
@@ -68,7 +74,12 @@ def create(
         max_retry_limit=max_retry_limit,
         base_delay_seconds=base_delay_seconds,
         timeout_seconds=timeout_seconds,
-        headers=_headers(header),
+        max_in_flight=max_in_flight,
+        rate_limit=read_rate_limit(rate_limit),
+        ordered=ordered,
+        max_wait_seconds=max_wait_seconds,
+        circuit_breaker=circuit_breaker,
+        headers=read_headers(header),
         active=False if inactive else None,
     )
     with connect(api_url, api_key) as client:
@@ -95,7 +106,7 @@ def list_all(
 ) -> None:
     """List subscriptions, newest first."""
     with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params=_given(event_type=event_type, limit=limit, cursor=cursor))
+        answer = client.fetch("GET", PATH, params=given(event_type=event_type, limit=limit, cursor=cursor))
         page = client.read(answer)
     if as_json:
         show_json(answer)
@@ -141,22 +152,15 @@ def update(
     max_retry_limit: MaxRetryLimit = None,
     base_delay_seconds: BaseDelay = None,
     timeout_seconds: Timeout = None,
+    max_in_flight: MaxInFlight = None,
+    rate_limit: RateLimit = None,
+    ordered: Ordered = None,
+    max_wait_seconds: MaxWait = None,
+    circuit_breaker: CircuitBreaker = None,
     header: Headers = None,
-    remove_header: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--remove-header",
-            metavar="NAME",
-            help="Remove this header; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    active: Annotated[
-        bool | None, typer.Option("--active/--inactive", help="Activate or deactivate.", show_default=False)
-    ] = None,
-    reset: Annotated[
-        list[Resettable] | None, typer.Option(help="Reset to the system's default.", show_default=False)
-    ] = None,
+    remove_header: RemovedHeaders = None,
+    active: Active = None,
+    reset: Reset = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -165,14 +169,19 @@ def update(
 
     A new callback URL of a verified subscription takes effect after `verify`; until then deliveries use the old one.
     """
-    changes = _given(
+    changes = given(
         event_type=event_type,
         callback_url=callback_url,
         description=description,
         max_retry_limit=max_retry_limit,
         base_delay_seconds=base_delay_seconds,
         timeout_seconds=timeout_seconds,
-        headers={**(_headers(header) or {}), **dict.fromkeys(remove_header or ())} or None,
+        max_in_flight=max_in_flight,
+        rate_limit=read_rate_limit(rate_limit),
+        ordered=ordered,
+        max_wait_seconds=max_wait_seconds,
+        circuit_breaker=circuit_breaker,
+        headers={**(read_headers(header) or {}), **dict.fromkeys(remove_header or ())} or None,
         active=active,
     )
     changes |= {one.name.lower(): None for one in reset or ()}
@@ -242,29 +251,24 @@ def _request(
         offer_missed_deliveries(subscription)
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _headers(given: list[str] | None) -> dict[str, str] | None:
-    if not given:
-        return None
-    pairs = [text.partition("=") for text in given]
-    if wrong := [name for name, mark, _ in pairs if not mark or not name]:
-        raise WrongUse(f"--header must be NAME=VALUE, not {wrong[0]!r}")
-    return {name: value for name, _, value in pairs}
-
-
 def _state(subscription: dict[str, Any]) -> str:
     if not subscription["active"]:
         return "inactive"
     if not subscription["verified"]:
         return "not verified"
-    return "new URL not verified" if subscription["pending_callback_url"] else "active"
+    if subscription["pending_callback_url"]:
+        return "new URL not verified"
+    return "paused" if subscription["paused_at"] else "active"
 
 
 def _shown(subscription: dict[str, Any]) -> dict[str, object]:
     subscription = {name: value for name, value in subscription.items() if name != "missed"}
     headers = subscription["headers"]
     lines = ", ".join(f"{name}={value}" for name, value in headers.items())
-    return {**subscription, "headers": lines or None, "description": subscription["description"] or None}
+    return {
+        **subscription,
+        "headers": lines or None,
+        "description": subscription["description"] or None,
+        "rate_limit": rate_in_brief(subscription["rate_limit"]),
+        "flow": flow_in_brief(subscription["flow"]),
+    }

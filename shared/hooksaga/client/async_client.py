@@ -40,10 +40,11 @@ class AsyncHooksagaClient:
         *,
         tenant_id: str | None = None,
         idempotency_key: str | None = None,
+        ordering_key: str | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
         """Send one event; see HooksagaClient.send. If cancelled, the event may have been stored."""
-        event = Event(event_type, payload, tenant_id, idempotency_key)
+        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key)
         return await self._run(send_steps(event, self._retry, traceparent=traceparent))
 
     async def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:

@@ -14,12 +14,14 @@ class Event:
     """One event to send.
 
     tenant_id: None for the tenant of the API key, or `default`. idempotency_key: None to generate one for the call.
+    ordering_key: ordered subscriptions deliver the events of one key one at a time, in order.
     """
 
     event_type: str
     payload: Payload
     tenant_id: str | None = None
     idempotency_key: str | None = None
+    ordering_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,8 @@ def _envelope(event: Event, **more: str) -> bytes:
     named = {"event_type": event.event_type, **more}
     if event.tenant_id is not None:
         named["tenant_id"] = event.tenant_id
+    if event.ordering_key is not None:
+        named["ordering_key"] = event.ordering_key
     return json.dumps(named).encode()[:-1] + b', "payload": ' + payload_bytes(event.payload) + b"}"
 
 

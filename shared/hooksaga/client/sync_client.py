@@ -44,6 +44,7 @@ class HooksagaClient:
         *,
         tenant_id: str | None = None,
         idempotency_key: str | None = None,
+        ordering_key: str | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
         """Send one event. When this returns, the event is stored and will be delivered.
@@ -52,7 +53,7 @@ class HooksagaClient:
         your own data, such as an order number, to make the whole call safe to repeat. Raises EventRefused, Unavailable
         or UnexpectedAnswer.
         """
-        event = Event(event_type, payload, tenant_id, idempotency_key)
+        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key)
         return self._run(send_steps(event, self._retry, traceparent=traceparent))
 
     def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:

@@ -4,7 +4,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hooksaga.console import bulk, dead_letters, deliveries, events, keys, now, portal, subscriptions
+from hooksaga.console import (
+    bulk,
+    dead_letters,
+    deliveries,
+    events,
+    keys,
+    now,
+    portal,
+    subscription_flow,
+    subscriptions,
+)
 from hooksaga.console.assets import serve_asset
 from hooksaga.console.pages import Handler, fault, not_found, page
 from hooksaga.console.sign_in import choose_language, show_sign_in, sign_in, sign_out
@@ -37,6 +47,8 @@ def _of_both(base: str) -> list[Route]:
         _get(one + "/edit", subscriptions.show_edit),
         _post(one + "/edit", subscriptions.change),
         _post(one + "/switch", subscriptions.switch),
+        _post(one + "/pause", subscription_flow.pause),
+        _post(one + "/resume", subscription_flow.resume),
         _post(one + "/delete", subscriptions.delete),
         _post(one + "/verify", subscriptions.verify),
         _post(one + "/rotate-secret", subscriptions.rotate),

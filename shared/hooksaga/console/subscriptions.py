@@ -1,7 +1,6 @@
 """Subscriptions with their health: list, create, change, verify, test. The portal shows those of one tenant."""
 
 import json
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +10,7 @@ from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, ve
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
+from hooksaga.console.subscription_fields import content_of, filled
 from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
@@ -18,13 +18,17 @@ from hooksaga.core.event_input import check_json_syntax, check_json_text, read_e
 from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
-from hooksaga.operations.overview import health_of
-from hooksaga.operations.subscription_stats import MAX_COUNTED, SAMPLE, SubscriptionStats, subscription_stats
+from hooksaga.operations.overview import MAX_COUNTED, health_of
+from hooksaga.operations.subscription_flow import flow_of
+from hooksaga.operations.subscription_stats import SAMPLE, SubscriptionStats, subscription_stats
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.stages.accept_events import AcceptedEvent
 
 PAGE = 50
 NEWEST = 10
+COUNTED_IN_LISTS = 100
+"""Waiting deliveries that a list counts for each subscription: this number means that many or more."""
+
 WINDOW_HOURS = 24
 SCOPE = "subscriptions:write"
 TEST_PAYLOAD = json.dumps({"test": True})
@@ -43,7 +47,9 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
             connection, tenant_id=tenant_id, event_type=event_type, before_id=before_id, limit=PAGE
         )
     )
-    health = await run(lambda connection: health_of(connection, [row.id for row in rows]))
+    ids = [row.id for row in rows]
+    health = await run(lambda connection: health_of(connection, ids))
+    flows = await run(lambda connection: flow_of(connection, ids, most=COUNTED_IN_LISTS))
     following = rows[-1].id if len(rows) == PAGE else None
     return render(
         request,
@@ -52,6 +58,8 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         fields=fields,
         rows=rows,
         health=health,
+        flows=flows,
+        most=COUNTED_IN_LISTS,
         following=following,
     )
 
@@ -80,28 +88,17 @@ def _form(
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Create a subscription and show its secret once, or show the form with its error."""
     try:
-        new = checked(NewSubscription, {**_content(form), "tenant_id": form.text("tenant_id")})
+        new = checked(NewSubscription, {**content_of(form), "tenant_id": form.text("tenant_id")})
         created, secret = await create_for(services_of(request), visitor.caller, new)
     except (InvalidInput, ValueRefused) as error:
         return _form(request, visitor, None, form, error)
     return await _show(request, visitor, created, secret=secret, status=201)
 
 
-def _content(form: Fields) -> dict[str, Any]:
-    return {
-        "event_type": form.raw("event_type").strip(),
-        "callback_url": form.raw("callback_url").strip(),
-        "description": form.raw("description").strip(),
-        "max_retry_limit": form.number("max_retry_limit"),
-        "base_delay_seconds": form.decimal("base_delay_seconds"),
-        "timeout_seconds": form.decimal("timeout_seconds"),
-    }
-
-
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
     return await _show(
-        request, visitor, await _read(request, visitor), done=query_fields(request).text("done")
+        request, visitor, await read_one(request, visitor), done=query_fields(request).text("done")
     )
 
 
@@ -120,6 +117,7 @@ async def _show(
     health = await services.subscriptions.run(
         lambda connection: subscription_health.show_health(connection, row.id, tenant_id=tenant_id)
     )
+    flows = await services.subscriptions.run(lambda connection: flow_of(connection, [row.id]))
     stats, newest = await _numbers(request, visitor, row)
     begun = health.first_failure_at if health.eligible else None
     return render(
@@ -129,6 +127,7 @@ async def _show(
         status=status,
         row=row,
         health=health,
+        flow=flows[row.id],
         stats=stats,
         newest=newest,
         disabled_then=expected_disable_time(begun, services.settings.health_policy),
@@ -161,7 +160,7 @@ async def _numbers(
     return stats, page.items
 
 
-async def _read(request: Request, visitor: Visitor) -> Subscription:
+async def read_one(request: Request, visitor: Visitor) -> Subscription:
     subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
     return await services_of(request).subscriptions.run(
         lambda connection: subscriptions.show_subscription(
@@ -172,36 +171,26 @@ async def _read(request: Request, visitor: Visitor) -> Subscription:
 
 @page(SCOPE)
 async def show_edit(request: Request, visitor: Visitor) -> Response:
-    row = await _read(request, visitor)
-    return _form(request, visitor, row, Fields(_filled(row)))
-
-
-def _filled(row: Subscription) -> dict[str, str]:
-    names = ("event_type", "description", "max_retry_limit", "base_delay_seconds", "timeout_seconds")
-    given = {name: getattr(row, name) for name in names}
-    url = row.pending_callback_url or row.callback_url
-    return {
-        "callback_url": url,
-        **{name: "" if value is None else str(value) for name, value in given.items()},
-    }
+    row = await read_one(request, visitor)
+    return _form(request, visitor, row, Fields(filled(row)))
 
 
 @action(SCOPE)
 async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Change the subscription, or show the form with its error. A new callback URL waits for verification."""
-    row = await _read(request, visitor)
+    row = await read_one(request, visitor)
     try:
-        await _change(request, visitor, row, checked(SubscriptionChange, _content(form)))
+        await _change(request, visitor, row, checked(SubscriptionChange, content_of(form)))
     except (InvalidInput, ValueRefused) as error:
         return _form(request, visitor, row, form, error)
-    return _back(request, visitor, row, done="changed")
+    return back_to(request, visitor, row, done="changed")
 
 
 async def _change(
     request: Request, visitor: Visitor, row: Subscription, wanted: SubscriptionChange
 ) -> Subscription:
     services = services_of(request)
-    return await services.subscriptions.run(
+    changed = await services.subscriptions.run(
         lambda connection: subscriptions.change_subscription(
             connection,
             row.id,
@@ -211,46 +200,50 @@ async def _change(
             box=box_of(services),
         )
     )
+    await services.wakes.subscriptions_due({row.id: None})
+    return changed
 
 
-def _back(request: Request, visitor: Visitor, row: Subscription, **more: str) -> Response:
+def back_to(request: Request, visitor: Visitor, row: Subscription, **more: str) -> Response:
     return redirect(request, f"{visitor.place.path}/subscriptions/{row.id}", **more)
 
 
 @action(SCOPE)
 async def switch(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Activate or deactivate. Missed deliveries are not sent automatically; dead letters can be requeued."""
-    row = await _read(request, visitor)
+    row = await read_one(request, visitor)
     active = form.raw("active") == "yes"
     await _change(request, visitor, row, SubscriptionChange(active=active))
-    return _back(request, visitor, row, done="switched_on" if active else "switched_off")
+    return back_to(request, visitor, row, done="switched_on" if active else "switched_off")
 
 
 @action(SCOPE)
 async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Delete the subscription: it receives no more events and is no longer listed."""
-    row = await _read(request, visitor)
-    await services_of(request).subscriptions.run(
+    row = await read_one(request, visitor)
+    services = services_of(request)
+    await services.subscriptions.run(
         lambda connection: subscriptions.deactivate_subscription(
             connection, row.id, tenant_id=visitor.caller.tenant_id
         )
     )
+    await services.wakes.subscriptions_due({row.id: None})
     return redirect(request, f"{visitor.place.path}/subscriptions")
 
 
 @action(SCOPE)
 async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
-    row = await _read(request, visitor)
+    row = await read_one(request, visitor)
     try:
         await verify_for(services_of(request), row)
     except (InvalidInput, Conflict) as error:
         return await _show(request, visitor, row, status=422, wrong=error)
-    return _back(request, visitor, row, done="verified")
+    return back_to(request, visitor, row, done="verified")
 
 
 @action(SCOPE)
 async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
-    row = await _read(request, visitor)
+    row = await read_one(request, visitor)
     hours = form.decimal("overlap_hours")
     asked_for = {} if hours is None else {"overlap_seconds": hours * 3600}
     try:
@@ -267,7 +260,7 @@ async def send_test(request: Request, visitor: Visitor, form: Fields) -> Respons
     error."""
     if not visitor.may("events:write"):
         raise Forbidden("this key needs one of the scopes: events:write")
-    row, services = await _read(request, visitor), services_of(request)
+    row, services = await read_one(request, visitor), services_of(request)
     payload = (form.raw("payload") or "{}").encode(errors="surrogatepass")
     try:
         check_json_text(payload, services.settings.payload_max_bytes)

@@ -1,6 +1,9 @@
 """Traditional Chinese catalogue of the console: English sentences and database values with their translations."""
 
+from hooksaga.console.words_flow_zh_hant import FLOW_WORDS
+
 WORDS: dict[str, str] = {
+    **FLOW_WORDS,
     # What the database says
     "1xx": "1xx",
     "2xx": "2xx",
@@ -231,7 +234,7 @@ WORDS: dict[str, str] = {
     "Matched": "符合",
     "No operations yet.": "還沒有任何作業。",
     "An empty field matches all. Counting sends nothing; you start the requeue afterwards.": "留空表示全部。試算筆數不會送出任何內容，確認後再開始重送。",
-    "Canceled deliveries are excluded unless the error code is canceled.": "已取消的投遞不會重送，除非錯誤代碼填 canceled。",
+    "Canceled and discarded deliveries are excluded unless the error code names them.": "已取消或已捨棄的投遞不會重送，除非錯誤代碼填 canceled 或 discarded。",
     "{matched} dead letters of {subscriptions} subscriptions match.": "符合條件：{subscriptions} 個訂閱的 {matched} 筆死信。",
     "The requeue takes at least about {time}.": "重送至少需要約 {time}。",
     "Rate per second": "每秒筆數",

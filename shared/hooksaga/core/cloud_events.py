@@ -3,8 +3,8 @@
 Both modes are converted to the same attributes and validated by the same rules.
 
 `data` is the payload, as received; `type` is the event type; `source` and `id` together are the idempotency key, as
-CloudEvents requires. The extension `traceparent` takes precedence over the request's trace. Other attributes are
-validated and not stored.
+CloudEvents requires. The extension `partitionkey` is the ordering key, and `traceparent` takes precedence over the
+request's trace. Other attributes are validated and not stored.
 """
 
 import base64
@@ -17,6 +17,7 @@ import msgspec
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import (
     MAX_DEPTH,
+    ORDERING_KEY_RULE,
     OWN_SOURCE,
     EventDraft,
     check_event_type,
@@ -24,6 +25,7 @@ from hooksaga.core.event_input import (
     check_json_text,
     check_tenant,
     invalid_json,
+    is_ordering_key,
 )
 from hooksaga.core.media_types import is_json, is_utf8, media_type_of
 from hooksaga.core.moments import MOMENT_RULE, read_moment
@@ -197,6 +199,7 @@ def _draft(
         source=attributes["source"],
         external_id=attributes["id"],
         traceparent=traceparent,
+        ordering_key=attributes.get("partitionkey"),
     )
 
 
@@ -243,6 +246,7 @@ _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "subject": (bool, "must not be empty"),
     "time": (_is_time, MOMENT_RULE),
     "tenantid": (bool, "must not be empty"),
+    "partitionkey": (is_ordering_key, f"has {ORDERING_KEY_RULE}"),
 }
 """Rules of the attributes of CloudEvents and of `tenantid`. Their values are strings; those of others may be
 numbers."""

@@ -30,6 +30,9 @@ OWN_SOURCE = "hooksaga"
 
 EVENT_TYPE_RULE = "1 to 100 characters from A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
+MOST_ORDERING_KEY = 255
+ORDERING_KEY_RULE = f"1 to {MOST_ORDERING_KEY} characters, none of them a control character"
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """An unterminated string matches to the end; retrying at each of its quotes would take quadratic time."""
@@ -43,7 +46,7 @@ class EventDraft(msgspec.Struct, frozen=True):
     """A validated event that is not stored yet. payload is the JSON text as received.
 
     external_id: the Idempotency-Key, or the id of a CloudEvent; None without a key. traceparent: the valid trace of the
-    producer, or None.
+    producer, or None. ordering_key: ordered subscriptions deliver the events of one key in order; None without a key.
     """
 
     event_type: str
@@ -52,12 +55,14 @@ class EventDraft(msgspec.Struct, frozen=True):
     source: str = ""
     external_id: str | None = None
     traceparent: str | None = None
+    ordering_key: str | None = None
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     event_type: str
     payload: msgspec.Raw
     tenant_id: str | None = None
+    ordering_key: str | None = None
 
 
 class _Item(_Envelope, forbid_unknown_fields=True):
@@ -132,6 +137,7 @@ def _draft(
         tenant_id=check_tenant(envelope.tenant_id, tenant_id),
         external_id=external_id,
         traceparent=traceparent,
+        ordering_key=None if envelope.ordering_key is None else check_ordering_key(envelope.ordering_key),
     )
 
 
@@ -210,6 +216,19 @@ def check_tenant(asked: str | None, allowed: str | None) -> str:
             "tenant_not_allowed", "tenant_id must be the tenant of this key", field="tenant_id", status=403
         )
     return tenant
+
+
+def check_ordering_key(value: str) -> str:
+    """Return the value. Raises InvalidInput if it violates ORDERING_KEY_RULE."""
+    if not is_ordering_key(value):
+        raise InvalidInput(
+            "invalid_ordering_key", f"ordering_key has {ORDERING_KEY_RULE}", field="ordering_key", status=422
+        )
+    return value
+
+
+def is_ordering_key(value: str) -> bool:
+    return 0 < len(value) <= MOST_ORDERING_KEY and not _CONTROL_CHARACTER.search(value)
 
 
 def check_idempotency_key(values: Sequence[str]) -> str | None:

@@ -20,8 +20,10 @@ class RoutingMessage(QueueMessage):
     event_id: Id
 
 
-class SagaMessage(QueueMessage):
-    saga_id: Id
+class SubscriptionMessage(QueueMessage):
+    """To the orchestrator: this subscription may have a delivery that is due, and room for it."""
+
+    subscription_id: Id
 
 
 class ResultMessage(QueueMessage):
@@ -37,14 +39,14 @@ class CancelMessage(QueueMessage):
 class OrchestrationMessage(QueueMessage):
     """Any message to the orchestrator."""
 
-    saga_id: Id | None = None
+    subscription_id: Id | None = None
     job_id: Id | None = None
     cancel_saga_id: Id | None = None
 
     def model_post_init(self, _context: object) -> None:
-        given = [value for value in (self.saga_id, self.job_id, self.cancel_saga_id) if value is not None]
-        if len(given) != 1:
-            raise ValueError("exactly one of saga_id, job_id and cancel_saga_id is needed")
+        given = (self.subscription_id, self.job_id, self.cancel_saga_id)
+        if sum(value is not None for value in given) != 1:
+            raise ValueError("exactly one of subscription_id, job_id and cancel_saga_id is needed")
 
 
 class DeliveryMessage(QueueMessage):

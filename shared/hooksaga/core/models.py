@@ -1,7 +1,7 @@
 """Request and response models of the API, checked by pydantic."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -101,11 +101,55 @@ AttemptTimeout = Annotated[
         description="Timeout of one attempt. `null`: the system's default.",
     ),
 ]
+MaxInFlight = Annotated[
+    Annotated[int, Field(ge=1, le=1000), WholeNumber] | None,
+    Field(
+        description="Limit of deliveries in flight. Below it the limit adapts to the endpoint. `null`: 1,000.",
+        examples=[20],
+    ),
+]
 
-_TENANT_DOC = "The tenant. Omitted: the key's tenant, or `default`."
-_CALLBACK_URL_DOC = "The endpoint: `https://`, on the public internet, at most 500 characters."
-_DESCRIPTION_DOC = "Free text."
-_ACTIVE_DOC = "Whether it receives deliveries. `false` stops them at once."
+
+class RateLimit(StrictModel):
+    """A token bucket: it holds `count` tokens, refills at `count` per `per_seconds`, and each attempt takes one."""
+
+    count: Annotated[int, Field(ge=1, le=100_000), WholeNumber] = Field(
+        description="Attempts that may start per `per_seconds`.", examples=[50]
+    )
+    per_seconds: float = Field(
+        ge=1, le=86_400, allow_inf_nan=False, description="The period in seconds.", examples=[1]
+    )
+
+
+RateLimitOrNone = Annotated[
+    RateLimit | None,
+    Field(
+        description="Limit of attempts per time. `null`: none.", examples=[{"count": 50, "per_seconds": 1}]
+    ),
+]
+MaxWait = Annotated[
+    float | None,
+    Field(
+        ge=60,
+        le=2_592_000,
+        allow_inf_nan=False,
+        description="Deliveries that are overdue for longer become dead letters with `expired`, except while the "
+        "subscription is paused. `null`: 3 days.",
+    ),
+]
+
+_TENANT_DOC = "Whose it is. Left out: the key's own tenant, or `default`."
+_CALLBACK_URL_DOC = "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
+_DESCRIPTION_DOC = "A note for people."
+_ACTIVE_DOC = "Whether it takes deliveries. `false` stops them at once."
+_ORDERED_DOC = (
+    "Whether the events of one `ordering_key` are delivered one at a time, in the order in which they were posted. "
+    "`max_in_flight` limits all keys together. A change applies to events that are routed after it."
+)
+_BREAKER_DOC = (
+    "Whether a circuit breaker stops deliveries after 10 failures in a row. It then tries one delivery at a time until "
+    "one succeeds."
+)
 
 
 class NewSubscription(StrictModel):
@@ -123,6 +167,11 @@ class NewSubscription(StrictModel):
     max_retry_limit: MaxRetryLimit = None
     base_delay_seconds: BaseDelay = None
     timeout_seconds: AttemptTimeout = None
+    max_in_flight: MaxInFlight = None
+    rate_limit: RateLimitOrNone = None
+    ordered: bool = Field(default=False, description=_ORDERED_DOC)
+    max_wait_seconds: MaxWait = None
+    circuit_breaker: bool = Field(default=True, description=_BREAKER_DOC)
     headers: Headers = Field(
         default_factory=dict,
         description="Custom headers of each delivery, at most 20, except those that hooksaga sets. Values are "
@@ -131,7 +180,7 @@ class NewSubscription(StrictModel):
     )
 
 
-_NEVER_NULL = ("event_type", "callback_url", "description", "active")
+_NEVER_NULL = ("event_type", "callback_url", "description", "active", "ordered", "circuit_breaker")
 
 
 class SubscriptionChange(StrictModel):
@@ -151,6 +200,11 @@ class SubscriptionChange(StrictModel):
     max_retry_limit: MaxRetryLimit = None
     base_delay_seconds: BaseDelay = None
     timeout_seconds: AttemptTimeout = None
+    max_in_flight: MaxInFlight = None
+    rate_limit: RateLimitOrNone = None
+    ordered: bool | None = Field(default=None, description=_ORDERED_DOC)
+    max_wait_seconds: MaxWait = None
+    circuit_breaker: bool | None = Field(default=None, description=_BREAKER_DOC)
     headers: HeaderChanges | None = Field(
         default=None,
         description="Changes by header name: a value sets it, `null` removes it, `***` keeps it; headers "
@@ -164,6 +218,21 @@ class SubscriptionChange(StrictModel):
         if value is None:
             raise ValueError("null is not allowed; omit the field to keep its value")
         return value
+
+
+Backlog = Literal["deliver", "discard"]
+"""Treatment of the deliveries that waited while a subscription was paused."""
+
+
+class Resumption(StrictModel):
+    """The body of POST /v1/subscriptions/{id}/resume."""
+
+    backlog: Backlog = Field(
+        default="deliver",
+        description="`deliver`: waiting deliveries start within the limits of the subscription. `discard`: they become "
+        "dead letters with `discarded`, which can be requeued.",
+        examples=["deliver"],
+    )
 
 
 MAX_OVERLAP_SECONDS = 7 * 86_400

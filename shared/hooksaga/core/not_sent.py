@@ -6,7 +6,12 @@ from datetime import datetime
 from hooksaga.core.endpoint_health import DisabledReason
 from hooksaga.core.outcomes import ErrorCode
 
-CANCELED = "an operator canceled it"
+ENDED = {
+    ErrorCode.CANCELED: "an operator canceled it",
+    ErrorCode.DISCARDED: "the backlog was discarded when the subscription was resumed",
+    ErrorCode.EXPIRED: "it was due for longer than the subscription's max_wait_seconds",
+}
+"""Reasons of dead letters that End makes."""
 
 
 @dataclass(frozen=True, slots=True)

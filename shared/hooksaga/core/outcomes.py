@@ -23,6 +23,8 @@ class ErrorCode(StrEnum):
     LEASE_EXPIRED = "lease_expired"
     SUBSCRIPTION_INACTIVE = "subscription_inactive"
     CANCELED = "canceled"
+    DISCARDED = "discarded"
+    EXPIRED = "expired"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -76,6 +78,8 @@ UNCOUNTED = (
     ErrorCode.LEASE_EXPIRED,
     ErrorCode.SUBSCRIPTION_INACTIVE,
     ErrorCode.CANCELED,
+    ErrorCode.DISCARDED,
+    ErrorCode.EXPIRED,
     ErrorCode.INTERNAL_ERROR,
 )
 """Codes that say nothing about the endpoint: the worker died, nothing was sent, or an internal error."""

@@ -163,6 +163,12 @@ REQUEST_PROBLEMS = (
         " own key.",
     ),
     Problem(
+        "invalid_ordering_key",
+        422,
+        "`ordering_key` is empty, longer than 255 characters, or contains a control character.",
+        "Send 1 to 255 characters, or leave the field out.",
+    ),
+    Problem(
         "invalid_field",
         422,
         "A field of the body is missing, unknown, of the wrong type or out of bounds.",

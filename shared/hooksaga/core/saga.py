@@ -4,15 +4,15 @@ Routing or a requeue creates a saga as Pending. When it is due, the orchestrator
 is InProgress until that job ends. A Completed job ends the saga as Completed. A Failed job uses one attempt: with
 attempts left, the saga waits as PendingRetry until next_attempt_at; otherwise it becomes DeadLettered in one step. A
 waiting saga also becomes DeadLettered when its limit is lowered below the used attempts, when its subscription becomes
-inactive, or when an operator cancels it. Completed and DeadLettered are final: requeueing a dead letter starts another
-saga and does not change this one.
+inactive, when an operator cancels or discards it, or when it has waited for too long. Completed and DeadLettered are
+final: requeueing a dead letter starts another saga and does not change this one.
 
 A job is Pending until a worker claims it, Leased while the worker holds the lease, and Completed or Failed after the
 worker has reported. An expired or released lease makes the job Pending again: the same row, the same attempt. A job
 that lost too many leases becomes Failed, so that a payload that kills workers ends as a dead letter.
 
 Everything here is pure: no clock, no randomness, no I/O. `SAGA_MOVES` and `JOB_MOVES` are the same tables that
-the database guards (sql/schema/13_guards.sql); a test tries every pair against both.
+the database guards (sql/schema/14_guards.sql); a test tries every pair against both.
 """
 
 from dataclasses import dataclass
@@ -75,12 +75,15 @@ class Saga(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits for one subscription. max_retry_limit counts all attempts: 5 means at most 5 POSTs."""
+    """Limits for one subscription. max_retry_limit counts all attempts: 5 means at most 5 POSTs. breaker_failures: so
+    many failures in a row open the circuit breaker; probe_seconds: the wait before the first probe."""
 
     max_retry_limit: int = 5
     base_delay_seconds: float = 30
     max_delay_seconds: float = 3600
     jitter: float = 0.1
+    breaker_failures: int = 10
+    probe_seconds: float = 5
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -94,17 +97,23 @@ class JobSucceeded(msgspec.Struct, frozen=True):
 
 
 class JobFailed(msgspec.Struct, frozen=True):
-    """Trigger: the saga's job ended as Failed. retry_after_seconds: from the receiver's Retry-After, if any."""
+    """Trigger: the saga's job ended as Failed. retry_after_seconds: from the receiver's Retry-After, if any.
+
+    is_probe: it was the probe of an open circuit breaker, which never uses up the last attempt.
+    """
 
     error_code: str
     retry_after_seconds: float | None = None
+    is_probe: bool = False
 
 
-class Cancel(msgspec.Struct, frozen=True):
-    """Trigger: an operator cancels the saga."""
+class End(msgspec.Struct, frozen=True):
+    """Trigger: the waiting saga ends without another attempt: canceled, discarded or expired."""
+
+    error_code: ErrorCode = ErrorCode.CANCELED
 
 
-Trigger = Due | JobSucceeded | JobFailed | Cancel
+Trigger = Due | JobSucceeded | JobFailed | End
 
 
 def decide(saga: Saga, trigger: Trigger, policy: RetryPolicy, now: datetime) -> Saga:
@@ -118,10 +127,10 @@ def decide(saga: Saga, trigger: Trigger, policy: RetryPolicy, now: datetime) -> 
             return _start_attempt(saga, deliverable, policy, now)
         case JobSucceeded():
             return _move(saga, SagaStatus.COMPLETED, attempt_count=saga.attempt_count + 1)
-        case JobFailed(error_code, retry_after_seconds):
-            return _after_failure(saga, error_code, retry_after_seconds, policy, now)
-        case Cancel():
-            return _dead_letter_waiting(saga, ErrorCode.CANCELED)
+        case JobFailed():
+            return _after_failure(saga, trigger, policy, now)
+        case End(error_code):
+            return _dead_letter_waiting(saga, error_code)
         case _:
             assert_never(trigger)
 
@@ -136,25 +145,24 @@ def _start_attempt(saga: Saga, deliverable: bool, policy: RetryPolicy, now: date
     return _move(saga, SagaStatus.IN_PROGRESS)
 
 
-def _after_failure(
-    saga: Saga, error_code: str, retry_after_seconds: float | None, policy: RetryPolicy, now: datetime
-) -> Saga:
+def _after_failure(saga: Saga, failure: JobFailed, policy: RetryPolicy, now: datetime) -> Saga:
     if saga.status is not SagaStatus.IN_PROGRESS:
         raise IllegalMove(f"saga {saga.id} is {saga.status}: no job of it can have failed now")
     attempts = saga.attempt_count + 1
-    if (
-        error_code == ErrorCode.SUBSCRIPTION_INACTIVE
-    ):  # nothing was sent, so the last attempt is an earlier one
+    error_code = failure.error_code
+    if error_code == ErrorCode.SUBSCRIPTION_INACTIVE:  # nothing was sent: the last attempt is an earlier one
         error_code = saga.final_error_code or error_code
+    elif failure.is_probe and attempts == policy.max_retry_limit:
+        attempts = saga.attempt_count
     if attempts >= policy.max_retry_limit:
         return _move(saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code)
     wait = retry_delay_seconds(
         saga.id,
-        attempts,
+        max(1, attempts),
         base_delay_seconds=policy.base_delay_seconds,
         max_delay_seconds=policy.max_delay_seconds,
         jitter=policy.jitter,
-        retry_after_seconds=retry_after_seconds,
+        retry_after_seconds=failure.retry_after_seconds,
     )
     return _move(
         saga,

@@ -48,7 +48,7 @@ STATE_PROBLEMS = (
     Problem(
         "idempotency_conflict",
         409,
-        "This idempotency key was used before with another event type or another payload.",
+        "This idempotency key was used before with another event type, ordering key or payload.",
         "Use a new key for new content. To repeat a call, send the same bytes.",
     ),
     Problem(

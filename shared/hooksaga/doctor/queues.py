@@ -13,7 +13,7 @@ READERS = {
     "routing": "router",
     "orchestration": "orchestrator",
     "delivery": "delivery",
-    "delivery_retry": "delivery",
+    "delivery_slow": "delivery",
 }
 
 

@@ -125,6 +125,7 @@ def _demo_settings(folder: Path, ca_file: Path) -> Settings:
         ca_file=ca_file,
         base_delay_seconds=0.5,
         max_retry_limit=ATTEMPTS,
+        breaker_failures=1000,  # the subscriber that is down ends in dead letters
     )
 
 

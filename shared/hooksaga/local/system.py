@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,8 @@ class LocalWakes:
     async def events_accepted(self, events: Sequence[Traced]) -> None:
         self.worker.events_accepted()
 
-    async def sagas_started(self, sagas: Sequence[Traced]) -> None:
-        self.worker.wakes.start.set()
+    async def subscriptions_due(self, traces: Mapping[int, str | None]) -> None:
+        self.worker.sagas_started()
 
     async def cancel_saga(self, saga: Traced) -> None:
         await self.worker.cancel_saga(saga.id)

@@ -18,7 +18,9 @@ MAX_OPEN = 100
 
 @dataclass(frozen=True, slots=True)
 class BulkStep:
-    """Sagas that one step started, and the seconds until each is due. operation_id is None when no operation is left.
+    """Sagas that one step started, with the subscription of each and the seconds until it is due.
+
+    operation_id is None when no operation is left.
 
     refused: the operation itself, when the database rejects its next saga; nothing was started then.
     """
@@ -26,6 +28,7 @@ class BulkStep:
     operation_id: int | None = None
     status: str = BulkStatus.RUNNING
     saga_ids: list[int] = field(default_factory=list[int])
+    subscription_ids: list[int] = field(default_factory=list[int])
     delays: list[float] = field(default_factory=list[float])
     refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
 
@@ -35,6 +38,7 @@ class _StepRow:
     operation_id: int
     status: str
     saga_ids: list[int]
+    subscription_ids: list[int]
     delays: list[float]
 
 

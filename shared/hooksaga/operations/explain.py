@@ -4,7 +4,7 @@ The facts are those at routing time, not the current ones: the database records 
 reads (subscription_history), and the router records which changes it could see (routing_decisions).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
@@ -15,6 +15,7 @@ from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
+from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
 MAX_DECISIONS = 250
 """Maximum of subscriptions in one response."""
@@ -45,7 +46,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SagaStanding:
-    """The newest saga of a pair. started_by is None if the routing was not recorded. attempt_limit: the current one."""
+    """The newest saga of a pair. started_by is None if the routing was not recorded. attempt_limit: the current one.
+    waiting: what it waits for; None when it does not wait."""
 
     id: int
     status: str
@@ -57,6 +59,7 @@ class SagaStanding:
     final_error_code: str | None
     dead_letter_id: int | None
     dead_letter_reason: str | None
+    waiting: Waiting | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,9 @@ async def explain_event(
     ids, following = await _page(connection, routing, after or Place(), limit)
     wanted = {"event_id": routing.event_id, "subscription_ids": ids}
     rows = await fetch_rows(connection, _query("decisions_of_subscriptions"), wanted, _Row)
-    decisions = [_decision(routing, row, default_attempt_limit) for row in rows]
+    open_sagas = [row.saga_id for row in rows if row.saga_id is not None and row.saga_status in WAITING]
+    waiting = await waiting_of(connection, open_sagas)
+    decisions = [_decision(routing, row, waiting, default_attempt_limit) for row in rows]
     return replace(routing, decisions=decisions, next=following)
 
 
@@ -205,7 +210,9 @@ class _Row:
     by_router: bool
 
 
-def _decision(routing: Routing, row: _Row, default_attempt_limit: int) -> Decision:
+def _decision(
+    routing: Routing, row: _Row, waiting: Mapping[int, Waiting], default_attempt_limit: int
+) -> Decision:
     then, reason, matched = _then(row), None, None
     if routing.state is RoutingState.ROUTED:
         if not row.routed:
@@ -221,7 +228,7 @@ def _decision(routing: Routing, row: _Row, default_attempt_limit: int) -> Decisi
         now=Facts(
             row.now_event_type, row.now_active, row.now_verified, row.now_eligible_since, row.now_deleted_at
         ),
-        saga=_saga(routing, row, default_attempt_limit),
+        saga=_saga(routing, row, waiting, default_attempt_limit),
     )
 
 
@@ -237,7 +244,9 @@ def _then(row: _Row) -> Facts | None:
     )
 
 
-def _saga(routing: Routing, row: _Row, default_attempt_limit: int) -> SagaStanding | None:
+def _saga(
+    routing: Routing, row: _Row, waiting: Mapping[int, Waiting], default_attempt_limit: int
+) -> SagaStanding | None:
     if row.saga_id is None:
         return None
     assert row.saga_status is not None
@@ -255,6 +264,7 @@ def _saga(routing: Routing, row: _Row, default_attempt_limit: int) -> SagaStandi
         final_error_code=row.final_error_code,
         dead_letter_id=row.dead_letter_id,
         dead_letter_reason=row.dead_letter_reason,
+        waiting=waiting.get(row.saga_id),
     )
 
 

@@ -1,6 +1,6 @@
 """Reads of events with their sagas and attempts, dead letters, and the backlog."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 from hooksaga.core.trace import Traced, correlation_id_of
 from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_time
+from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
 MAX_SAGAS_SHOWN = 1000
 MAX_ATTEMPTS_SHOWN = 1000
@@ -41,7 +42,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class SagaView:
-    """One saga with its attempts, oldest first."""
+    """One saga with its attempts, oldest first. waiting: what it waits for; None when it does not wait."""
 
     id: int
     subscription_id: int
@@ -52,6 +53,7 @@ class SagaView:
     requeued_from: int | None
     bulk_operation_id: int | None
     created_at: datetime
+    waiting: Waiting | None = None
     attempts: list[Attempt] = field(default_factory=list[Attempt])
 
 
@@ -71,6 +73,7 @@ class EventView:
     tenant_id: str
     event_type: str
     created_at: datetime
+    ordering_key: str | None
     payload: str
     pruned_before: datetime | None = None
     sagas: list[SagaView] = field(default_factory=list[SagaView])
@@ -122,7 +125,9 @@ async def show_event(
     if event is None:
         raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
     wanted = {"event_id": event.id, "limit": most_sagas}
-    event.sagas.extend(await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView))
+    sagas = await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView)
+    waiting = await waiting_of(connection, [saga.id for saga in sagas if saga.status in WAITING])
+    event.sagas.extend(replace(saga, waiting=waiting.get(saga.id)) for saga in sagas)
     by_id = {saga.id: saga for saga in event.sagas}
     found = {
         "saga_ids": list(by_id),

@@ -1,4 +1,4 @@
-"""Gauges of the pipeline, from the views of dashboards (sql/schema/12_views.sql). Reads only, as `observer`."""
+"""Gauges of the pipeline, from the views of dashboards (sql/schema/13_views.sql). Reads only, as `observer`."""
 
 from dataclasses import dataclass
 

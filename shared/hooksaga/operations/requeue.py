@@ -8,7 +8,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound, RefusedRow, RowRefused
-from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.core.trace import correlation_id_of
 from hooksaga.stages.batches import OnRefusal, run_isolating
 
 MAX_MATCHED = 1000
@@ -19,6 +19,7 @@ class Requeued:
     """Result of one requeue. saga_id: None only with a reason for it. created: by this call, not by an earlier one."""
 
     dead_letter_id: int
+    subscription_id: int
     saga_id: int | None
     created: bool
     reason: str | None
@@ -26,10 +27,8 @@ class Requeued:
     traceparent: str | None
 
     @property
-    def traced_sagas(self) -> list[Traced]:
-        if self.saga_id is None:
-            return []
-        return [Traced(self.saga_id, correlation_id_of(self.webhook_id, self.traceparent))]
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
 
 
 @dataclass(frozen=True, slots=True)

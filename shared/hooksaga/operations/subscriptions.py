@@ -35,6 +35,13 @@ class Subscription:
     max_retry_limit: int | None
     base_delay_seconds: float | None
     timeout_seconds: float | None
+    max_in_flight: int | None
+    rate_limit_count: int | None
+    rate_limit_seconds: float | None
+    ordered: bool
+    max_wait_seconds: float | None
+    circuit_breaker: bool
+    paused_at: datetime | None
     headers: StoredHeaders
     created_at: datetime
     updated_at: datetime
@@ -60,7 +67,7 @@ async def create_subscription(
 ) -> Subscription:
     """Store the unverified subscription and its sealed secret, both or neither. box seals its headers."""
     params = {
-        **new.model_dump(exclude={"headers", "tenant_id", "callback_url"}),
+        **_columns(new.model_dump(exclude={"headers", "tenant_id", "callback_url"})),
         "tenant_id": tenant_id,
         "callback_url": callback_url,
         "headers": json.dumps(seal_headers(box, new.headers)),
@@ -120,7 +127,7 @@ async def change_subscription(
 
     Raises NotFound `subscription_not_found`, InvalidInput `invalid_callback_url` or, for headers, `invalid_field`.
     """
-    fields = change.model_dump(exclude_unset=True)
+    fields = _columns(change.model_dump(exclude_unset=True))
     if "callback_url" in fields:
         fields["callback_url"] = normal_callback_url(fields["callback_url"], policy)
     async with transaction(connection):
@@ -134,6 +141,14 @@ async def change_subscription(
         )
     assert row is not None
     return row
+
+
+def _columns(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with a rate limit as its two columns."""
+    if "rate_limit" not in fields:
+        return fields
+    limit = fields.pop("rate_limit") or {"count": None, "per_seconds": None}
+    return {**fields, "rate_limit_count": limit["count"], "rate_limit_seconds": limit["per_seconds"]}
 
 
 def _with_pending_url(present: Subscription, fields: dict[str, Any]) -> dict[str, Any]:

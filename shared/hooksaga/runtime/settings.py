@@ -53,6 +53,9 @@ class Settings(BaseSettings):
     max_retry_limit: int = Field(default=5, ge=1, le=50)
     retry_jitter: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
 
+    breaker_failures: int = Field(default=10, ge=1, le=1000)
+    probe_seconds: float = Field(default=5, ge=0.05, le=600, allow_inf_nan=False)
+
     http_timeout_seconds: float = Field(
         default=15, ge=0.05, le=MAX_SUBSCRIPTION_TIMEOUT_SECONDS, allow_inf_nan=False
     )
@@ -65,7 +68,6 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
     concurrency: int = Field(default=200, ge=2, le=10_000)
-    fan_out_rate: int = Field(default=1000, ge=1, le=10_000)
     redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
     secrets_key: SecretStr | None = None
@@ -74,7 +76,7 @@ class Settings(BaseSettings):
     routing_queue_url: str | None = None
     orchestration_queue_url: str | None = None
     delivery_queue_url: str | None = None
-    delivery_retry_queue_url: str | None = None
+    delivery_slow_queue_url: str | None = None
     dead_tasks_queue_url: str | None = None
 
     @field_validator("egress_allow", mode="before")
@@ -159,6 +161,8 @@ class Settings(BaseSettings):
             base_delay_seconds=self.base_delay_seconds,
             max_delay_seconds=self.max_delay_seconds,
             jitter=self.retry_jitter,
+            breaker_failures=self.breaker_failures,
+            probe_seconds=self.probe_seconds,
         )
 
     @property
@@ -171,7 +175,8 @@ class Settings(BaseSettings):
 
     @property
     def queue_urls(self) -> dict[str, str]:
-        names = ("routing", "orchestration", "delivery", "delivery_retry", "dead_tasks")
+        """The URLs that are set, by queue name."""
+        names = ("routing", "orchestration", "delivery", "delivery_slow", "dead_tasks")
         urls = {name: getattr(self, f"{name}_queue_url") for name in names}
         return {name: url for name, url in urls.items() if url}
 

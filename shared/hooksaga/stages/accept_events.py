@@ -57,8 +57,10 @@ class _KnownRow:
 Answer = AcceptedEvent | HooksagaError
 
 
-async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    """Store the drafts and return one result per draft.
+async def accept_events(
+    connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool = False
+) -> list[Answer]:
+    """Store the drafts and return one result per draft. in_order: their ids increase in the order of the drafts.
 
     A result is an AcceptedEvent, or the error that rejected this draft alone: Conflict `idempotency_conflict`
     for a known key with different content, InvalidInput `event_refused` for a payload that the database rejects,
@@ -71,9 +73,9 @@ async def accept_events(connection: Connection, drafts: Sequence[EventDraft]) ->
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
         if all(draft.external_id is None for draft in batch):
             async with refusals():  # a single autocommitted statement saves two round trips
-                return list((await insert_events(connection, batch)).values())
+                return list((await insert_events(connection, batch, in_order=in_order)).values())
         async with transaction(connection):
-            return await _store(connection, batch)
+            return await _store(connection, batch, in_order=in_order)
 
     return await run_isolating(store, drafts, _refusal)
 
@@ -86,18 +88,21 @@ def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
     return unstored
 
 
-async def _store(connection: Connection, drafts: Sequence[EventDraft]) -> list[Answer]:
-    answers = await insert_events(connection, drafts)
+async def _store(connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool) -> list[Answer]:
+    answers = await insert_events(connection, drafts, in_order=in_order)
     missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
     if missing:
         answers |= await _answer_known(connection, drafts, missing)
     return [answers[position] for position in range(1, len(drafts) + 1)]
 
 
-async def insert_events(connection: Connection, drafts: Sequence[EventDraft]) -> dict[int, Answer]:
+async def insert_events(
+    connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool = False
+) -> dict[int, Answer]:
     """Store the drafts and return new events by position from 1, in order. Positions with a known key are absent."""
     query = load_queries("accept_events")["insert_events"]
-    inserted = await fetch_rows(connection, query, _columns(drafts), _InsertedRow)
+    params = {**_columns(drafts), "in_order": in_order}
+    inserted = await fetch_rows(connection, query, params, _InsertedRow)
     rows = sorted(inserted, key=lambda row: row.position)
     return {row.position: _accepted(row, drafts[row.position - 1]) for row in rows}
 
@@ -135,4 +140,5 @@ def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | N
         "external_ids": [draft.external_id for draft in drafts],
         "payloads": [draft.payload for draft in drafts],
         "traceparents": [draft.traceparent for draft in drafts],
+        "ordering_keys": [draft.ordering_key for draft in drafts],
     }

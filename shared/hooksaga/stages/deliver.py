@@ -5,8 +5,7 @@ The result is written only while the reporter still holds the lease: worker and 
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,18 +22,8 @@ from hooksaga.core.product import USER_AGENT
 from hooksaga.core.signing import InvalidSecret, decode_secret, sign
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.stages.batches import run_isolating
-from hooksaga.stages.job_rows import AttemptResult, ClaimedJob, WaitingJobs
+from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.own_headers import open_headers
-
-
-class Lane(StrEnum):
-    """The lane of a job. First attempts and retries wait separately, like the two delivery queues of SQS mode."""
-
-    FIRST = "delivery"
-    RETRY = "delivery-retry"
-
-
-_NUMBERS = {Lane.FIRST: 1, Lane.RETRY: 2}
 
 
 class _ClaimEnd(msgspec.Struct, frozen=True):
@@ -42,40 +31,6 @@ class _ClaimEnd(msgspec.Struct, frozen=True):
 
     id: int
     is_done: bool
-
-
-def ids_of_each(most_ids: int, subscriptions: int) -> int:
-    """Return how many job ids one poll reads per subscription at most. The query uses the same formula."""
-    return 1 + most_ids // max(1, subscriptions)
-
-
-async def find_waiting_jobs(
-    connection: Connection,
-    lane: Lane,
-    *,
-    default_room: int,
-    busy: Mapping[int, int],
-    after_subscription: int = 0,
-    max_subscriptions: int = 100,
-    most_ids: int = 10_000,
-    passed_by: Collection[int] = (),
-) -> list[WaitingJobs]:
-    """Return ids of a lane's waiting jobs, for up to max_subscriptions subscriptions with an id above the given one.
-
-    busy maps subscription ids to their remaining room in jobs; all others have default_room. With many subscriptions,
-    each contributes at most its share of most_ids, plus one. Jobs in passed_by are excluded.
-    """
-    params = {
-        "lane": _NUMBERS[lane],
-        "after_subscription": after_subscription,
-        "max_subscriptions": max_subscriptions,
-        "default_room": default_room,
-        "busy_subscriptions": list(busy),
-        "busy_room": list(busy.values()),
-        "most_ids": most_ids,
-        "passed_by": list(passed_by),
-    }
-    return await fetch_rows(connection, load_queries("deliver")["find_waiting_jobs"], params, WaitingJobs)
 
 
 ALONE_FROM_LOST = 2
@@ -109,6 +64,28 @@ async def claim_jobs(
         "one_alone": one_alone,
     }
     return await fetch_rows(connection, load_queries("deliver")["claim_jobs"], params, ClaimedJob)
+
+
+async def claim_waiting_jobs(
+    connection: Connection,
+    *,
+    slow: bool,
+    limit: int,
+    worker_id: str,
+    lease_seconds: float,
+    alone_from: int = ALONE_FROM_LOST,
+    one_alone: bool = True,
+) -> list[ClaimedJob]:
+    """Find and lease the oldest waiting jobs of one lane. As claim_jobs, which leases jobs that are known."""
+    params = {
+        "slow": slow,
+        "limit": limit,
+        "worker_id": worker_id,
+        "lease_seconds": lease_seconds,
+        "alone_from": alone_from,
+        "one_alone": one_alone,
+    }
+    return await fetch_rows(connection, load_queries("deliver")["claim_waiting_jobs"], params, ClaimedJob)
 
 
 async def attempt(

@@ -10,13 +10,6 @@ from hooksaga.core.saga import JobStatus
 from hooksaga.core.trace import Traced, correlation_id_of
 
 
-class WaitingJobs(msgspec.Struct, frozen=True):
-    """Job ids of one subscription that were waiting at the last poll, oldest first."""
-
-    subscription_id: int
-    ids: list[int] | None
-
-
 class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that this worker has leased until lease_until, with the configuration read at the claim.
 

@@ -13,7 +13,7 @@ from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.core.trace import correlation_id_of
 from hooksaga.stages.batches import OnRefusal, pass_refused
 
 MAX_EVENTS = 500
@@ -36,6 +36,7 @@ class RoutedEvent(msgspec.Struct, frozen=True):
     traceparent: str | None
     delay_ms: float
     saga_ids: list[int]
+    subscription_ids: list[int]
     whole: bool = True
     more: bool = False
 
@@ -57,8 +58,13 @@ class Routed:
         return [saga_id for event in self.events for saga_id in event.saga_ids]
 
     @property
-    def traced_sagas(self) -> list[Traced]:
-        return [Traced(saga_id, event.correlation_id) for event in self.events for saga_id in event.saga_ids]
+    def traces(self) -> dict[int, str]:
+        """The subscriptions that have new sagas, each with the trace of the first event."""
+        return {
+            subscription_id: event.correlation_id
+            for event in reversed(self.events)
+            for subscription_id in event.subscription_ids
+        }
 
 
 @dataclass(frozen=True, slots=True)

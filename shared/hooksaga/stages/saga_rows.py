@@ -7,6 +7,7 @@ import msgspec
 
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.flow import Flow, Result
 from hooksaga.core.saga import (
     JobFailed,
     JobStatus,
@@ -22,6 +23,8 @@ class SagaMoved(msgspec.Struct, frozen=True):
     """One saga's committed move. job_id is the job that was created, or whose result was applied.
 
     end_to_end_ms: milliseconds from the event's acceptance to its delivery; set on delivery, except for requeued sagas.
+    slow: the lane of the job. has_due: the subscription has more that is due, and this result may have made room.
+    wake_at: when the subscription is to be looked at, where this result has changed that.
     """
 
     saga_id: int
@@ -39,6 +42,9 @@ class SagaMoved(msgspec.Struct, frozen=True):
     previous_status: SagaStatus | None = None
     traceparent: str | None = None
     end_to_end_ms: float | None = None
+    slow: bool = False
+    has_due: bool = False
+    wake_at: datetime | None = None
 
     @property
     def correlation_id(self) -> str:
@@ -91,7 +97,9 @@ class LockedSaga(msgspec.Struct, frozen=True):
 
 
 class WaitingSaga(LockedSaga, frozen=True):
-    deliverable: bool
+    """cause: the error code of End, or `subscription_inactive`."""
+
+    cause: str
 
 
 class FinishedJob(LockedSaga, frozen=True):
@@ -101,11 +109,20 @@ class FinishedJob(LockedSaga, frozen=True):
     retry_after_seconds: int | None
     worker_id: str | None
     lease_until: datetime | None
+    leased_at: datetime | None
+    duration_ms: int | None
 
-    def trigger(self) -> JobSucceeded | JobFailed:
+    def trigger(self, flow: Flow) -> JobSucceeded | JobFailed:
+        """Return what the result means for the saga. flow: of its subscription."""
         if self.job_status == JobStatus.COMPLETED:
             return JobSucceeded()
-        return JobFailed(self.error_code or "internal_error", self.retry_after_seconds)
+        is_probe = flow.breaker_opened_at is not None and flow.probe_saga_id == self.id
+        return JobFailed(self.error_code or "internal_error", self.retry_after_seconds, is_probe)
+
+    def result(self) -> Result:
+        """Return what the result means for the flow of its subscription."""
+        error_code = None if self.job_status == JobStatus.COMPLETED else self.error_code or "internal_error"
+        return Result(self.id, error_code, self.retry_after_seconds, self.duration_ms or 0, self.leased_at)
 
 
 class MovedRow(msgspec.Struct, frozen=True):

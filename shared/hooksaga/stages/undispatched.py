@@ -7,7 +7,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.trace import correlation_id_of
-from hooksaga.stages.orchestrate import BATCH
+from hooksaga.stages.start_attempts import BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class WaitingJob:
     job_id: int
     saga_id: int
     subscription_id: int
-    attempt_number: int
+    slow: bool
     webhook_id: UUID
     traceparent: str | None
 

@@ -81,7 +81,7 @@ class Upkeep:
     def _waits_again(self, resets: Sequence[LeaseReset]) -> bool:
         """Wake the stages that continue with the reset jobs. Returns True when there may be more."""
         if resets:
-            for event in (self._wakes.first, self._wakes.retry, self._wakes.apply):
+            for event in (self._wakes.quick, self._wakes.slow, self._wakes.apply):
                 event.set()
         return len(resets) == clean_leases.BATCH
 

@@ -9,10 +9,8 @@ class Wakes:
     """One event per loop, set by the loop that created work for it."""
 
     route: asyncio.Event = field(default_factory=asyncio.Event)
-    start_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
-    claim_overtaking: asyncio.Event = field(default_factory=asyncio.Event)
     start: asyncio.Event = field(default_factory=asyncio.Event)
     apply: asyncio.Event = field(default_factory=asyncio.Event)
-    first: asyncio.Event = field(default_factory=asyncio.Event)
-    retry: asyncio.Event = field(default_factory=asyncio.Event)
+    quick: asyncio.Event = field(default_factory=asyncio.Event)
+    slow: asyncio.Event = field(default_factory=asyncio.Event)
     watch: asyncio.Event = field(default_factory=asyncio.Event)

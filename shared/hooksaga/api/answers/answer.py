@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 from msgspec import Meta
 
+from hooksaga.core.flow_view import WaitsFor
 from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import JobStatus, SagaStatus
 
@@ -93,6 +94,21 @@ AcceptedAt = Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53
 RequeuedFrom = Annotated[RowId | None, described("The dead letter that was requeued as this saga.", None)]
 BulkOperationId = Annotated[
     RowId | None, described("The bulk operation that started the saga; `null` for all others.", None)
+]
+WaitsForWord = Annotated[
+    Annotated[str, one_of(WaitsFor)] | None,
+    described(
+        "What a waiting saga waits for; otherwise `null`. `retry`: its next attempt is not due yet. `paused`, "
+        "`retry_after`, `breaker_open`, `limited`: the state in `flow` of its subscription. `order`: an earlier event "
+        "of its ordering key. `start`: nothing; it is about to start.",
+        None,
+    ),
+]
+WaitsForSagaId = Annotated[
+    RowId | None,
+    described(
+        "For `order`: the previous saga of the ordering key; `null` while its event is not routed.", None
+    ),
 ]
 SagaState = Annotated[str, one_of(SagaStatus), described("Current state.", SagaStatus.COMPLETED.value)]
 JobState = Annotated[str, one_of(JobStatus), described("Current state.", JobStatus.COMPLETED.value)]

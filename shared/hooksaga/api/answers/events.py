@@ -19,6 +19,8 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    WaitsForSagaId,
+    WaitsForWord,
     described,
     either,
 )
@@ -66,6 +68,8 @@ class Saga(Answer):
     next_attempt_at: Annotated[
         Time, described("Time when the next attempt is due.", "2026-03-14T09:26:53.601000Z")
     ]
+    waits_for: WaitsForWord
+    waits_for_saga_id: WaitsForSagaId
     final_error_code: Annotated[
         ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
     ]
@@ -84,6 +88,10 @@ class Event(Answer):
     event_type: EventType
     tenant_id: TenantId
     created_at: AcceptedAt
+    ordering_key: Annotated[
+        str | None,
+        described("Ordered subscriptions deliver the events of one key one at a time, in order.", None),
+    ]
     correlation_id: Annotated[
         str,
         Meta(pattern="^[0-9a-f]{32}$"),

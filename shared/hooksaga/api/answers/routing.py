@@ -14,6 +14,8 @@ from hooksaga.api.answers.answer import (
     SubscriptionId,
     TenantId,
     Time,
+    WaitsForSagaId,
+    WaitsForWord,
     described,
     one_of,
 )
@@ -47,6 +49,8 @@ class SagaStanding(Answer):
     next_attempt_at: Annotated[
         Time | None, described("Time when the next attempt is due; `null` if none waits.", None)
     ]
+    waits_for: WaitsForWord
+    waits_for_saga_id: WaitsForSagaId
     final_error_code: Annotated[
         ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
     ]

@@ -18,9 +18,59 @@ from hooksaga.api.answers.answer import (
     one_of,
 )
 from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.flow import FlowStatus
 
 
-class Subscription(Answer):
+class RateLimit(Answer):
+    """A token bucket: it holds `count` tokens, refills at `count` per `per_seconds`, and each attempt takes one."""
+
+    count: Annotated[Count, described("Attempts that may start per `per_seconds`.", 50)]
+    per_seconds: Annotated[float, described("The period in seconds.", 1.0)]
+
+
+class SubscriptionFlow(Answer):
+    """Flow control of a subscription: its state, and what is in flight and waiting."""
+
+    state: Annotated[
+        str,
+        one_of(FlowStatus),
+        described(
+            "`open`, or why no further delivery starts. `paused`: until it is resumed. `retry_after`: the endpoint "
+            "answered 429 or 503 with `Retry-After`. `breaker_open`: the circuit breaker is open. `limited`: the rate "
+            "limit or the limit of deliveries in flight is reached.",
+            FlowStatus.OPEN.value,
+        ),
+    ]
+    since: Annotated[
+        Time | None,
+        described("Time of the pause, or when the circuit breaker opened; `null` in other states.", None),
+    ]
+    until: Annotated[
+        Time | None,
+        described(
+            "Time when deliveries start again, or the next probe of the circuit breaker; `null` if unknown.",
+            None,
+        ),
+    ]
+    limit: Annotated[
+        Count,
+        described(
+            "Deliveries that may be in flight now. It adapts to the endpoint, up to `max_in_flight`; 0 if none may "
+            "start.",
+            10,
+        ),
+    ]
+    in_flight: Annotated[Count, described("Deliveries whose attempt has started and is not recorded yet.", 3)]
+    waiting: Annotated[
+        Count,
+        described("Deliveries that wait for their first attempt or a retry; 10,000 means 10,000 or more.", 0),
+    ]
+    oldest_waiting_at: Annotated[
+        Time | None, described("Time when the first of them was or is due; `null` if none waits.", None)
+    ]
+
+
+class ListedSubscription(Answer):
     """The registration of an endpoint for one event type."""
 
     id: Annotated[RowId, described("Id.", 7)]
@@ -68,6 +118,28 @@ class Subscription(Answer):
     timeout_seconds: Annotated[
         float | None, described("Timeout of one attempt. `null`: the system's default.", None)
     ]
+    max_in_flight: Annotated[
+        Count | None, described("Limit of deliveries in flight at a time. `null`: 1,000.", None)
+    ]
+    rate_limit: Annotated[RateLimit | None, described("Limit of attempts per time. `null`: none.", None)]
+    ordered: Annotated[
+        bool,
+        described("Whether the events of one `ordering_key` are delivered one at a time, in order.", False),
+    ]
+    max_wait_seconds: Annotated[
+        float | None,
+        described(
+            "Deliveries that are overdue for longer become dead letters with `expired`. `null`: 3 days.",
+            None,
+        ),
+    ]
+    circuit_breaker: Annotated[
+        bool, described("Whether a circuit breaker stops deliveries after 10 failures in a row.", True)
+    ]
+    paused_at: Annotated[
+        Time | None,
+        described("Time of the pause; `null` if not paused. Events are kept and wait.", None),
+    ]
     headers: Annotated[
         dict[str, str],
         described(
@@ -76,6 +148,12 @@ class Subscription(Answer):
     ]
     created_at: Annotated[Time, described("Time of creation.", "2026-03-01T07:55:10.118000Z")]
     updated_at: Annotated[Time, described("Time of the last change.", "2026-03-01T08:00:00.000000Z")]
+
+
+class Subscription(ListedSubscription):
+    """A subscription with its flow control."""
+
+    flow: Annotated[SubscriptionFlow, described("Its flow control now.")]
 
 
 class SubscriptionWithSecret(Subscription):
@@ -112,7 +190,7 @@ class ChangedSubscription(Subscription):
     ] = UNSET
 
 
-class SubscriptionList(Page[Subscription]):
+class SubscriptionList(Page[ListedSubscription]):
     """A page of subscriptions."""
 
 

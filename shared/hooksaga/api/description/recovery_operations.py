@@ -23,7 +23,7 @@ OPERATIONS = (
         ("admin",),
         {"200": Given(dead_letters.RequeuedMatches)},
         words="Oldest first. All given fields must match; `dry_run` only counts. Dead letters with "
-        "`canceled` are excluded, unless `error_code` names it.",
+        "`canceled` or `discarded` are excluded, unless `error_code` names it.",
         problems=BODY,
         body=RequeueFilter,
         body_is_optional=True,
@@ -76,7 +76,7 @@ OPERATIONS = (
             ),
         },
         words="Each match gets one new saga, at `rate_per_second`. A requeue excludes dead letters "
-        "with `canceled`, unless `error_code` names it. An identical call while the operation is "
+        "with `canceled` or `discarded`, unless `error_code` names it. An identical call while the operation is "
         "open returns the same operation. `dry_run` only counts.",
         problems=f"{BODY} 404 409",
         body=NewBulkOperation,

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from hooksaga.api.answers.answer import NAME_PATTERN
-from hooksaga.core.described_input import BASE64_JSON_FORMAT
-from hooksaga.core.event_input import MAX_BATCH_ITEMS, OWN_SOURCE, RESERVED_PREFIX
+from hooksaga.core.described_input import BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
+from hooksaga.core.event_input import MAX_BATCH_ITEMS, MOST_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
 
 Json = dict[str, Any]
 
@@ -18,6 +18,12 @@ OWN_TYPE_PATTERN = f"^(?!{RESERVED_PREFIX.replace('.', '[.]')}){NAME_PATTERN.rem
 """Event types without the reserved prefix."""
 
 _NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
+_ORDERING_KEY: Json = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MOST_ORDERING_KEY,
+    "pattern": NO_CONTROL_CHARACTERS,
+}
 _OWN_TYPE: Json = {"type": "string", "pattern": OWN_TYPE_PATTERN}
 _CHARACTER = r"[^\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef\ufffe\uffff]"
 _JSON_TYPE = (
@@ -74,6 +80,7 @@ _CLOUD_EVENT: Json = {
             "dataschema": _described("Validated, not stored.", _maybe(_text())),
             "subject": _described("Validated, not stored.", _maybe(_text())),
             "time": _described("Validated, not stored.", _maybe({"type": "string", "format": "date-time"})),
+            "partitionkey": _described("Like `ordering_key` of an event.", _maybe(_text(MOST_ORDERING_KEY))),
             "tenantid": _described("Like `tenant_id` of an event.", _maybe(_NAME)),
             "traceparent": _described("The event's trace; takes precedence over the request's.", {}),
         },
@@ -100,7 +107,14 @@ _NEW_EVENT: Json = {
             ),
             "payload": _described("Any JSON value; stored, signed and sent byte for byte.", {}),
         },
-        {"tenant_id": _described("The tenant. Omitted: the key's tenant, or `default`.", _maybe(_NAME))},
+        {
+            "tenant_id": _described("The tenant. Omitted: the key's tenant, or `default`.", _maybe(_NAME)),
+            "ordering_key": _described(
+                "Ordered subscriptions deliver the events of one key one at a time, in order; others ignore it. "
+                "`null` or omitted: one key for all events without a key.",
+                _maybe(_ORDERING_KEY),
+            ),
+        },
     ),
     "additionalProperties": False,
     "examples": [{"event_type": "order.created", "payload": {"order": 1001, "total": 19.99}}],

@@ -43,6 +43,8 @@ _OF_SUBSCRIPTION = (
     "patch_subscriptions_one",
     "delete_subscriptions_one",
     "post_subscriptions_one_verify",
+    "post_subscriptions_one_pause",
+    "post_subscriptions_one_resume",
     "post_subscriptions_one_rotate_secret",
     "get_subscriptions_one_health",
     "get_subscriptions_one_stats",

@@ -2,7 +2,7 @@
 
 from hooksaga.api.answers import attempts, subscriptions
 from hooksaga.api.description.operation import BODY, Given, Operation
-from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
+from hooksaga.core.models import NewSubscription, Resumption, SecretRotation, SubscriptionChange
 from hooksaga.core.portal_links import NewPortalLink
 
 OPERATIONS = (
@@ -67,6 +67,30 @@ OPERATIONS = (
         words="The endpoint must answer a signed POST with the challenge in its body, and nothing else. "
         "A verified URL is not challenged again.",
         problems="404 409 422",
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
+        "/v1/subscriptions/{id}/pause",
+        "Pause a subscription",
+        ("subscriptions:write",),
+        {"200": Given(subscriptions.Subscription)},
+        words="No further attempt starts; attempts in flight continue. Events are still routed to it, and "
+        "wait. Pausing a paused subscription changes nothing.",
+        problems="404",
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
+        "/v1/subscriptions/{id}/resume",
+        "Resume a paused subscription",
+        ("subscriptions:write",),
+        {"200": Given(subscriptions.Subscription)},
+        words="Waiting deliveries start within the limits of the subscription, or become dead letters with `discarded` "
+        "if `backlog` is `discard`. Resuming a subscription that is not paused changes nothing.",
+        problems=f"{BODY} 404",
+        body=Resumption,
+        body_is_optional=True,
         parameters=("id",),
     ),
     Operation(

@@ -24,7 +24,7 @@ from hooksaga.api.json_answers import answer_response
 from hooksaga.api.problem_answers import item_problem
 from hooksaga.api.query_parameters import limit_of
 from hooksaga.api.request_trace import traceparent_of
-from hooksaga.api.routing_answer import event_routing, read_place, routing_answer
+from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
 from hooksaga.core import cloud_events
 from hooksaga.core.attempts import masked_headers, trigger_of
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
@@ -169,7 +169,8 @@ def _event(view: EventView, routing: Routing) -> answers.Event:
 
 
 def _saga(view: EventView, saga: SagaView) -> answers.Saga:
-    return answers.Saga.of(saga, attempts=[_attempt(view, saga, attempt) for attempt in saga.attempts])
+    attempts = [_attempt(view, saga, attempt) for attempt in saga.attempts]
+    return answers.Saga.of(saga, attempts=attempts, **waiting_fields(saga.waiting))
 
 
 def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attempt:

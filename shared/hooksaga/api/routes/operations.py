@@ -72,7 +72,7 @@ async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
     answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
     if answer.created and answer.saga_id is not None:
         note_requeued([answer])
-        await services.wakes.sagas_started(answer.traced_sagas)
+        await services.wakes.subscriptions_due({answer.subscription_id: answer.correlation_id})
     return answer
 
 
@@ -91,7 +91,7 @@ async def requeue_matching(request: Request) -> Response:
     )
     note_requeued(done.requeued)
     note_refused(refused)
-    await services.wakes.sagas_started([saga for one in done.requeued for saga in one.traced_sagas])
+    await services.wakes.subscriptions_due({one.subscription_id: one.correlation_id for one in done.requeued})
     return answer_response(answers.RequeuedMatches.of(done, requeued=len(done.requeued)))
 
 

@@ -13,7 +13,8 @@ from hooksaga.api.answers import subscriptions as answers
 from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.query_parameters import next_cursor, page_of, query_text
-from hooksaga.api.routes import portal_links, subscription_health
+from hooksaga.api.routes import portal_links, subscription_flow, subscription_health
+from hooksaga.api.routes.subscription_flow import listed, shown
 from hooksaga.api.services import Services
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.event_input import check_tenant
@@ -23,7 +24,6 @@ from hooksaga.operations import subscriptions, verify_subscription
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.operations.telemetry import note_verification_failed
 from hooksaga.operations.verify_subscription import VerificationFailed
-from hooksaga.stages.own_headers import shown_headers
 
 SECRET_BYTES = 32
 
@@ -33,7 +33,7 @@ async def create(request: Request) -> Response:
     caller = await _caller(request)
     new = await read_model(request, NewSubscription)
     created, secret = await create_for(services_of(request), caller, new)
-    return answer_response(_with_secret(created, secret), 201)
+    return answer_response(await _with_secret(request, created, secret), 201)
 
 
 async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
@@ -67,13 +67,13 @@ async def list_all(request: Request) -> Response:
             limit=page.limit,
         )
     )
-    items = [_shown(row) for row in rows]
+    items = [listed(row) for row in rows]
     return answer_response(answers.SubscriptionList(items, next_cursor(rows, page)))
 
 
 async def show(request: Request) -> Response:
     caller = await _caller(request)
-    return answer_response(_shown(await _read(request, caller)))
+    return answer_response(await shown(services_of(request), await _read(request, caller)))
 
 
 async def change(request: Request) -> Response:
@@ -93,19 +93,20 @@ async def change(request: Request) -> Response:
             box=box_of(services),
         )
     )
-    answer = answers.ChangedSubscription.of(changed, headers=shown_headers(changed.headers), missed=missed)
-    return answer_response(answer)
+    await services.wakes.subscriptions_due({subscription_id: None})
+    return answer_response(await shown(services, changed, answers.ChangedSubscription, missed=missed))
 
 
 async def delete(request: Request) -> Response:
     """Delete a subscription: 204. It receives nothing from now on."""
     caller = await _caller(request)
-    subscription_id = _id(request)
-    await services_of(request).subscriptions.run(
+    services, subscription_id = services_of(request), _id(request)
+    await services.subscriptions.run(
         lambda connection: subscriptions.deactivate_subscription(
             connection, subscription_id, tenant_id=caller.tenant_id
         )
     )
+    await services.wakes.subscriptions_due({subscription_id: None})
     return Response(status_code=204)
 
 
@@ -115,7 +116,7 @@ async def rotate_secret(request: Request) -> Response:
     subscription_id = _id(request)
     asked = await read_model(request, SecretRotation, empty=b"{}")
     rotated, secret = await rotate_for(services_of(request), caller, subscription_id, asked)
-    return answer_response(_with_secret(rotated, secret))
+    return answer_response(await _with_secret(request, rotated, secret))
 
 
 async def rotate_for(
@@ -138,7 +139,8 @@ async def rotate_for(
 async def verify(request: Request) -> Response:
     """Verify: 200 with the subscription, or 422 with the reason. No connection is held during the challenge."""
     caller = await _caller(request)
-    return answer_response(_shown(await verify_for(services_of(request), await _read(request, caller))))
+    services = services_of(request)
+    return answer_response(await shown(services, await verify_for(services, await _read(request, caller))))
 
 
 async def verify_for(services: Services, subscription: Subscription) -> Subscription:
@@ -188,13 +190,8 @@ def _id(request: Request) -> int:
     return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
 
 
-def _shown(subscription: Subscription) -> answers.Subscription:
-    return answers.Subscription.of(subscription, headers=shown_headers(subscription.headers))
-
-
-def _with_secret(subscription: Subscription, secret: str) -> answers.SubscriptionWithSecret:
-    headers = shown_headers(subscription.headers)
-    return answers.SubscriptionWithSecret.of(subscription, headers=headers, secret=secret)
+async def _with_secret(request: Request, subscription: Subscription, secret: str) -> answers.Subscription:
+    return await shown(services_of(request), subscription, answers.SubscriptionWithSecret, secret=secret)
 
 
 ROUTES = [
@@ -205,6 +202,7 @@ ROUTES = [
     Route("/v1/subscriptions/{id}", delete, methods=["DELETE"]),
     Route("/v1/subscriptions/{id}/verify", verify, methods=["POST"]),
     Route("/v1/subscriptions/{id}/rotate-secret", rotate_secret, methods=["POST"]),
+    *subscription_flow.ROUTES,
     *subscription_health.ROUTES,
     *portal_links.ROUTES,
 ]

@@ -42,7 +42,7 @@ def function_kinds(env: Environment) -> dict[str, FunctionKind]:
         "console": kind("console"),
         "router": kind("router", "routing", scheduled=True),
         "orchestrator": kind("orchestrator", "orchestration", scheduled=True),
-        "delivery": kind("delivery", "delivery", "delivery-retry"),
+        "delivery": kind("delivery", "delivery", "delivery-slow"),
         "lease_cleaner": kind("lease_cleaner", scheduled=True),
         "health_monitor": kind("health_monitor", scheduled=True),
         "migrate": kind("migrate"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hooksaga.local.sqs.sqs_api import SqsApi
 
-WORK_QUEUES = ("routing", "orchestration", "delivery", "delivery-retry")
+WORK_QUEUES = ("routing", "orchestration", "delivery", "delivery-slow")
 DEAD_TASKS = "dead-tasks"
 REDRIVE_RETENTION_SECONDS = 14 * 24 * 3600
 

@@ -45,7 +45,8 @@ class SqsSystem(LocalSystem):
     def __init__(self, settings: Settings, *, port: int, options: SqsOptions | None = None) -> None:
         super().__init__(settings, port=port)
         self._options = options or SqsOptions()
-        self._kinds = function_kinds(local_environment(settings.lease_seconds))
+        self._env = local_environment(settings.lease_seconds)
+        self._kinds = function_kinds(self._env)
         self.functions: dict[str, LambdaFunction] = {}
         self.sources: dict[str, QueueSource] = {}
         self.schedules: dict[str, Schedule] = {}
@@ -146,7 +147,8 @@ class SqsSystem(LocalSystem):
     async def _start_sources(self) -> None:
         for name, kind in self._kinds.items():
             for queue in kind.queues:
-                options = self._options.mappings.get(queue, {})
+                size = self._env.batch_size_of(queue.replace("-", "_"))
+                options = {"batch_size": size, **self._options.mappings.get(queue, {})}
                 mapping = QueueMapping(self.queues.work[queue], **options)
                 source = QueueSource(self.sqs, mapping, self.functions[name])
                 await source.start()

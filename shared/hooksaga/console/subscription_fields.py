@@ -1,0 +1,51 @@
+"""The form of a subscription: from its fields to the API's content, and back."""
+
+from typing import Any
+
+from hooksaga.console.forms import Fields
+from hooksaga.operations.subscriptions import Subscription
+
+_YES, _NO = "yes", "no"
+_CHOICES = ("ordered", "circuit_breaker")
+
+
+def content_of(form: Fields) -> dict[str, Any]:
+    """Return the content of a POST or PATCH; a choice that the form does not have is left out. Raises InvalidInput."""
+    content = {
+        "event_type": form.raw("event_type").strip(),
+        "callback_url": form.raw("callback_url").strip(),
+        "description": form.raw("description").strip(),
+        "max_retry_limit": form.number("max_retry_limit"),
+        "base_delay_seconds": form.decimal("base_delay_seconds"),
+        "timeout_seconds": form.decimal("timeout_seconds"),
+        "max_in_flight": form.number("max_in_flight"),
+        "rate_limit": _rate_limit(form),
+        "max_wait_seconds": form.decimal("max_wait_seconds"),
+    }
+    return content | {name: form.raw(name) == _YES for name in _CHOICES if form.raw(name)}
+
+
+def _rate_limit(form: Fields) -> dict[str, Any] | None:
+    """Return the rate limit; a count without a period is per second."""
+    count, seconds = form.number("rate_limit.count"), form.decimal("rate_limit.per_seconds")
+    if count is None and seconds is None:
+        return None
+    return {"count": count, "per_seconds": 1.0 if seconds is None else seconds}
+
+
+def filled(row: Subscription) -> dict[str, str]:
+    """Return the fields of the form with what is set."""
+    values: dict[str, Any] = {
+        "event_type": row.event_type,
+        "callback_url": row.pending_callback_url or row.callback_url,
+        "description": row.description,
+        "max_retry_limit": row.max_retry_limit,
+        "base_delay_seconds": row.base_delay_seconds,
+        "timeout_seconds": row.timeout_seconds,
+        "max_in_flight": row.max_in_flight,
+        "rate_limit.count": row.rate_limit_count,
+        "rate_limit.per_seconds": row.rate_limit_seconds,
+        "max_wait_seconds": row.max_wait_seconds,
+    }
+    chosen = {name: _YES if getattr(row, name) else _NO for name in _CHOICES}
+    return {name: "" if value is None else str(value) for name, value in values.items()} | chosen

@@ -1,0 +1,157 @@
+"""Apply the results of attempts: sagas end, wait for a retry or become dead letters; their subscription's flow follows.
+
+One transaction: lock results and sagas, read the flow, decide in Python (core/saga.py, core/flow.py), and write in one
+statement. A dead letter's snapshot is copied inside the database.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace as changed
+
+from hooksaga.adapters.database import Connection, fetch_rows, transaction
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import RefusedRow
+from hooksaga.core.flow import Flow, after_results
+from hooksaga.core.outcomes import ErrorCode
+from hooksaga.core.saga import RetryPolicy, Saga, SagaStatus, decide
+from hooksaga.stages.batches import refused_alone
+from hooksaga.stages.end_waiting import reasons_of_inactive
+from hooksaga.stages.flow_rows import ResultFlow, flow_columns
+from hooksaga.stages.saga_rows import FinishedJob, LockedSaga, MovedRow, SagaMoved
+
+BATCH = 500
+Decided = Sequence[tuple[FinishedJob, Saga]]
+
+
+async def apply_results(
+    connection: Connection,
+    defaults: RetryPolicy,
+    *,
+    job_ids: Sequence[int] | None = None,
+    limit: int = BATCH,
+    on_left: Callable[[int], None] = lambda _job_id: None,
+) -> list[SagaMoved]:
+    """Apply the results of finished jobs, each exactly once: the named jobs, or the oldest.
+
+    A result whose subscription's flow another session is changing is reported to on_left and stays for the next call.
+    Raises RowRefused for results that the database rejects, after the others have been applied.
+    """
+    return await refused_alone(partial(_apply, connection, defaults, limit, on_left), job_ids)
+
+
+async def _apply(
+    connection: Connection,
+    defaults: RetryPolicy,
+    limit: int,
+    on_left: Callable[[int], None],
+    seen: dict[int, RefusedRow],
+    job_ids: Sequence[int] | None,
+) -> list[SagaMoved]:
+    queries = load_queries("orchestrate")
+    async with transaction(connection):
+        if job_ids is None:
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs"], {"limit": limit}, FinishedJob)
+        else:
+            named = {"job_ids": list(job_ids)}
+            jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, FinishedJob)
+        seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
+        if not jobs:
+            return []
+        ids = {"subscription_ids": sorted({job.subscription_id for job in jobs})}
+        rows = await fetch_rows(connection, queries["flow_of_results"], ids, ResultFlow)
+        flows = {row.subscription_id: row for row in rows}
+        decided = [
+            (job, decide(job.saga(), job.trigger(flows[job.subscription_id]), job.policy(defaults), job.now))
+            for job in jobs
+        ]
+        flow_changes = _flow_changes(defaults, flows, decided)
+        reasons = await reasons_of_inactive(
+            connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
+        )
+        columns = _columns(decided, reasons, flow_changes) | flow_columns(
+            [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
+        )
+        moved = await fetch_rows(connection, queries["apply_results"], columns, MovedRow)
+    dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
+    for job, saga in decided:
+        if saga.id not in dead_letters:
+            on_left(job.job_id)
+    wakes = {one: flow.wake_at for one, flow in flow_changes.items() if flow.wake_at != flows[one].wake_at}
+    return [
+        changed(
+            _moved(job, saga, defaults, dead_letters[saga.id]),
+            has_due=flows[job.subscription_id].has_due,
+            wake_at=wakes.get(job.subscription_id),
+        )
+        for job, saga in decided
+        if saga.id in dead_letters
+    ]
+
+
+def _unsent(job: FinishedJob, saga: Saga) -> bool:
+    return saga.status is SagaStatus.DEAD_LETTERED and job.error_code == ErrorCode.SUBSCRIPTION_INACTIVE
+
+
+def _flow_changes(
+    defaults: RetryPolicy, flows: Mapping[int, ResultFlow], decided: Decided
+) -> dict[int, Flow]:
+    """Return the new flow of each subscription whose flow these results change."""
+    of_each: dict[int, list[tuple[FinishedJob, Saga]]] = defaultdict(list)
+    for job, saga in decided:
+        of_each[job.subscription_id].append((job, saga))
+    changes: dict[int, Flow] = {}
+    for subscription_id, mine in of_each.items():
+        row = flows[subscription_id]
+        before = row.flow()
+        results = [job.result() for job, _ in mine]
+        after = after_results(row.settings(defaults), before, results, row.in_flight, row.now)
+        due = [saga.next_attempt_at for _, saga in mine if saga.status is SagaStatus.PENDING_RETRY]
+        if due:
+            after = changed(after, wake_at=min([*due, after.wake_at] if after.wake_at else due))
+        if after != before:
+            changes[subscription_id] = after
+    return changes
+
+
+def _columns(
+    decided: Decided, reasons: Mapping[int, str], flow_changes: Mapping[int, Flow]
+) -> dict[str, list[Any]]:
+    return {
+        "saga_ids": [saga.id for _, saga in decided],
+        "job_ids": [job.job_id for job, _ in decided],
+        "statuses": [saga.status.value for _, saga in decided],
+        "attempt_counts": [saga.attempt_count for _, saga in decided],
+        "next_attempts": [saga.next_attempt_at for _, saga in decided],
+        "error_codes": [saga.final_error_code for _, saga in decided],
+        "reasons": [reasons.get(saga.id) for _, saga in decided],
+        "subscription_ids": [job.subscription_id for job, _ in decided],
+        "change_flow": [job.subscription_id in flow_changes for job, _ in decided],
+    }
+
+
+def _moved(job: FinishedJob, saga: Saga, defaults: RetryPolicy, dead_letter_id: int | None) -> SagaMoved:
+    return SagaMoved(
+        saga_id=saga.id,
+        webhook_id=job.webhook_id,
+        subscription_id=job.subscription_id,
+        status=saga.status,
+        attempt_count=saga.attempt_count,
+        next_attempt_at=saga.next_attempt_at,
+        final_error_code=saga.final_error_code,
+        job_id=job.job_id,
+        dead_letter_id=dead_letter_id,
+        worker_id=job.worker_id,
+        lease_until=job.lease_until,
+        max_retry_limit=job.policy(defaults).max_retry_limit,
+        previous_status=SagaStatus(job.status),
+        traceparent=job.traceparent,
+        end_to_end_ms=_end_to_end_ms(job) if saga.status is SagaStatus.COMPLETED else None,
+    )
+
+
+def _end_to_end_ms(row: LockedSaga) -> float | None:
+    return None if row.accepted_at is None else (row.now - row.accepted_at).total_seconds() * 1000

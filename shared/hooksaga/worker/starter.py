@@ -1,0 +1,216 @@
+"""Start and apply loops of polling mode: the orchestrator's two halves, and what one tells the other."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from hooksaga.adapters.database import DatabaseAddress, Role, Session
+from hooksaga.core.errors import RowRefused
+from hooksaga.core.flow import SLOW_SECONDS
+from hooksaga.core.outcomes import GONE
+from hooksaga.core.saga import SagaStatus
+from hooksaga.runtime.settings import Settings
+from hooksaga.stages.apply_results import BATCH, apply_results
+from hooksaga.stages.saga_rows import SagaMoved
+from hooksaga.stages.start_attempts import (
+    Places,
+    Started,
+    seconds_until_next_wake,
+    start_attempts,
+    waiting_subscriptions,
+)
+from hooksaga.stages.telemetry import note_moves, note_refused
+from hooksaga.worker.loops import POLL_SECONDS, rest
+from hooksaga.worker.refused_rows import RefusedRows
+from hooksaga.worker.result_writer import GATHER_SECONDS, MANY
+from hooksaga.worker.start_queue import StartQueue
+from hooksaga.worker.wakes import Wakes
+
+SHORTEST_REST_SECONDS = 0.02
+WALK_PAGE = 200
+"""Subscriptions that one step of the walk looks at: all at start, then one page per poll."""
+
+
+LEAST_SHARE = 16
+"""A subscription may use one place in this many however few are free."""
+
+
+class FreePlaces(NamedTuple):
+    """Places of the two lanes for POSTs in flight that are free."""
+
+    quick: int
+    slow: int
+
+
+class Starter:
+    """Starts attempts into room and applies results. `step`, `apply` and `walk` are the steps of three loops."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        address: DatabaseAddress,
+        wakes: Wakes,
+        refused: RefusedRows,
+        stopping: asyncio.Event,
+        free_places: Callable[[], FreePlaces],
+    ) -> None:
+        self.queue = StartQueue()
+        self._policy = settings.retry_policy
+        self._most_ahead = settings.concurrency
+        self._least_places = max(1, settings.concurrency // LEAST_SHARE)
+        self._wakes = wakes
+        self._refused = refused
+        self._stopping = stopping
+        self._free_places = free_places
+        self._unclaimed = 0
+        self._next_wake_at = 0.0
+        self._refused_at = -POLL_SECONDS
+        self._late: dict[int, float] = {}
+        self._walks_all = True
+        self._walk_after = 0
+        self._starting, self._applying = (Session(address, Role.ORCHESTRATOR) for _ in range(2))
+
+    async def step(self) -> bool:
+        """Start what is due of the subscriptions in the queue, and of those whose time has come.
+
+        No more is started than a lane may claim soon, so that newer deliveries wait for few others.
+        """
+        ahead = self._most_ahead - self._unclaimed
+        if ahead <= 0:
+            return False
+        ids = self.queue.take(min(BATCH, ahead))
+        is_due = not self.until_next_wake()
+        if not ids and not is_due:
+            return False
+        started = await self._start(ids, most_woken=min(BATCH, ahead) if is_due else 0)
+        self._told_of_starts(started)
+        if is_due or started.wake_at:
+            await self._look_for_next_wake()
+        return bool(len(self.queue))
+
+    def rest_seconds(self) -> float:
+        """Return how long the starter may rest: until a subscription is due, or a lane has claimed what is ahead."""
+        return POLL_SECONDS if self._unclaimed >= self._most_ahead else self.until_next_wake()
+
+    async def _start(self, ids: Sequence[int], most_woken: int) -> Started:
+        free = self._free_places()
+        unit = partial(
+            start_attempts,
+            defaults=self._policy,
+            subscription_ids=ids,
+            most_woken=most_woken,
+            places=Places(
+                max(0, free.quick - self._unclaimed), free.slow, self._least_places, self._late_ones()
+            ),
+        )
+        try:
+            return await self._starting.run(unit)
+        except RowRefused as refused:
+            return Started(moves=self._told_of_refusal(refused))
+
+    def _told_of_starts(self, started: Started) -> None:
+        lanes = [move.slow for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
+        if True in lanes:
+            self._wakes.slow.set()
+        if False in lanes:
+            self._unclaimed += lanes.count(False)
+            self._wakes.quick.set()
+        if started.moves:
+            self.queue.put(started.again)
+        elif started.again:  # locked by another session, or no place
+            asyncio.get_running_loop().call_later(SHORTEST_REST_SECONDS, self.look_at, started.again)
+        self._told(started.moves)
+
+    async def _look_for_next_wake(self) -> None:
+        pause = POLL_SECONDS
+        self._next_wake_at = time.monotonic() + pause
+        soonest = await self._starting.run(seconds_until_next_wake)
+        if soonest is not None:
+            pause = min(pause, max(SHORTEST_REST_SECONDS, soonest))
+        # The earlier of both: another look may have been requested meanwhile.
+        self._next_wake_at = min(self._next_wake_at, time.monotonic() + pause)
+
+    def until_next_wake(self) -> float:
+        """Return the seconds until a subscription is to be looked at, at most one poll: another process may add one."""
+        return max(0.0, self._next_wake_at - time.monotonic())
+
+    def look_at(self, subscription_ids: Sequence[int]) -> None:
+        """Have the starter look at these subscriptions."""
+        self.queue.put(subscription_ids)
+        self._wakes.start.set()
+
+    def look_when_next_is_due(self) -> None:
+        """Shorten the wait when a subscription may have to be looked at sooner."""
+        self._next_wake_at = 0.0
+        self._wakes.start.set()
+
+    def note_claimed(self, slow: bool, jobs: int, is_empty: bool) -> None:
+        """Note that a lane has claimed jobs; is_empty: no more waited."""
+        if slow:
+            return
+        was_full = self._unclaimed >= self._most_ahead
+        self._unclaimed = 0 if is_empty else max(0, self._unclaimed - jobs)
+        if was_full:
+            self._wakes.start.set()
+
+    def note_late(self, subscription_id: int) -> None:
+        """Note that a POST of this subscription takes long: until it ends, the database does not know that."""
+        self._late[subscription_id] = time.monotonic() + SLOW_SECONDS
+
+    def _late_ones(self) -> frozenset[int]:
+        now = time.monotonic()
+        self._late = {one: until for one, until in self._late.items() if until > now}
+        return frozenset(self._late)
+
+    async def walk(self) -> bool:
+        """Look at one page of the subscriptions with waiting sagas, whatever was forgotten. At start at all of them."""
+        after = self._walk_after
+        ids = await self._starting.run(
+            lambda connection: waiting_subscriptions(connection, after=after, limit=WALK_PAGE)
+        )
+        is_last = len(ids) < WALK_PAGE
+        self._walk_after = 0 if is_last else ids[-1]
+        self._walks_all = self._walks_all and not is_last
+        if ids:
+            self.look_at(ids)
+        return self._walks_all
+
+    async def apply(self) -> bool:
+        """Apply results. A subscription with more that is due is looked at again: a result makes room."""
+        left: list[int] = []
+        unit = partial(apply_results, defaults=self._policy, on_left=left.append)
+        try:
+            moves = await self._applying.run(unit)
+        except RowRefused as refused:
+            moves = self._told_of_refusal(refused)
+        self._told(moves)
+        if any(move.has_due for move in moves):
+            self.look_at([move.subscription_id for move in moves if move.has_due])
+        if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
+            self.look_when_next_is_due()
+        if len(moves) >= MANY or left:
+            await rest(self._stopping, GATHER_SECONDS)
+        return len(moves) >= BATCH or bool(left) or bool(moves and self._has_refused_row)
+
+    def _told_of_refusal(self, refused: RowRefused) -> list[SagaMoved]:
+        """A row that the database rejects is logged, and blocks neither the rest of its batch nor the next stage."""
+        if not self._has_refused_row:
+            self._refused_at = time.monotonic()
+        note_refused(self._refused.new_of(refused.rows))
+        return list(refused.done)
+
+    @property
+    def _has_refused_row(self) -> bool:
+        """Return whether a row was rejected within one poll interval: such a row is retried no more often than that."""
+        return time.monotonic() < self._refused_at + POLL_SECONDS
+
+    def _told(self, moves: Sequence[SagaMoved]) -> None:
+        note_moves(moves)
+        if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
+            self._wakes.watch.set()  # there may be subscribers to it, or the endpoint is due to be disabled
+
+    async def close(self) -> None:
+        for session in (self._starting, self._applying):
+            await session.close()

@@ -1,0 +1,16 @@
+-- Whether the outbox holds an earlier event of this ordering key for this subscription, whose saga is still to come. ''
+-- stands for events without a key. SECURITY DEFINER: the orchestrator reads no outbox.
+CREATE OR REPLACE FUNCTION earlier_event_waits(of_subscription bigint, before_event bigint, of_key text)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
+    SELECT EXISTS (
+        SELECT FROM routing_outbox o
+          JOIN events e ON e.id = o.event_id
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+         WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
+        OR EXISTS (
+        SELECT FROM routing_outbox o
+          JOIN events e ON e.id = o.event_id
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+         WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
+$$;

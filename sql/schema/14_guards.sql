@@ -1,0 +1,198 @@
+-- Guards: what the database rejects, whatever role asks. The legal transitions are those of
+-- shared/hooksaga/core/saga.py and bulk.py; a test compares every pair. Row triggers have their rule in WHEN, so a
+-- legal change never enters PL/pgSQL. Every rejection has the SQLSTATE HS001, except a missing reference.
+
+-- load: functions/refuse_change.sql
+-- load: functions/refuse_row.sql
+
+-- Tables that are append-only, or never lose rows.
+CREATE TRIGGER events_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('events are immutable');
+CREATE TRIGGER dead_letters_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON dead_letters
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('dead letters are immutable');
+CREATE TRIGGER subscription_history_never_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_history
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
+CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON routing_decisions
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was decided is history');
+CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON subscriptions
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('a subscription is deactivated, never deleted');
+CREATE TRIGGER bulk_operations_are_kept BEFORE DELETE OR TRUNCATE ON bulk_operations
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is the record of who wanted what');
+CREATE TRIGGER bulk_operation_lanes_are_kept BEFORE DELETE OR TRUNCATE ON bulk_operation_lanes
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is the record of how far it came');
+CREATE TRIGGER sagas_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_sagas
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('sagas are deleted by retention only');
+CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_jobs
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('jobs are deleted by retention only');
+
+-- Only retention deletes sagas and jobs, and even retention_operator can delete only finished ones.
+CREATE TRIGGER sagas_are_never_deleted BEFORE DELETE ON webhook_delivery_sagas
+    FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
+    EXECUTE FUNCTION refuse_change('sagas are deleted by retention only');
+CREATE TRIGGER jobs_are_never_deleted BEFORE DELETE ON webhook_delivery_jobs
+    FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
+    EXECUTE FUNCTION refuse_change('jobs are deleted by retention only');
+CREATE TRIGGER only_completed_sagas_are_pruned BEFORE DELETE ON webhook_delivery_sagas
+    FOR EACH ROW WHEN (OLD.status <> 'Completed' OR OLD.requeued_from IS NOT NULL)
+    EXECUTE FUNCTION refuse_change('only a Completed saga that no dead letter names is pruned');
+CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (OLD.status IN ('Pending', 'Leased') OR OLD.applied_at IS NULL)
+    EXECUTE FUNCTION refuse_change('only a job whose result was taken is pruned');
+
+-- The retention horizon never moves back.
+CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON retention_state
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was deleted stays deleted');
+CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON retention_state
+    FOR EACH ROW WHEN (
+        NEW.horizon IS NULL OR NEW.horizon < OLD.horizon OR NEW.horizon > now() - interval '1 day'
+    )
+    EXECUTE FUNCTION refuse_change('it only moves on, and stays a day behind');
+
+-- Only the health monitor writes events of type hooksaga.* and source hooksaga, and it writes no others. So a
+-- receiver can trust such an event, and the monitor cannot impersonate a producer.
+-- load: functions/refuse_borrowed_event_type.sql
+
+CREATE TRIGGER operational_events_are_the_monitors BEFORE INSERT ON events
+    FOR EACH ROW WHEN (
+        (NEW.event_type LIKE 'hooksaga.%') <> (current_user = 'endpoint_health_monitor')
+        OR (NEW.source = 'hooksaga') <> (current_user = 'endpoint_health_monitor')
+    )
+    EXECUTE FUNCTION refuse_borrowed_event_type();
+
+-- Routing, and the visibility of sagas, dead letters and history, depend on the tenant.
+CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON subscriptions
+    FOR EACH ROW WHEN (NEW.tenant_id <> OLD.tenant_id)
+    EXECUTE FUNCTION refuse_change('a subscription keeps its tenant');
+
+-- Sagas. A saga in a terminal state never changes in any column.
+CREATE TRIGGER saga_starts_pending BEFORE INSERT ON webhook_delivery_sagas
+    FOR EACH ROW WHEN (NEW.status <> 'Pending' OR NEW.attempt_count <> 0 OR NEW.final_error_code IS NOT NULL)
+    EXECUTE FUNCTION refuse_row('saga');
+
+CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON webhook_delivery_sagas
+    FOR EACH ROW WHEN (
+        OLD.status IN ('Completed', 'DeadLettered')
+        OR NOT (
+            OLD.status = NEW.status
+            OR OLD.status = 'Pending' AND NEW.status IN ('InProgress', 'DeadLettered')
+            OR OLD.status = 'InProgress' AND NEW.status IN ('Completed', 'PendingRetry', 'DeadLettered')
+            OR OLD.status = 'PendingRetry' AND NEW.status IN ('InProgress', 'DeadLettered')
+        )
+    )
+    EXECUTE FUNCTION refuse_row('saga', 'not a legal move');
+
+-- attempt_count grows by one when a job's result is applied, and never otherwise.
+CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
+    FOR EACH ROW WHEN (
+        NEW.attempt_count - OLD.attempt_count NOT BETWEEN
+            CASE WHEN OLD.status = 'InProgress' AND NEW.status IN ('Completed', 'DeadLettered') THEN 1 ELSE 0 END
+            AND CASE WHEN OLD.status = 'InProgress' AND NEW.status <> 'InProgress' THEN 1 ELSE 0 END
+        OR (NEW.id, NEW.event_id, NEW.subscription_id, NEW.created_at)
+            <> (OLD.id, OLD.event_id, OLD.subscription_id, OLD.created_at)
+        OR (NEW.requeued_from, NEW.bulk_operation_id, NEW.ordering_key)
+            IS DISTINCT FROM (OLD.requeued_from, OLD.bulk_operation_id, OLD.ordering_key)
+    )
+    EXECUTE FUNCTION refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
+
+-- load: functions/refuse_sagas_of_nothing.sql
+
+CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON webhook_delivery_sagas
+    REFERENCING NEW TABLE AS new_sagas
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_sagas_of_nothing();
+
+-- Jobs. A finished job never changes, except applied_at, once. A claim takes a Pending job only, increments
+-- claim_count, and sets worker_id and lease_until.
+CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (
+        NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.lost_leases <> 0 OR NEW.worker_id IS NOT NULL
+        OR NEW.lease_until IS NOT NULL OR NEW.finished_at IS NOT NULL OR NEW.applied_at IS NOT NULL
+    )
+    EXECUTE FUNCTION refuse_row('job');
+
+CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (
+        NOT (
+            OLD.status = NEW.status AND OLD.status <> 'Leased'
+            OR OLD.status = 'Pending' AND NEW.status = 'Leased'
+            OR OLD.status = 'Leased' AND NEW.status IN ('Pending', 'Completed', 'Failed')
+        )
+    )
+    EXECUTE FUNCTION refuse_row('job', 'not a legal move');
+
+CREATE TRIGGER job_facts_hold BEFORE UPDATE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (
+        (NEW.id, NEW.saga_id, NEW.subscription_id, NEW.attempt_number, NEW.attempt_at, NEW.created_at)
+            <> (OLD.id, OLD.saga_id, OLD.subscription_id, OLD.attempt_number, OLD.attempt_at, OLD.created_at)
+        OR (NEW.max_attempts, NEW.slow) IS DISTINCT FROM (OLD.max_attempts, OLD.slow)
+        OR NEW.claim_count <> OLD.claim_count
+            + CASE WHEN OLD.status = 'Pending' AND NEW.status = 'Leased' THEN 1 ELSE 0 END
+        OR NEW.lost_leases - OLD.lost_leases NOT BETWEEN 0 AND
+            CASE WHEN OLD.status = 'Leased' AND NEW.status IN ('Pending', 'Failed') THEN 1 ELSE 0 END
+        OR NEW.status = 'Leased' AND (NEW.lease_until IS NULL OR NEW.worker_id IS NULL)
+        OR NEW.status = 'Completed' AND NEW.response_status IS NULL
+        OR NEW.status = 'Failed' AND NEW.error_code IS NULL
+        OR OLD.status IN ('Pending', 'Leased') AND NEW.applied_at IS NOT NULL
+    )
+    EXECUTE FUNCTION refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
+
+CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (
+        OLD.status IN ('Completed', 'Failed')
+        AND NOT (
+            OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
+            AND (NEW.status, NEW.claim_count, NEW.response_truncated, NEW.reconnected)
+                = (OLD.status, OLD.claim_count, OLD.response_truncated, OLD.reconnected)
+            AND (NEW.lease_until, NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
+                 NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.response_body, NEW.retry_after_seconds,
+                 NEW.resolved_ip, NEW.own_header_names)
+                IS NOT DISTINCT FROM
+                (OLD.lease_until, OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
+                 OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.response_body, OLD.retry_after_seconds,
+                 OLD.resolved_ip, OLD.own_header_names)
+        )
+    )
+    EXECUTE FUNCTION refuse_row('job', 'a finished job is history');
+
+-- load: functions/stamp_finished_at.sql
+
+CREATE TRIGGER a_finished_job_has_its_time BEFORE UPDATE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (OLD.status = 'Leased' AND NEW.status IN ('Completed', 'Failed') AND NEW.finished_at IS NULL)
+    EXECUTE FUNCTION stamp_finished_at();
+
+-- load: functions/refuse_jobs_of_ended_sagas.sql
+
+CREATE TRIGGER no_jobs_for_ended_sagas AFTER INSERT ON webhook_delivery_jobs
+    REFERENCING NEW TABLE AS new_jobs
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_jobs_of_ended_sagas();
+
+-- Dead letters.
+-- load: functions/refuse_untrue_dead_letters.sql
+
+CREATE TRIGGER dead_letters_are_true AFTER INSERT ON dead_letters
+    REFERENCING NEW TABLE AS new_dead_letters
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_untrue_dead_letters();
+
+-- Bulk operations.
+-- load: functions/refuse_lanes_of_nothing.sql
+
+CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON bulk_operation_lanes
+    REFERENCING NEW TABLE AS new_lanes
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_lanes_of_nothing();
+
+CREATE TRIGGER bulk_operation_moves_are_legal BEFORE UPDATE ON bulk_operations
+    FOR EACH ROW WHEN (
+        NOT (
+            OLD.status = 'Running'
+            OR OLD.status = 'Paused' AND NEW.status IN ('Paused', 'Running', 'Stopped')
+        )
+    )
+    EXECUTE FUNCTION refuse_row('bulk operation', 'not a legal move');
+
+CREATE TRIGGER bulk_operation_facts_hold BEFORE UPDATE ON bulk_operations
+    FOR EACH ROW WHEN (
+        (NEW.id, NEW.kind, NEW.filter, NEW.reason, NEW.created_by, NEW.until_id, NEW.created_at)
+            <> (OLD.id, OLD.kind, OLD.filter, OLD.reason, OLD.created_by, OLD.until_id, OLD.created_at)
+        OR (NEW.tenant_id, NEW.created_by_key_id) IS DISTINCT FROM (OLD.tenant_id, OLD.created_by_key_id)
+        OR NEW.matched < OLD.matched OR NEW.done < OLD.done OR NEW.skipped < OLD.skipped
+    )
+    EXECUTE FUNCTION refuse_row('bulk operation', 'who wanted what never changes, and counts only grow');

@@ -1,0 +1,73 @@
+"""The orchestrator's stages as tests call them: by saga, or for all that wait."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.stages.apply_results import BATCH, apply_results
+from hooksaga.stages.end_waiting import cancel_saga
+from hooksaga.stages.saga_rows import SagaMoved
+from hooksaga.stages.start_attempts import (
+    NO_LIMIT,
+    _Call,
+    oldest_due_seconds,
+    seconds_until_next_wake,
+    start_attempts,
+    waiting_subscriptions,
+)
+
+__all__ = [
+    "BATCH",
+    "apply_results",
+    "cancel_saga",
+    "oldest_due_seconds",
+    "seconds_until_next_wake",
+    "start_all",
+    "start_attempts",
+    "start_attempts_of",
+    "start_one",
+    "waiting_subscriptions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+async def start_all(connection: Connection, defaults: RetryPolicy) -> list[SagaMoved]:
+    """Start what is due and has room, of every subscription."""
+    ids = await waiting_subscriptions(connection, limit=10_000)
+    return (await start_attempts(connection, defaults, subscription_ids=ids)).moves
+
+
+async def start_attempts_of(
+    connection: Connection, defaults: RetryPolicy, saga_ids: Sequence[int]
+) -> list[SagaMoved]:
+    """Start what is due of the subscriptions of these sagas. Returns the moves of these sagas."""
+    subscriptions = await fetch_rows(
+        connection,
+        "SELECT DISTINCT subscription_id AS id FROM webhook_delivery_sagas WHERE id = ANY (%(ids)s) ORDER BY 1",
+        {"ids": list(saga_ids)},
+        _Id,
+    )
+    moves: list[SagaMoved] = []
+    ids = [one.id for one in subscriptions]
+    while ids:
+        started = await start_attempts(connection, defaults, subscription_ids=ids, most_woken=0)
+        moves += started.moves
+        ids = started.again if started.moves else []
+    return [move for move in moves if move.saga_id in saga_ids]
+
+
+async def start_one(connection: Connection, defaults: RetryPolicy, saga_id: int) -> list[SagaMoved]:
+    """Start this saga, if it is due and its subscription has room, and no other."""
+    (row,) = await fetch_rows(
+        connection,
+        "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE id = %(id)s",
+        {"id": saga_id},
+        _Id,
+    )
+    return (await _Call(connection, defaults, NO_LIMIT, timedelta(0)).run([row.id], 0, only=saga_id)).moves

@@ -1,0 +1,139 @@
+"""Pause and resume, and what ends without another attempt: discarded, expired, of an inactive subscription."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hooksaga.adapters.database import Role, fetch_dicts
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.requeue import requeue_dead_letters
+from hooksaga.operations.subscription_flow import pause_subscription, resume_subscription
+from hooksaga.stages import end_waiting
+from tests.conftest import Connect
+from tests.database.flowing import Endpoint, EndpointOf
+from tests.database.seed import until_blocked
+
+
+async def pause(one: Endpoint) -> None:
+    await pause_subscription(one.seed.connection, one.id, tenant_id=None)
+
+
+async def resume(one: Endpoint, backlog: Any = "deliver") -> None:
+    await resume_subscription(one.seed.connection, one.id, backlog, tenant_id=None)
+
+
+async def test_a_paused_subscription_keeps_what_comes_and_delivers_it_when_resumed(
+    endpoint: EndpointOf,
+) -> None:
+    one = await endpoint(4)
+    first = await one.events(1)
+    assert await one.started() == first
+    await pause(one)
+    sagas = await one.events(6)
+    assert await one.started() == []
+    assert (await one.flow())["wake_at"] is None
+    await one.answer(first, "http_503")
+    await one.pass_time(7 * 86_400)
+    assert await one.woken() == []
+    assert await one.statuses() == ["PendingRetry", *["Pending"] * 6]
+    await resume(one)
+    woken = [move.saga_id for move in await one.woken()]
+    assert len(woken) == int((await one.flow())["in_flight_limit"])
+    assert set(woken) <= {*first, *sagas}
+
+
+async def test_a_resume_may_discard_what_waits_and_not_what_comes_later(endpoint: EndpointOf) -> None:
+    one = await endpoint()
+    await pause(one)
+    await one.events(3)
+    await resume(one, "discard")
+    later = await one.events(2)
+    moves = (await one.start()).moves
+    assert await one.ends() == ["discarded"] * 3
+    assert [move.saga_id for move in moves if move.job_id is not None] == later
+    assert (await one.flow())["discard_through"] == 0
+
+
+async def test_a_large_backlog_is_discarded_in_batches(
+    endpoint: EndpointOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(end_waiting, "BATCH", 8)
+    one = await endpoint()
+    await pause(one)
+    await one.events(10)
+    await resume(one, "discard")
+    for left in (6, 2):
+        assert (await one.start()).again == [one.id]
+        assert await one.statuses() == ["DeadLettered"] * (10 - left) + ["Pending"] * left
+    later = await one.events(1)
+    assert (await one.start()).again == []
+    assert await one.in_progress() == later
+    assert await one.ends() == ["discarded"] * 10
+
+
+async def test_what_was_discarded_can_be_requeued_by_name(endpoint: EndpointOf, connect: Connect) -> None:
+    one = await endpoint()
+    await pause(one)
+    await one.events(1)
+    await resume(one, "discard")
+    await one.start()
+    letter = await one.seed.value("SELECT id FROM dead_letters")
+    await requeue_dead_letters(await connect(Role.ADMIN), [letter])
+    assert len(await one.started()) == 1
+
+
+async def test_a_subscription_that_changes_while_its_row_is_being_locked_is_left_out(
+    endpoint: EndpointOf, connect: Connect
+) -> None:
+    """The lock is younger than the snapshot, in which the subscription is still paused."""
+    one = await endpoint()
+    await pause(one)
+    await one.events(2)
+    await one.start()
+    query = load_queries("orchestrate")["lock_flow"]
+    wanted = "SELECT unnest(%(subscription_ids)s::bigint[]) AS id"
+    assert wanted in query
+    query = query.replace(wanted, f"{wanted} FROM (SELECT pg_advisory_xact_lock(7)) AS waits")
+    params = {"subscription_ids": [one.id], "most_woken": 0}
+    async with one.seed.connection.transaction():
+        await one.seed.connection.execute("SELECT pg_advisory_xact_lock(7)")
+        locking = asyncio.create_task(fetch_dicts(one.orchestrator, query, params))
+        operator = await connect(Role.OWNER)
+        await until_blocked(operator, one.orchestrator)
+        await resume_subscription(operator, one.id, "deliver", tenant_id=None)
+    assert await locking == []
+    assert len(await one.woken()) == 2
+
+
+# Endings without an attempt
+
+
+async def test_what_waited_for_too_long_expires_and_a_pause_is_not_counted(endpoint: EndpointOf) -> None:
+    one = await endpoint(max_wait_seconds=3600)
+    await one.events(2)
+    await pause(one)
+    await one.pass_time(2 * 3600)
+    await one.start()
+    assert await one.ends() == []
+    await resume(one)
+    await one.seed.grow(one.id, 1)
+    (first,) = await one.started()
+    assert await one.ends() == []
+    await one.pass_time(3700)
+    await one.start()
+    assert await one.ends() == ["expired"]
+    assert await one.in_progress() == [first]
+
+
+async def test_an_inactive_subscription_ends_what_waits_whatever_else_closes_it(endpoint: EndpointOf) -> None:
+    one = await endpoint()
+    await one.events(3)
+    await pause(one)
+    await one.seed.connection.execute("UPDATE subscriptions SET active = false WHERE id = %s", [one.id])
+    assert {move.status for move in await one.woken()} == {SagaStatus.DEAD_LETTERED}
+    assert await one.ends() == ["subscription_inactive"] * 3
+    await one.pass_time(2)
+    assert await one.woken() == []
+    assert (await one.flow())["wake_at"] is None
