@@ -13,7 +13,7 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
 -- With the beginning of each response body: all of them together go into one response of the API.
 SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
        error_code, left(response_body, %(most_characters)s) AS response_body,
-       response_truncated OR length(response_body) > %(most_characters)s AS response_truncated, worker_id,
+       response_truncated OR coalesce(length(response_body) > %(most_characters)s, false) AS response_truncated, worker_id,
        host(resolved_ip) AS resolved_ip, reconnected, retry_after_seconds, claim_count, max_attempts, own_header_names
   FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id
  LIMIT %(limit)s;

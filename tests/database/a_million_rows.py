@@ -50,7 +50,6 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)
        SELECT 'type.' || n % 1000, 'https://receiver.example/' || n, true, true, 0
          FROM generate_series(1, 50000) AS n""",
-    "INSERT INTO subscription_flow (subscription_id) SELECT id FROM subscriptions",
     "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions",
     """INSERT INTO subscription_flow (subscription_id, in_flight_limit, wake_at)
        SELECT id, 1000, now() + CASE WHEN id BETWEEN 49980 AND 49999 THEN interval '-1 second' ELSE interval '1 day' END
