@@ -5,6 +5,7 @@ progress and start in one statement. Two orchestrators never start more than the
 flow row while it counts; nothing is leaked by a crash, because what is in progress is counted from rows.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -134,19 +135,17 @@ class _Call:
             rows = await fetch_rows(self.connection, queries["lock_flow"], named, LockedFlow)
             self.locked = {row.subscription_id: row for row in rows}
             ended = await end_waiting(self.connection, self._defaults, rows, only=only)
+            share, left = max(1, BATCH // max(1, len(rows))), ended.left
             plans = [
-                _Plan(
-                    row,
-                    row.settings(self._defaults),
-                    ended.left.get(row.subscription_id),
-                    max(1, BATCH // max(1, len(rows))),
-                )
-                for row in rows
+                _Plan(row, row.settings(self._defaults), left.get(row.subscription_id), share) for row in rows
             ]
             starting = [plan for plan in plans if plan.may_start]
             started = await self._start(starting, only)
+            of_each: dict[int, list[StartedRow]] = defaultdict(list)
+            for one in started:
+                of_each[one.subscription_id].append(one)
             for plan in plans:
-                plan.finish(started, self._least_wait)
+                plan.finish(of_each[plan.row.subscription_id], self._least_wait)
             changed = [(plan.row, plan.flow) for plan in plans if plan.flow != plan.row.flow()]
             if changed:
                 await fetch_rows(self.connection, queries["write_flow"], flow_columns(changed), _Subscription)
@@ -227,11 +226,10 @@ class _Plan:
         if row.first_at is None or (row.discard_through and endings_left is False):
             self.flow = msgspec.structs.replace(self.flow, discard_through=0)
 
-    def finish(self, started: Sequence[StartedRow], least_wait: timedelta) -> None:
-        """Compute the flow after these starts, and when this subscription is to be looked at."""
+    def finish(self, mine: Sequence[StartedRow], least_wait: timedelta) -> None:
+        """Compute the flow after the starts of this subscription, and when it is to be looked at."""
         row, wake_at = self.row, self._closed_until()
         if self.may_start:
-            mine = [one for one in started if one.subscription_id == row.subscription_id]
             sagas = [one.saga_id for one in mine if one.saga_id is not None and one.job_id is not None]
             left = next(one for one in mine if one.saga_id is None)
             self.flow = after_start(self.settings, self.flow, self.room, sagas, row.now)

@@ -157,7 +157,8 @@ class DeliveryLane:
         self._in_flight[task] = job
         task.add_done_callback(self._end)
         if self._slow_lane is not None:
-            asyncio.get_running_loop().call_later(SLOW_MS / 1000, self._pass_on, task, self._slow_lane)
+            late = asyncio.get_running_loop().call_later(SLOW_MS / 1000, self._pass_on, task, self._slow_lane)
+            task.add_done_callback(lambda _: late.cancel())
 
     def _pass_on(self, task: "asyncio.Task[None]", slow_lane: "DeliveryLane") -> None:
         if task not in self._in_flight:

@@ -32,7 +32,6 @@ SHORTEST_REST_SECONDS = 0.02
 WALK_PAGE = 200
 """Subscriptions that one step of the walk looks at: all at start, then one page per poll."""
 
-
 LEAST_SHARE = 16
 """A subscription may use one place in this many however few are free."""
 
