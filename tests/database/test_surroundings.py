@@ -14,7 +14,7 @@ from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Sessio
 from hooksaga.adapters.database_login import role_conninfo, role_password
 from hooksaga.adapters.libpq import complete, conninfo
 from hooksaga.adapters.migrations import migrate
-from hooksaga.adapters.session_settings import FUNCTIONS, GUARDED
+from hooksaga.adapters.session_settings import FUNCTIONS, GUARDED, of_role
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.event_input import EventDraft
 from hooksaga.local.system import database_address
@@ -205,9 +205,9 @@ async def test_each_setting_is_stated_for_each_role(
     migrated: DatabaseAddress, owner: psycopg.Connection
 ) -> None:
     """Stronger than any default of the database, and of the role on the whole server."""
-    wanted = {**FUNCTIONS, **GUARDED}
+    names = [*FUNCTIONS, *GUARDED]
     opposite = {"on": "off", "off": "on"}
-    for name, value in wanted.items():
+    for name, value in (FUNCTIONS | GUARDED).items():
         if value in opposite:
             owner.execute(f"ALTER DATABASE surroundings SET {name} = {opposite[value]}".encode())
     query = "SELECT name, current_setting(name) AS value FROM unnest(%(names)s::text[]) AS stated (name)"
@@ -216,10 +216,8 @@ async def test_each_setting_is_stated_for_each_role(
         assert roles
         for role in roles:
             session = Session(migrated, role)
-            rows = await session.run(
-                lambda connection: fetch_dicts(connection, query, {"names": list(wanted)})
-            )
-            assert {row["name"]: row["value"] for row in rows} == wanted
+            rows = await session.run(lambda connection: fetch_dicts(connection, query, {"names": names}))
+            assert {row["name"]: row["value"] for row in rows} == {**of_role(role.value), **GUARDED}
             await session.close()
     finally:
         owner.execute("ALTER DATABASE surroundings RESET ALL")

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
 from hooksaga.adapters.migrations import SQL_DIR, migrate, migration_files
-from hooksaga.adapters.session_settings import FUNCTIONS
+from hooksaga.adapters.session_settings import FUNCTIONS, of_role
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.event_input import EventDraft
 from hooksaga.doctor.local import examine_database
@@ -226,7 +226,7 @@ async def test_what_sessions_depend_on_comes_through(session: Session) -> None:
     """Without a statement of their own: a pooler would hand it on to others."""
     query = "SELECT name, current_setting(name) AS value FROM unnest(%(names)s::text[]) AS stated (name)"
     rows = await session.run(lambda connection: fetch_dicts(connection, query, {"names": list(FUNCTIONS)}))
-    assert {row["name"]: row["value"] for row in rows} == FUNCTIONS
+    assert {row["name"]: row["value"] for row in rows} == of_role(Role.INGEST.value)
 
 
 @pytest.mark.guarantee(Promise.DATABASE, "a pooler restarted: no call fails", "no call failed")

@@ -61,7 +61,9 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
             login["password"] = role_password(owners, role)
     return libpq.conninfo(
         address.url,
-        options="" if role is Role.OWNER else session_settings.as_options(session_settings.FUNCTIONS),
+        options=""
+        if role is Role.OWNER
+        else session_settings.as_options(session_settings.of_role(role.value)),
         application_name=f"hooksaga {role}",
         connect_timeout=address.connect_timeout_seconds,
         **login,

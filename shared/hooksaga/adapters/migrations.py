@@ -130,14 +130,12 @@ def _state_settings(connection: Connection, roles: list[Role]) -> None:
     guarded = connection.execute(
         load_queries("migrate")["settable"], {"names": list(session_settings.GUARDED)}
     )
-    wanted = {
-        **session_settings.FUNCTIONS,
-        **{row["name"]: session_settings.GUARDED[row["name"]] for row in guarded},
-    }
+    settable = {row["name"]: session_settings.GUARDED[row["name"]] for row in guarded}
     (database,) = connection.execute(load_queries("migrate")["database_name"])
     for role in roles:
         try:
             with connection.transaction():
+                wanted = session_settings.of_role(role.value) | settable
                 _state_settings_of(connection, role, database["name"], wanted)
         except errors.InsufficientPrivilege:
             continue

@@ -49,6 +49,12 @@ FUNCTIONS: Mapping[str, str] = {
 """Settings of a function's role, including those that plans depend on. sql/schema sets its timeouts and disabled
 plans."""
 
+PLANNED_ONCE = frozenset(
+    {"event_ingest_writer", "router_worker", "saga_orchestrator", "job_worker", "lease_cleaner"}
+)
+"""Roles of the pipeline: their statements have one good plan each, whatever the parameters are (decision 14), and
+planning one again for each run takes as long as the run."""
+
 GUARDED: Mapping[str, str] = {"session_replication_role": "origin"}
 """Set only by users with the right to: with another value triggers do not fire."""
 
@@ -60,6 +66,11 @@ OWNER: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": "0",
 }
 """Settings of an owner's transaction. An audit reads for a long time, but waits briefly for locks."""
+
+
+def of_role(role: str) -> dict[str, str]:
+    """Return the settings of a function's role."""
+    return {**FUNCTIONS, "plan_cache_mode": "force_generic_plan"} if role in PLANNED_ONCE else {**FUNCTIONS}
 
 
 def as_options(settings: Mapping[str, str]) -> str:

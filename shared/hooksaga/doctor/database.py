@@ -20,7 +20,6 @@ minutes."""
 
 TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 PIPELINE_ROLES = ("router_worker", "saga_orchestrator", "job_worker", "lease_cleaner")
-STATED = {**session_settings.FUNCTIONS, **session_settings.GUARDED}
 RULED_OUT = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 """Plan types that read a whole backlog, which the planner prefers with statistics of an idle time."""
 
@@ -122,7 +121,7 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
         if f"{name}=off" not in settings:
             yield f"{role} can get plans that read a whole backlog: ALTER ROLE {role} SET {name} = off"
     found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
-    for name, value in STATED.items():
+    for name, value in (session_settings.of_role(role) | session_settings.GUARDED).items():
         if found.get(name, value) != value:
             yield f"sessions of {role} have {name} = {found[name]}, not {value}: run `hooksaga migrate`"
 
