@@ -2,8 +2,9 @@
 
     .venv/bin/python -m bench.stages [--deliveries 20000] [--batch 100] [--without guards|foreign-keys]
 
-Each stage runs alone over all deliveries, in batches as polling mode makes them behind a backlog, on an empty database
-with the settings of `hooksaga up`. Processor time hardly depends on what else the machine does. `--without` switches
+Each stage runs alone, in batches as polling mode makes them behind a backlog, on an empty database with the settings
+of `hooksaga up`: accept and route over all deliveries, the others in rounds, as many at a time as one subscription may
+have in progress. Processor time hardly depends on what else the machine does. `--without` switches
 the guards of sagas and jobs off, or the checks of their foreign keys, to see what they cost.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import asyncio
 import os
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from hooksaga.stages import deliver, route_events
 from hooksaga.stages.accept_events import accept_events
 from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
-from hooksaga.stages.start_attempts import start_attempts, waiting_subscriptions
+from hooksaga.stages.start_attempts import Places, start_attempts, waiting_subscriptions
 from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
 from hooksaga.worker import event_loop
 
@@ -41,6 +43,7 @@ ANSWER = SendOutcome(200, None, "ok", False, None, "127.0.0.1", 5)
 SUBSCRIBE = """
 INSERT INTO subscriptions (event_type, callback_url, active, verified)
 VALUES (%s, 'https://bench.example/', true, true)"""
+FULL_ROOM = "UPDATE subscription_flow SET in_flight_limit = 1000"
 KEY = "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions"
 OPEN_WORK = ("webhook_delivery_sagas", "webhook_delivery_jobs")
 WITHOUT = {"guards": "USER", "foreign-keys": "ALL"}
@@ -51,7 +54,7 @@ Stage = Callable[[], Awaitable[int]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--deliveries", type=int, default=20_000)
-    parser.add_argument("--batch", type=int, default=100, help="jobs that a claim or a result statement has")
+    parser.add_argument("--batch", type=int, default=100, help="jobs that a statement has")
     parser.add_argument("--without", choices=sorted(WITHOUT), help="what to switch off")
     options = parser.parse_args()
     logger.setLevel("CRITICAL")
@@ -66,14 +69,25 @@ async def _measure(deliveries: int, batch: int, without: str | None) -> None:
         chain = _Chain(address, deliveries, batch)
         await chain.prepare(without)
         print(f"{'stage':8} {'Python':>10} {'PostgreSQL':>12}   microseconds of a processor per delivery")
-        totals = [0.0, 0.0]
-        for name, stage in chain.stages().items():
-            before = (time.process_time(), _postgres_seconds(folder))
-            await stage()
-            python, postgres = time.process_time() - before[0], _postgres_seconds(folder) - before[1]
-            totals = [totals[0] + python, totals[1] + postgres]
+        spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+        async def run(name: str, stage: Stage) -> int:
+            postgres, python = _postgres_seconds(folder), time.process_time()
+            done = await stage()
+            python = time.process_time() - python
+            spent[name][0] += python
+            spent[name][1] += _postgres_seconds(folder) - postgres
+            return done
+
+        await run("accept", chain.accept)
+        await run("route", chain.route)
+        while await run("start", chain.start):
+            await run("claim", chain.claim)
+            await run("record", chain.record)
+            await run("apply", chain.apply)
+        spent["all"] = [sum(column) for column in zip(*spent.values(), strict=True)]
+        for name, (python, postgres) in spent.items():
             _show(name, python, postgres, deliveries)
-        _show("all", totals[0], totals[1], deliveries)
         await chain.close()
 
 
@@ -96,6 +110,14 @@ def _postgres_seconds(folder: Path) -> float:
     return seconds
 
 
+class _Batch(Places):
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def left_for(self, subscription_id: int, *, slow: bool) -> int:
+        return self._size
+
+
 class _Chain:
     """The stages of `deliveries` events that go to one subscription, one stage after the other."""
 
@@ -103,6 +125,7 @@ class _Chain:
         roles = (Role.OWNER, Role.INGEST, Role.ROUTER, Role.ORCHESTRATOR, Role.DELIVERY)
         self._sessions = {role: Session(address, role) for role in roles}
         self._batch = batch
+        self._places = _Batch(batch)
         self._jobs: list[ClaimedJob] = []
         self._drafts = [
             EventDraft(EVENT_TYPE, make_payload(number, PAYLOAD_BYTES)) for number in range(deliveries)
@@ -111,24 +134,15 @@ class _Chain:
     async def prepare(self, without: str | None) -> None:
         owner = self._sessions[Role.OWNER]
         await owner.run(lambda connection: connection.execute(SUBSCRIBE, [EVENT_TYPE]))
-        await owner.run(lambda connection: connection.execute(KEY))
+        for statement in (KEY, FULL_ROOM):
+            await owner.run(lambda connection, sql=statement: connection.execute(sql))
         for table in OPEN_WORK if without else ():
             switch_off = f"ALTER TABLE {table} DISABLE TRIGGER {WITHOUT[without or '']}".encode()
             await owner.run(lambda connection, sql=switch_off: connection.execute(sql))
         for session in self._sessions.values():  # connected before it counts
             await session.run(lambda connection: connection.execute("SELECT 1"))
 
-    def stages(self) -> dict[str, Stage]:
-        return {
-            "accept": self._accept,
-            "route": self._route,
-            "start": self._start,
-            "claim": self._claim,
-            "record": self._record,
-            "apply": self._apply,
-        }
-
-    async def _accept(self) -> int:
+    async def accept(self) -> int:
         for first in range(0, len(self._drafts), ACCEPTED_AT_ONCE):
             batch = self._drafts[first : first + ACCEPTED_AT_ONCE]
             await self._sessions[Role.INGEST].run(
@@ -136,27 +150,29 @@ class _Chain:
             )
         return len(self._drafts)
 
-    async def _route(self) -> int:
+    async def route(self) -> int:
         routed = 0
         while (done := await self._sessions[Role.ROUTER].run(route_events.route_events)).events:
             note_routed(done)
             routed += len(done.events)
         return routed
 
-    async def _start(self) -> int:
+    async def start(self) -> int:
         started, policy, session = 0, RetryPolicy(), self._sessions[Role.ORCHESTRATOR]
         ids = await session.run(waiting_subscriptions)
         while ids:
             done = await session.run(
-                lambda connection, ids=ids: start_attempts(connection, policy, subscription_ids=ids)
+                lambda connection, ids=ids: start_attempts(
+                    connection, policy, subscription_ids=ids, places=self._places
+                )
             )
             note_moves(done.moves)
             started += len(done.moves)
-            ids = done.again
+            ids = ids if done.moves else []
         return started
 
-    async def _claim(self) -> int:
-        session = self._sessions[Role.DELIVERY]
+    async def claim(self) -> int:
+        session, self._jobs = self._sessions[Role.DELIVERY], []
         while claimed := await session.run(
             lambda connection: deliver.claim_waiting_jobs(
                 connection, slow=False, limit=self._batch, worker_id=WORKER, lease_seconds=900
@@ -165,7 +181,7 @@ class _Chain:
             self._jobs += claimed
         return len(self._jobs)
 
-    async def _record(self) -> int:
+    async def record(self) -> int:
         for first in range(0, len(self._jobs), self._batch):
             results = [AttemptResult(job, ANSWER, "") for job in self._jobs[first : first + self._batch]]
             written = await self._sessions[Role.DELIVERY].run(
@@ -176,7 +192,7 @@ class _Chain:
             note_attempts(results, written, WORKER)
         return len(self._jobs)
 
-    async def _apply(self) -> int:
+    async def apply(self) -> int:
         applied, policy = 0, RetryPolicy()
         while moves := await self._sessions[Role.ORCHESTRATOR].run(
             lambda connection: apply_results(connection, policy, limit=self._batch)

@@ -253,24 +253,16 @@ SELECT subscription_id FROM subscription_flow WHERE subscription_id = ANY (%(sub
 -- Starts attempts into the given room of each subscription, oldest due first; the caller holds the locks of their flow
 -- rows. A saga that another session has locked is skipped. Of an ordered subscription only the first saga of each
 -- ordering key that has not ended may start: the recursive part steps from key to key on the index, from the one after
--- the cursor on, and once around. A probe is the one with the fewest attempts of the oldest 100. places: free places of
--- the process, null where there is no such limit; a subscription uses at most as many as stay free afterwards, or
--- least_places.
+-- the cursor on, and once around. A probe is the one with the fewest attempts of the oldest 100.
 -- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
 -- was lowered below its attempts becomes DeadLettered. The rows without a saga_id say of each subscription what is left.
 -- Steps are combined by grouping: a join of two of them would compare every row with every row.
 WITH room AS MATERIALIZED (
     SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(in_flight)s::int[], %(starts)s::int[], %(probes)s::boolean[],
-                         %(slow)s::boolean[], %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[],
-                         %(places)s::int[], %(least_places)s::int[])
-        AS t (subscription_id, most_in_flight, starts, probe, slow, max_attempts, has_ordered, cursor, places,
-              least_places)
+                         %(slow)s::boolean[], %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[])
+        AS t (subscription_id, most_in_flight, starts, probe, slow, max_attempts, has_ordered, cursor)
 ), free AS MATERIALIZED (
-    SELECT r.*, busy.in_flight,
-           greatest(0, least(r.starts, r.most_in_flight - busy.in_flight,
-                             CASE WHEN r.places IS NOT NULL
-                                  THEN greatest((r.places - busy.in_flight) / 2, r.least_places - busy.in_flight)
-                             END)) AS size
+    SELECT r.*, busy.in_flight, greatest(0, least(r.starts, r.most_in_flight - busy.in_flight)) AS size
       FROM room r CROSS JOIN LATERAL (
           SELECT count(*)::int AS in_flight FROM (
               SELECT FROM webhook_delivery_sagas g

@@ -10,7 +10,7 @@ from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import (
-    NO_LIMIT,
+    ANY_NUMBER,
     _Call,
     oldest_due_seconds,
     seconds_until_next_wake,
@@ -70,4 +70,4 @@ async def start_one(connection: Connection, defaults: RetryPolicy, saga_id: int)
         {"id": saga_id},
         _Id,
     )
-    return (await _Call(connection, defaults, NO_LIMIT, timedelta(0)).run([row.id], 0, only=saga_id)).moves
+    return (await _Call(connection, defaults, ANY_NUMBER, timedelta(0)).run([row.id], 0, only=saga_id)).moves

@@ -18,6 +18,7 @@ from hooksaga.aws.function import Invocation
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.runtime.settings import Settings
 from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.result_writer import ResultWriter
 from tests.conftest import Connect, SessionOf
 from tests.database.seed import Seed
@@ -54,10 +55,8 @@ class Place:
 
     def lane(self, settings: Settings, session: Any = None, places: int = 4) -> DeliveryLane:
         writer = ResultWriter(self.session, WORKER_ID, asyncio.Event())
-        parts = LaneParts(writer, settings, self.sender, self.seed.box, WORKER_ID)
-        return DeliveryLane(
-            slow=False, places=places, session=session or self.session, wake=asyncio.Event(), parts=parts
-        )
+        parts = LaneParts(writer, settings, self.sender, self.seed.box, WORKER_ID, WorkerPlaces(places, 1))
+        return DeliveryLane(slow=False, session=session or self.session, wake=asyncio.Event(), parts=parts)
 
 
 @pytest.fixture

@@ -109,8 +109,6 @@ def starting(ids: list[int], **changed: Any) -> dict[str, Any]:
         "max_attempts": [5] * len(ids),
         "has_ordered": [False] * len(ids),
         "cursors": [""] * len(ids),
-        "places": [None] * len(ids),
-        "least_places": [1] * len(ids),
         "most_keys": 1000,
         "only": None,
         **changed,

@@ -198,8 +198,6 @@ def starting(ids: Sequence[int], starts: int = 1, **changed: Any) -> dict[str, A
         "max_attempts": [5] * len(ids),
         "has_ordered": [True] * len(ids),
         "cursors": [""] * len(ids),
-        "places": [None] * len(ids),
-        "least_places": [1] * len(ids),
         "most_keys": 1000,
         "only": None,
         **changed,

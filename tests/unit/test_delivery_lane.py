@@ -14,6 +14,7 @@ from hooksaga.stages import deliver
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.worker import delivery_lane
 from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
+from hooksaga.worker.places import WorkerPlaces
 from tests.database.seed import outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,7 +52,9 @@ class Bench:
         self.limits: list[int] = []
         self.posts: dict[int, asyncio.Event] = {}
         self.written: list[int] = []
-        self.claimed: list[tuple[bool, int, bool]] = []
+        self.unclaimed: list[int] = []
+        self.places = WorkerPlaces(1, places)
+        self.places.slow.start(1 for _ in waiting)
         self.wake = asyncio.Event()
         monkeypatch.setattr(deliver, "claim_waiting_jobs", self._claim)
         monkeypatch.setattr(deliver, "attempt", self._attempt)
@@ -63,8 +66,15 @@ class Bench:
         )
         session: Any = SimpleNamespace(run=lambda unit: unit(None))
         nobody: Any = None
-        parts = LaneParts(writer, Settings(), nobody, nobody, "w", lambda *told: self.claimed.append(told))
-        self.lane = DeliveryLane(slow=True, places=places, session=session, wake=self.wake, parts=parts)
+        parts = LaneParts(writer, Settings(), nobody, nobody, "w", self.places, self._note_claim)
+        self.lane = DeliveryLane(slow=True, session=session, wake=self.wake, parts=parts)
+
+    @property
+    def free(self) -> int:
+        return self.places.slow.free
+
+    def _note_claim(self) -> None:
+        self.unclaimed.append(self.places.slow.unclaimed)
 
     async def _at_once(self) -> None:
         pass
@@ -95,7 +105,7 @@ class Bench:
 async def test_a_lane_claims_what_fits_into_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(monkeypatch, 3, [job(number) for number in range(5)])
     assert await bench.lane.step() is True
-    assert bench.lane.free == 0
+    assert bench.free == 0
     step = asyncio.create_task(bench.lane.step())
     await bench.end(1)
     assert await step is True
@@ -103,7 +113,7 @@ async def test_a_lane_claims_what_fits_into_its_places(monkeypatch: pytest.Monke
     await bench.end(2)
     assert await bench.lane.step() is False
     assert bench.limits == [3, 1, 2]
-    assert bench.claimed == [(True, 3, False), (True, 1, False), (True, 1, True)]
+    assert bench.unclaimed == [2, 1, 0]
     for number in (3, 4):
         await bench.end(number)
     await bench.lane.drain()
@@ -135,7 +145,7 @@ async def test_what_may_kill_its_worker_is_sent_one_at_a_time(monkeypatch: pytes
 async def test_large_payloads_limit_what_is_claimed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     large = "x" * Settings().payload_max_bytes
     bench = Bench(monkeypatch, 1000, [job(number, payload=large) for number in range(300)])
-    while bench.lane.free > 1000 - 300 and not bench.lane._memory.is_full:
+    while bench.free > 1000 - 300 and not bench.lane._memory.is_full:
         await bench.lane.step()
     assert bench.waiting
     step = asyncio.create_task(bench.lane.step())

@@ -18,9 +18,10 @@ from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import Places, Started
 from hooksaga.worker import starter
 from hooksaga.worker.loops import POLL_SECONDS, rest_after
+from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.start_queue import NARROW, StartQueue
-from hooksaga.worker.starter import FreePlaces, Starter
+from hooksaga.worker.starter import Starter
 from hooksaga.worker.wakes import Wakes
 
 
@@ -35,12 +36,10 @@ def test_failures_for_days_are_no_fault_of_the_loop() -> None:
     assert rest_after(100_000) == 5.0
 
 
-def starter_of(monkeypatch: pytest.MonkeyPatch, *, free: int = 8) -> Starter:
+def starter_of(monkeypatch: pytest.MonkeyPatch) -> Starter:
     """A starter whose session runs nothing."""
     address = DatabaseAddress("postgresql:///nowhere")
-    made = Starter(
-        Settings(), address, Wakes(), RefusedRows(), asyncio.Event(), lambda: FreePlaces(free, free)
-    )
+    made = Starter(Settings(), address, Wakes(), RefusedRows(), asyncio.Event(), WorkerPlaces(8, 8))
     monkeypatch.setattr(made, "_starting", SimpleNamespace(run=lambda unit: unit(None)))
     return made
 
@@ -50,7 +49,7 @@ class Calls:
 
     def __init__(self, *answers: Started) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[list[int], int, int | None]] = []
+        self.asked: list[tuple[list[int], int]] = []
 
     async def __call__(
         self,
@@ -61,7 +60,7 @@ class Calls:
         most_woken: int,
         places: Places,
     ) -> Started:
-        self.asked.append((list(subscription_ids), most_woken, places.quick))
+        self.asked.append((list(subscription_ids), most_woken))
         return self.answers.pop(0) if self.answers else Started()
 
 
@@ -96,12 +95,12 @@ async def test_a_starter_with_nothing_to_look_at_asks_nothing(monkeypatch: pytes
     monkeypatch.setattr(starter, "start_attempts", calls)
     monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     assert not await one.step()
-    assert calls.asked == [([], Settings().concurrency, 8)]  # the first look of a process
+    assert calls.asked == [([], Settings().concurrency)]  # the first look of a process
     assert not await one.step()
     assert len(calls.asked) == 1
     one.look_at([7, 8, 7])
     assert not await one.step()
-    assert calls.asked[1:] == [([7, 8], 0, 8)]
+    assert calls.asked[1:] == [([7, 8], 0)]
 
 
 async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +110,7 @@ async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.Monk
     one.look_at([5])
     assert await one.step() is True
     assert await one.step() is False
-    assert [ids for ids, _, _ in calls.asked] == [[5], [5]]
+    assert [ids for ids, _ in calls.asked] == [[5], [5]]
 
 
 async def test_a_locked_subscription_is_looked_at_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,10 +137,11 @@ async def test_jobs_are_started_only_so_far_ahead_of_their_places(monkeypatch: p
     assert len(calls.asked) == 1
     assert one.rest_seconds() == POLL_SECONDS
     one._wakes.start.clear()
-    one.note_claimed(False, 10, False)
+    one._places.quick.claim([1] * 10, is_empty=False)
+    one.note_claimed()
     assert one._wakes.start.is_set()
     await one.step()
-    assert calls.asked[1] == ([5], 0, 0)
+    assert calls.asked[1] == ([5], 0)
 
 
 async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +167,15 @@ def test_a_wide_event_gets_its_share_and_what_is_left_over() -> None:
     queue.put(range(100, 200))
     assert queue.take(8) == [*range(100, 106), 1004, 1005]
     assert len(queue) == 94 + queue.wide == 94 + NARROW + 1 - 6
+
+
+def test_a_wide_event_gets_one_turn_in_four_however_few_are_taken_at_once() -> None:
+    queue = StartQueue()
+    queue.put_event(list(range(1000, 1000 + NARROW + 1)), whole=True)
+    queue.put(range(100))
+    taken = [queue.take(1)[0] for _ in range(20)]
+    assert sum(one >= 1000 for one in taken) == 5
+    assert max(taken[:4]) >= 1000
 
 
 def test_a_part_of_a_wide_event_is_wide_however_short() -> None:

@@ -31,21 +31,19 @@ SOON = timedelta(seconds=1)
 """A saga that another session has locked, or that waits for an earlier event to be routed, is looked at again then."""
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
-    """Free places for attempts in the process that sends them, in its quick and in its slow lane; None: no limit.
+    """Places for attempts in the process that sends them. This one has any number."""
 
-    least: quick places that each subscription may use however few are free.
-    late: subscriptions with an attempt in flight that takes long, whose flow row does not say so yet.
-    """
+    def is_late(self, subscription_id: int) -> bool:
+        """Return whether an attempt in flight takes long, although the flow row does not say so yet."""
+        return False
 
-    quick: int | None = None
-    slow: int | None = None
-    least: int = 1
-    late: frozenset[int] = frozenset()
+    def left_for(self, subscription_id: int, *, slow: bool) -> int:
+        """Return how many more attempts of a subscription may start now, in the quick or in the slow lane."""
+        return BATCH
 
 
-NO_LIMIT = Places()
+ANY_NUMBER = Places()
 
 
 @dataclass(slots=True)
@@ -67,12 +65,12 @@ async def start_attempts(
     *,
     subscription_ids: Sequence[int] = (),
     most_woken: int = BATCH,
-    places: Places = NO_LIMIT,
+    places: Places = ANY_NUMBER,
     least_wait: timedelta = timedelta(0),
 ) -> Started:
     """Start what is due and has room: of the named subscriptions, and of up to most_woken whose wake_at has come.
 
-    Each starts an equal share of a batch, and uses at most as many places as stay free. A wake_at is changed to a later
+    Each starts an equal share of a batch, and no more than it has places. A wake_at is changed to a later
     one only when it has come, and lies at least least_wait ahead: where each change costs a message, no more than one
     of a subscription is on its way in that time. Raises RowRefused for sagas that the database rejects, after the
     others were started.
@@ -137,7 +135,8 @@ class _Call:
             ended = await end_waiting(self.connection, self._defaults, rows, only=only)
             share, left = max(1, BATCH // max(1, len(rows))), ended.left
             plans = [
-                _Plan(row, row.settings(self._defaults), left.get(row.subscription_id), share) for row in rows
+                _Plan(row, row.settings(self._defaults), left.get(row.subscription_id), share, self._places)
+                for row in rows
             ]
             starting = [plan for plan in plans if plan.may_start]
             started = await self._start(starting, only)
@@ -170,19 +169,15 @@ class _Call:
         if not plans:
             return []
         limit = self._defaults.max_retry_limit
-        late = self._places.late
-        slow = [plan.row.is_slow(plan.row.now) or plan.row.subscription_id in late for plan in plans]
         params: dict[str, Any] = {
             "subscription_ids": [plan.row.subscription_id for plan in plans],
             "in_flight": [plan.room.in_flight for plan in plans],
             "starts": [plan.starts for plan in plans],
             "probes": [plan.room.probe for plan in plans],
-            "slow": slow,
+            "slow": [plan.slow for plan in plans],
             "max_attempts": [plan.row.max_retry_limit or limit for plan in plans],
             "has_ordered": [plan.row.oldest_ordered_at is not None for plan in plans],
             "cursors": [plan.row.order_cursor for plan in plans],
-            "places": [self._places.slow if is_slow else self._places.quick for is_slow in slow],
-            "least_places": [1 if is_slow else self._places.least for is_slow in slow],
             "most_keys": MOST_KEYS,
             "only": only,
         }
@@ -214,14 +209,18 @@ class _Plan:
     """What may start of one subscription, and then its flow afterwards and whether it is to be looked at again."""
 
     def __init__(
-        self, row: LockedFlow, settings: FlowSettings, endings_left: bool | None, share: int
+        self, row: LockedFlow, settings: FlowSettings, endings_left: bool | None, share: int, places: Places
     ) -> None:
         self.row = row
         self.settings = settings
         self.room: Room = room(settings, row.flow(), row.now)
-        self.starts = min(self.room.starts, share)
+        self.slow = row.is_slow(row.now) or places.is_late(row.subscription_id)
+        self.share = min(self.room.starts, share)
+        self.starts = min(self.share, places.left_for(row.subscription_id, slow=self.slow))
         self.again = bool(endings_left)
-        self.may_start = row.deliverable and self.starts > 0 and row.first_at is not None and not self.again
+        self.may_start = (
+            row.deliverable and self.room.starts > 0 and row.first_at is not None and not self.again
+        )
         self.flow: Flow = row.flow()
         if row.first_at is None or (row.discard_through and endings_left is False):
             self.flow = msgspec.structs.replace(self.flow, discard_through=0)
@@ -262,7 +261,7 @@ class _Plan:
         if due > size or left.ordered_blocked or left.order_cursor is not None:
             opens_at = next_start_at(self.settings, self.flow, now)
             times.append(opens_at)
-            is_cut = size == self.starts and self.room.starts > self.starts
+            is_cut = size == self.share and self.room.starts > self.share
             more_keys = left.order_is_cut and started > 0
             self.again = self.again or (opens_at is None and (is_cut or more_keys))
         if left.ordered_blocked or left.order_is_cut or started < min(size, due):

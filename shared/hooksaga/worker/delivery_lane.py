@@ -24,6 +24,7 @@ from hooksaga.stages import deliver
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.telemetry import note_claimed
 from hooksaga.worker.payload_memory import PayloadMemory
+from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.result_writer import (
     GATHER_SECONDS,
     LOCKED_AT_STOP_SECONDS,
@@ -42,40 +43,25 @@ LARGE_PAYLOAD = 4096
 
 @dataclass(frozen=True, slots=True)
 class LaneParts:
-    """Parts that the lanes of one process share.
-
-    on_claimed: called with the lane, the number of claimed jobs, and whether no more waited. on_late: called with the
-    subscription of a POST that takes longer than SLOW_MS.
-    """
+    """Parts that the lanes of one process share. on_claimed: called after each claim."""
 
     writer: ResultWriter
     settings: Settings
     sender: HttpSender
     box: SecretBox
     worker_id: str
-    on_claimed: Callable[[bool, int, bool], None] = lambda _slow, _jobs, _is_empty: None
-    on_late: Callable[[int], None] = lambda _subscription_id: None
+    places: WorkerPlaces
+    on_claimed: Callable[[], object] = lambda: None
 
 
 class DeliveryLane:
-    """One lane, with its own number of places for POSTs in flight. The quick lane is given the slow one: a POST that
-    takes longer than SLOW_MS goes on in a place of that, and more may go on there than it has places."""
+    """One lane, with its own places for POSTs in flight. A POST that takes longer than SLOW_MS continues in a place of
+    the slow lane, and more may continue there than it has places."""
 
-    def __init__(
-        self,
-        *,
-        slow: bool,
-        places: int,
-        session: Session,
-        wake: asyncio.Event,
-        parts: LaneParts,
-        slow_lane: "DeliveryLane | None" = None,
-    ) -> None:
-        self.places = places
+    def __init__(self, *, slow: bool, session: Session, wake: asyncio.Event, parts: LaneParts) -> None:
         self._slow = slow
-        self._slow_lane = slow_lane
+        self._places = parts.places.slow if slow else parts.places.quick
         self._late: set[asyncio.Task[None]] = set()
-        self._guests = 0
         self._session = session
         self._wake = wake
         self._parts = parts
@@ -85,21 +71,15 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_lost(parts.settings.max_lost_leases)
         self._alone: tuple[ClaimedJob, float] | None = None
         self._locked: list[ClaimedJob] = []
-        self._place_freed = asyncio.Event()
         self._has_backlog = False
         self._stopping = False
-
-    @property
-    def free(self) -> int:
-        """Number of POSTs that could start now."""
-        return self.places - len(self._in_flight) + len(self._late) - self._guests
 
     async def step(self) -> bool:
         """Claim once and start the POSTs. Returns whether more jobs may wait."""
         await self._wait_for_place()
         if self._stopping:
             return False
-        limit = min(self.free, self._memory.room)
+        limit = min(self._places.free, self._memory.room)
         claimed_at = time.monotonic()
         jobs = await self._session.run(
             lambda connection: deliver.claim_waiting_jobs(
@@ -114,7 +94,8 @@ class DeliveryLane:
         )
         note_claimed(jobs)
         self._has_backlog = len(jobs) >= limit
-        self._parts.on_claimed(self._slow, len(jobs), not self._has_backlog)
+        self._places.claim((job.subscription_id for job in jobs), is_empty=not self._has_backlog)
+        self._parts.on_claimed()
         if self._stopping:
             await self._hand_back(jobs)
             return False
@@ -133,54 +114,50 @@ class DeliveryLane:
         """Wait for a place, and for memory for another payload. With a backlog, wait for GATHER_SECONDS or until a
         quarter of the places is free, because a statement for many jobs costs little more than one for a few."""
         give_up_at = time.monotonic() + GATHER_SECONDS
-        while self._has_backlog and not self._stopping and self.free < self.places // 4:
+        while self._has_backlog and not self._stopping and self._places.free < self._places.total // 4:
             if not await self._until_freed(give_up_at - time.monotonic()):
                 break
         if not self._stopping:
             await self._parts.writer.until_room()
-        while (self.free <= 0 or self._memory.is_full) and not self._stopping:
+        while (self._places.free <= 0 or self._memory.is_full) and not self._stopping:
             await self._until_freed(None)
 
     async def _until_freed(self, seconds: float | None) -> bool:
         """Wait for the end of a POST. Returns False when the time is over."""
-        self._place_freed.clear()
+        self._places.freed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._place_freed.wait()
+                await self._places.freed.wait()
                 return True
         return False
 
     def _begin(self, job: ClaimedJob, claimed_at: float) -> None:
         if job.alone:
             self._alone = (job, claimed_at)
+        self._places.begin(job.subscription_id)
         task = asyncio.create_task(self._deliver(job, claimed_at))
         self._in_flight[task] = job
         task.add_done_callback(self._end)
-        if self._slow_lane is not None:
-            late = asyncio.get_running_loop().call_later(SLOW_MS / 1000, self._pass_on, task, self._slow_lane)
+        if not self._slow:
+            late = asyncio.get_running_loop().call_later(SLOW_MS / 1000, self._pass_on, task)
             task.add_done_callback(lambda _: late.cancel())
 
-    def _pass_on(self, task: "asyncio.Task[None]", slow_lane: "DeliveryLane") -> None:
+    def _pass_on(self, task: "asyncio.Task[None]") -> None:
         if task not in self._in_flight:
             return
-        self._parts.on_late(self._in_flight[task].subscription_id)
-        if len(self._late) < self.places:
+        subscription_id, places = self._in_flight[task].subscription_id, self._parts.places
+        places.note_late(subscription_id)
+        if len(self._late) < self._places.total:
             self._late.add(task)
-            slow_lane.take_guests(1)
-            self._place_freed.set()
-
-    def take_guests(self, number: int) -> None:
-        """Note POSTs of the quick lane that go on in places of this one; a negative number of them has ended."""
-        self._guests += number
-        self._place_freed.set()
+            self._places.end(subscription_id)
+            places.slow.begin(subscription_id)
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         job = self._in_flight.pop(task)
-        if self._slow_lane is not None and task in self._late:
-            self._late.discard(task)
-            self._slow_lane.take_guests(-1)
+        is_late = task in self._late
+        self._late.discard(task)
+        (self._parts.places.slow if is_late else self._places).end(job.subscription_id)
         self._memory.give_back(len(job.payload))
-        self._place_freed.set()
         if self._alone is not None and job is self._alone[0]:
             self._alone = None
             self._wake.set()  # others of its kind may wait
@@ -213,7 +190,7 @@ class DeliveryLane:
         """Claim nothing more."""
         self._stopping = True
         self._parts.writer.let_go()
-        self._place_freed.set()
+        self._places.freed.set()
 
     async def drain(self) -> None:
         """Wait at most SHUTDOWN_SECONDS for POSTs in flight, and hand back the rest."""

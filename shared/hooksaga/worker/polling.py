@@ -20,9 +20,10 @@ from hooksaga.stages.telemetry import note_moves, note_refused, note_routed
 from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
 from hooksaga.worker.gone_workers import LOOK_SECONDS
 from hooksaga.worker.loops import POLL_SECONDS, Step, run_loop
+from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import ResultWriter
-from hooksaga.worker.starter import FreePlaces, Starter
+from hooksaga.worker.starter import Starter
 from hooksaga.worker.upkeep import WATCH_SECONDS, Upkeep
 from hooksaga.worker.wakes import Wakes
 from hooksaga.worker.worker_identity import new_worker_id
@@ -51,38 +52,17 @@ class PollingWorker:
         self._router = Session(address, Role.ROUTER)
         self._canceler = Session(address, Role.ORCHESTRATOR)
         self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
-        self._starter = Starter(
-            settings,
-            address,
-            self.wakes,
-            self._refused,
-            self._stopping,
-            lambda: FreePlaces(self._quick.free, self._slow.free),
-        )
+        slow_places = max(1, settings.concurrency // SLOW_SHARE)
+        places = WorkerPlaces(settings.concurrency - slow_places, slow_places)
+        self._starter = Starter(settings, address, self.wakes, self._refused, self._stopping, places)
         self._upkeep = Upkeep(settings, address, self.wakes, self._writer, self._refused, self.sagas_started)
         parts = LaneParts(
-            self._writer,
-            settings,
-            sender,
-            box,
-            self.worker_id,
-            self._starter.note_claimed,
-            self._starter.note_late,
+            self._writer, settings, sender, box, self.worker_id, places, on_claimed=self._starter.note_claimed
         )
-        sessions = [Session(address, Role.DELIVERY) for _ in range(2)]
-        slow_places = max(1, settings.concurrency // SLOW_SHARE)
-        self._slow = DeliveryLane(
-            slow=True, places=slow_places, session=sessions[0], wake=self.wakes.slow, parts=parts
-        )
-        self._quick = DeliveryLane(
-            slow=False,
-            places=settings.concurrency - slow_places,
-            session=sessions[1],
-            wake=self.wakes.quick,
-            parts=parts,
-            slow_lane=self._slow,
-        )
-        self._lanes = {self._quick: self.wakes.quick, self._slow: self.wakes.slow}
+        self._lanes = {
+            DeliveryLane(slow=slow, session=Session(address, Role.DELIVERY), wake=wake, parts=parts): wake
+            for slow, wake in ((False, self.wakes.quick), (True, self.wakes.slow))
+        }
 
     async def run(self) -> None:
         """Run until stopped. A fault of one loop is logged, and that loop tries again; the others continue."""

@@ -20,6 +20,7 @@ class StartQueue:
     def __init__(self) -> None:
         self._narrow: dict[int, None] = {}
         self._wide: dict[int, None] = {}
+        self._taken = 0
 
     def __len__(self) -> int:
         return len(self._narrow) + len(self._wide)
@@ -41,8 +42,9 @@ class StartQueue:
             self._wide |= dict.fromkeys(subscription_ids)
 
     def take(self, most: int) -> list[int]:
-        """Take the next ones: of wide events what is left over, at least their share."""
-        share = min(len(self._wide), max(1, most // WIDE_SHARE))
+        """Take the next ones: of wide events what is left over, at least their share over several calls."""
+        turns, self._taken = divmod(self._taken + most, WIDE_SHARE)
+        share = min(len(self._wide), turns)
         narrow = _take(self._narrow, max(most - share, 0))
         return narrow + _take(self._wide, most - len(narrow))
 

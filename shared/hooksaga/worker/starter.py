@@ -2,20 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.errors import RowRefused
-from hooksaga.core.flow import SLOW_SECONDS
 from hooksaga.core.outcomes import GONE
 from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import (
-    Places,
     Started,
     seconds_until_next_wake,
     start_attempts,
@@ -23,6 +20,7 @@ from hooksaga.stages.start_attempts import (
 )
 from hooksaga.stages.telemetry import note_moves, note_refused
 from hooksaga.worker.loops import POLL_SECONDS, rest
+from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import GATHER_SECONDS, MANY
 from hooksaga.worker.start_queue import StartQueue
@@ -31,16 +29,6 @@ from hooksaga.worker.wakes import Wakes
 SHORTEST_REST_SECONDS = 0.02
 WALK_PAGE = 200
 """Subscriptions that one step of the walk looks at: all at start, then one page per poll."""
-
-LEAST_SHARE = 16
-"""A subscription may use one place in this many however few are free."""
-
-
-class FreePlaces(NamedTuple):
-    """Places of the two lanes for POSTs in flight that are free."""
-
-    quick: int
-    slow: int
 
 
 class Starter:
@@ -53,20 +41,18 @@ class Starter:
         wakes: Wakes,
         refused: RefusedRows,
         stopping: asyncio.Event,
-        free_places: Callable[[], FreePlaces],
+        places: WorkerPlaces,
     ) -> None:
         self.queue = StartQueue()
         self._policy = settings.retry_policy
         self._most_ahead = settings.concurrency
-        self._least_places = max(1, settings.concurrency // LEAST_SHARE)
         self._wakes = wakes
         self._refused = refused
         self._stopping = stopping
-        self._free_places = free_places
-        self._unclaimed = 0
+        self._places = places
+        self._rests_ahead = False
         self._next_wake_at = 0.0
         self._refused_at = -POLL_SECONDS
-        self._late: dict[int, float] = {}
         self._walks_all = True
         self._walk_after = 0
         self._starting, self._applying = (Session(address, Role.ORCHESTRATOR) for _ in range(2))
@@ -76,9 +62,10 @@ class Starter:
 
         No more is started than a lane may claim soon, so that newer deliveries wait for few others.
         """
-        ahead = self._most_ahead - self._unclaimed
-        if ahead <= 0:
+        self._rests_ahead = self._is_far_ahead
+        if self._rests_ahead:
             return False
+        ahead = self._most_ahead - self._places.quick.unclaimed
         ids = self.queue.take(min(BATCH, ahead))
         is_due = not self.until_next_wake()
         if not ids and not is_due:
@@ -91,18 +78,19 @@ class Starter:
 
     def rest_seconds(self) -> float:
         """Return how long the starter may rest: until a subscription is due, or a lane has claimed what is ahead."""
-        return POLL_SECONDS if self._unclaimed >= self._most_ahead else self.until_next_wake()
+        return POLL_SECONDS if self._is_far_ahead else self.until_next_wake()
+
+    @property
+    def _is_far_ahead(self) -> bool:
+        return self._places.quick.unclaimed >= self._most_ahead
 
     async def _start(self, ids: Sequence[int], most_woken: int) -> Started:
-        free = self._free_places()
         unit = partial(
             start_attempts,
             defaults=self._policy,
             subscription_ids=ids,
             most_woken=most_woken,
-            places=Places(
-                max(0, free.quick - self._unclaimed), free.slow, self._least_places, self._late_ones()
-            ),
+            places=self._places,
         )
         try:
             return await self._starting.run(unit)
@@ -110,12 +98,13 @@ class Starter:
             return Started(moves=self._told_of_refusal(refused))
 
     def _told_of_starts(self, started: Started) -> None:
-        lanes = [move.slow for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
-        if True in lanes:
-            self._wakes.slow.set()
-        if False in lanes:
-            self._unclaimed += lanes.count(False)
-            self._wakes.quick.set()
+        lanes = ((self._places.quick, self._wakes.quick), (self._places.slow, self._wakes.slow))
+        for is_slow, (places, wake) in enumerate(lanes):
+            mine = [move for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
+            ids = [move.subscription_id for move in mine if move.slow == is_slow]
+            if ids:
+                places.start(ids)
+                wake.set()
         if started.moves:
             self.queue.put(started.again)
         elif started.again:  # locked by another session, or no place
@@ -145,23 +134,10 @@ class Starter:
         self._next_wake_at = 0.0
         self._wakes.start.set()
 
-    def note_claimed(self, slow: bool, jobs: int, is_empty: bool) -> None:
-        """Note that a lane has claimed jobs; is_empty: no more waited."""
-        if slow:
-            return
-        was_full = self._unclaimed >= self._most_ahead
-        self._unclaimed = 0 if is_empty else max(0, self._unclaimed - jobs)
-        if was_full:
+    def note_claimed(self) -> None:
+        """Look on when the starter rests because it is far ahead of the lanes."""
+        if self._rests_ahead and not self._is_far_ahead:
             self._wakes.start.set()
-
-    def note_late(self, subscription_id: int) -> None:
-        """Note that a POST of this subscription takes long: until it ends, the database does not know that."""
-        self._late[subscription_id] = time.monotonic() + SLOW_SECONDS
-
-    def _late_ones(self) -> frozenset[int]:
-        now = time.monotonic()
-        self._late = {one: until for one, until in self._late.items() if until > now}
-        return frozenset(self._late)
 
     async def walk(self) -> bool:
         """Look at one page of the subscriptions with waiting sagas, whatever was forgotten. At start at all of them."""
