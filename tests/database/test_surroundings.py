@@ -207,7 +207,7 @@ async def test_each_setting_is_stated_for_each_role(
     """Stronger than any default of the database, and of the role on the whole server."""
     names = [*FUNCTIONS, *GUARDED]
     opposite = {"on": "off", "off": "on"}
-    for name, value in (FUNCTIONS | GUARDED).items():
+    for name, value in {**FUNCTIONS, **GUARDED}.items():
         if value in opposite:
             owner.execute(f"ALTER DATABASE surroundings SET {name} = {opposite[value]}".encode())
     query = "SELECT name, current_setting(name) AS value FROM unnest(%(names)s::text[]) AS stated (name)"

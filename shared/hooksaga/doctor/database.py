@@ -121,7 +121,7 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
         if f"{name}=off" not in settings:
             yield f"{role} can get plans that read a whole backlog: ALTER ROLE {role} SET {name} = off"
     found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
-    for name, value in (session_settings.of_role(role) | session_settings.GUARDED).items():
+    for name, value in {**session_settings.of_role(role), **session_settings.GUARDED}.items():
         if found.get(name, value) != value:
             yield f"sessions of {role} have {name} = {found[name]}, not {value}: run `hooksaga migrate`"
 
