@@ -67,7 +67,7 @@ class Settings(BaseSettings):
 
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
-    concurrency: int = Field(default=200, ge=2, le=10_000)
+    concurrency: int = Field(default=400, ge=2, le=10_000)
     redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
     secrets_key: SecretStr | None = None

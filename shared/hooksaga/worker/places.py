@@ -75,6 +75,10 @@ class WorkerPlaces(Places):
     def left_for(self, subscription_id: int, *, slow: bool) -> int:
         return (self.slow if slow else self.quick).left_for(subscription_id)
 
+    def any_for(self, subscription_id: int) -> bool:
+        """Return whether any attempt of this subscription may start now, in whichever lane."""
+        return any(lane.left_for(subscription_id) for lane in (self.quick, self.slow))
+
     def is_late(self, subscription_id: int) -> bool:
         """Return whether a POST of this subscription took long: until it ends, the flow row does not say so."""
         return self._late.get(subscription_id, 0.0) > time.monotonic()

@@ -60,13 +60,14 @@ class Starter:
     async def step(self) -> bool:
         """Start what is due of the subscriptions in the queue, and of those whose time has come.
 
-        No more is started than a lane may claim soon, so that newer deliveries wait for few others.
+        No more is started than a lane may claim soon, so that newer deliveries wait for few others. A subscription
+        without a place has attempts in progress: their results have it looked at again.
         """
         self._rests_ahead = self._is_far_ahead
         if self._rests_ahead:
             return False
         ahead = self._most_ahead - self._places.quick.unclaimed
-        ids = self.queue.take(min(BATCH, ahead))
+        ids = [one for one in self.queue.take(min(BATCH, ahead)) if self._places.any_for(one)]
         is_due = not self.until_next_wake()
         if not ids and not is_due:
             return False
