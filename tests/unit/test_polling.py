@@ -144,6 +144,26 @@ async def test_jobs_are_started_only_so_far_ahead_of_their_places(monkeypatch: p
     assert calls.asked[1] == ([5], 0)
 
 
+async def test_a_subscription_without_a_place_is_looked_at_once_it_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, calls = starter_of(monkeypatch), Calls()
+    monkeypatch.setattr(starter, "start_attempts", calls)
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
+    one._places.quick.start([5] * 4)
+    one.look_at([5, 6])
+    await one.step()
+    assert calls.asked == [([6], Settings().concurrency - 4)]
+    one._wakes.start.clear()
+    one.note_claimed()
+    assert not one._wakes.start.is_set()
+    one._places.quick.claim([5] * 4, is_empty=True)
+    one.note_claimed()
+    assert one._wakes.start.is_set()
+    await one.step()
+    assert calls.asked[1:] == [([5], 0)]
+
+
 async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     one = starter_of(monkeypatch)
     monkeypatch.setattr(starter, "start_attempts", Calls(Started([moved(1, slow=True)])))

@@ -261,7 +261,7 @@ class _Plan:
         if due > size or left.ordered_blocked or left.order_cursor is not None:
             opens_at = next_start_at(self.settings, self.flow, now)
             times.append(opens_at)
-            is_cut = size == self.share and self.room.starts > self.share
+            is_cut = size == self.starts < self.room.starts
             more_keys = left.order_is_cut and started > 0
             self.again = self.again or (opens_at is None and (is_cut or more_keys))
         if left.ordered_blocked or left.order_is_cut or started < min(size, due):

@@ -39,9 +39,13 @@ class LanePlaces:
         """Number of started jobs that wait to be claimed."""
         return self._started.total()
 
+    def held_by(self, subscription_id: int) -> int:
+        """Return how many places a subscription holds."""
+        return self._in_flight[subscription_id] + self._started[subscription_id]
+
     def left_for(self, subscription_id: int) -> int:
         """Return how many more attempts of a subscription may start."""
-        held = self._in_flight[subscription_id] + self._started[subscription_id]
+        held = self.held_by(subscription_id)
         return max(0, (self.free - self.unclaimed - held) // 2, self._least - held)
 
     def start(self, subscription_ids: Iterable[int]) -> None:
@@ -76,8 +80,9 @@ class WorkerPlaces(Places):
         return (self.slow if slow else self.quick).left_for(subscription_id)
 
     def any_for(self, subscription_id: int) -> bool:
-        """Return whether any attempt of this subscription may start now, in whichever lane."""
-        return any(lane.left_for(subscription_id) for lane in (self.quick, self.slow))
+        """Return whether an attempt of this subscription may start now, in a lane where it holds places already."""
+        lanes = [lane for lane in (self.quick, self.slow) if lane.held_by(subscription_id)]
+        return not lanes or any(lane.left_for(subscription_id) for lane in lanes)
 
     def is_late(self, subscription_id: int) -> bool:
         """Return whether a POST of this subscription took long: until it ends, the flow row does not say so."""

@@ -27,6 +27,10 @@ from hooksaga.worker.start_queue import StartQueue
 from hooksaga.worker.wakes import Wakes
 
 SHORTEST_REST_SECONDS = 0.02
+MANY_FREE = 8
+"""A subscription without a place is looked at once it may have one in so many: a start of many costs little more than
+one of a few."""
+
 WALK_PAGE = 200
 """Subscriptions that one step of the walk looks at: all at start, then one page per poll."""
 
@@ -51,6 +55,7 @@ class Starter:
         self._stopping = stopping
         self._places = places
         self._rests_ahead = False
+        self._placeless: dict[int, None] = {}
         self._next_wake_at = 0.0
         self._refused_at = -POLL_SECONDS
         self._walks_all = True
@@ -61,13 +66,15 @@ class Starter:
         """Start what is due of the subscriptions in the queue, and of those whose time has come.
 
         No more is started than a lane may claim soon, so that newer deliveries wait for few others. A subscription
-        without a place has attempts in progress: their results have it looked at again.
+        without a place waits for one; the results of its attempts in progress have it looked at too.
         """
         self._rests_ahead = self._is_far_ahead
         if self._rests_ahead:
             return False
         ahead = self._most_ahead - self._places.quick.unclaimed
-        ids = [one for one in self.queue.take(min(BATCH, ahead)) if self._places.any_for(one)]
+        taken = self.queue.take(min(BATCH, ahead))
+        ids = [one for one in taken if self._places.any_for(one)]
+        self._placeless |= dict.fromkeys(one for one in taken if one not in ids)
         is_due = not self.until_next_wake()
         if not ids and not is_due:
             return False
@@ -136,8 +143,13 @@ class Starter:
         self._wakes.start.set()
 
     def note_claimed(self) -> None:
-        """Look on when the starter rests because it is far ahead of the lanes."""
-        if self._rests_ahead and not self._is_far_ahead:
+        """Look on when the starter rests because it is far ahead of the lanes, or for subscriptions without a place."""
+        many = self._places.quick.total // MANY_FREE
+        found = [one for one in self._placeless if self._places.quick.left_for(one) >= many]
+        for one in found:
+            del self._placeless[one]
+        self.queue.put(found)
+        if found or (self._rests_ahead and not self._is_far_ahead):
             self._wakes.start.set()
 
     async def walk(self) -> bool:
