@@ -119,9 +119,10 @@ class Api:
         return answer.json() if answer.body else None
 
 
-def event_body(event_type: str, payload: bytes = b"{}") -> bytes:
+def event_body(event_type: str, payload: bytes = b"{}", ordering_key: str | None = None) -> bytes:
     """The payload stands in the body as it is given."""
-    return b'{"event_type":"' + event_type.encode() + b'","payload":' + payload + b"}"
+    key = b"" if ordering_key is None else b'"ordering_key":"' + ordering_key.encode() + b'",'
+    return b"{" + key + b'"event_type":"' + event_type.encode() + b'","payload":' + payload + b"}"
 
 
 def assert_problem(answer: Answer, status: int, code: str, field: str | None = None) -> dict[str, Any]:

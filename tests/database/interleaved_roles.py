@@ -386,6 +386,13 @@ class Interleaving(RuleBasedStateMachine):
         stage = partial(orchestrate.apply_results, defaults=POLICY, job_ids=self.crew.ids("jobs"))
         self.act(Role.ORCHESTRATOR, who, Pace.WHOLE, stage, self.crew.ledger.applied_results)
 
+    @precondition(lambda self: any(flow["breaker_opened_at"] for flow in self.crew.rows["flows"]))
+    @rule(who=numbers, pace=paces)
+    def a_probe_is_due(self, who: int, pace: Pace) -> None:
+        self.do(self.crew.open_rooms())
+        self.do(self.crew.end_waits())
+        self.an_orchestrator_starts_attempts(who, 11, "first", pace)
+
     @precondition(lambda self: self.crew.busy)
     @rule(which=numbers, to_the_end=flags)
     def somebody_goes_on(self, which: int, to_the_end: bool) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
@@ -34,7 +34,7 @@ class Told:
 class Producer(threading.Thread):
     """Posts one event after the other, each with a key, and repeats a key until it has an answer of 2xx.
 
-    rest_seconds: from one answer to the next event.
+    rest_seconds: from one answer to the next event. Its name is the ordering key of its events.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class Producer(threading.Thread):
 
     def _until_accepted(self, key: str, payload: bytes) -> Answer | None:
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        body, header = event_body(self._event_type, payload), ("idempotency-key", key)
+        body = event_body(self._event_type, payload, ordering_key=self.name)
+        header = ("idempotency-key", key)
         while time.monotonic() < deadline:
             answer = self._ask(lambda: self._up.api.post_event(body, header))
             if answer is not None and answer.status in (200, 202):
@@ -105,11 +106,13 @@ def together(producers: list[Producer]) -> Told:
     return whole
 
 
-def subscribe(up: UpProcess, recorder: Recorder, event_type: str) -> dict[str, str]:
+def subscribe(
+    up: UpProcess, recorder: Recorder, event_type: str, kinds: Sequence[str] = KINDS, **how: object
+) -> dict[str, str]:
     """A verified subscription of each kind; their paths by kind. A call that is answered by 503 is repeated."""
-    paths = {kind: f"{kind}/{event_type}" for kind in KINDS}
+    paths = {kind: f"{kind}/{event_type}" for kind in kinds}
     for path in paths.values():
-        wanted = {"event_type": event_type, "callback_url": recorder.url + path}
+        wanted = {"event_type": event_type, "callback_url": recorder.url + path, **how}
         created = _answer(up, "/v1/subscriptions", wanted)
         recorder.receiver.add_secret(path, created["secret"])
         _answer(up, f"/v1/subscriptions/{created['id']}/verify")
