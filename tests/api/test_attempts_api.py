@@ -72,6 +72,7 @@ def test_a_requeue_says_so(running: RunningSystem, mine: Api, refusing_url: str)
     assert [one["trigger"] for one in listed(mine)] == ["requeue", "first"]
     newest = mine.good("GET", f"/v1/attempts/{listed(mine)[0]['id']}")
     assert newest["requeued_from"] == letter
+    assert newest["request_headers"]["hooksaga-started-by"] == "requeue"
 
 
 def test_each_filter_leaves_out_what_it_does_not_mean(

@@ -12,12 +12,13 @@ from psycopg import sql
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.saga import SagaStatus
+from hooksaga.operations.requeue import requeue_one
 from hooksaga.stages import deliver
 from hooksaga.stages.clean_leases import clean_leases
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.own_headers import open_headers
 from tests.conftest import Connect
-from tests.database import orchestrate
+from tests.database import bulk_rows, orchestrate
 from tests.database.seed import POLICY, Seed, outcome
 from tests.faults.promises import Promise
 
@@ -144,6 +145,36 @@ async def test_a_claim_carries_what_is_to_be_sent(worker: Connection, seed: Seed
     assert open_headers(seed.box, stored) == {"x-a": "1"}
     assert job.deliverable
     assert [seed.box.open(sealed) for sealed in job.secrets or []] == [seed.secrets[subscription_id]]
+
+
+async def header_of_next_claim(seed: Seed, worker: Connection, subscription_id: int) -> str | None:
+    """The header of the request that the next attempt of the subscription sends."""
+    await orchestrate.start_all(seed.connection, POLICY)
+    (job,) = await deliver.claim_waiting_jobs(worker, slow=False, limit=9, worker_id="w1", lease_seconds=60)
+    assert job.subscription_id == subscription_id
+    await record(worker, job)
+    await orchestrate.apply_results(seed.connection, POLICY)
+    headers = deliver.build_request(job, seed.box, timeout_seconds=1, timestamp=1).headers
+    return headers.get("hooksaga-started-by")
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_request_names_what_started_its_delivery(
+    worker: Connection, seed: Seed, ordered: bool
+) -> None:
+    subscription_id = await seed.subscription(ordered=ordered)
+    await seed.saga(subscription_id=subscription_id)
+    assert await header_of_next_claim(seed, worker, subscription_id) is None
+    (letter, _) = [await seed.dead_letter(subscription_id) for _ in range(2)]
+    await requeue_one(seed.connection, letter)
+    assert await header_of_next_claim(seed, worker, subscription_id) == "requeue"
+    await bulk_rows.started(seed.connection, bulk_rows.requeue_of())
+    assert await bulk_rows.step_until_nothing_is_left(seed.connection) == 1
+    assert await header_of_next_claim(seed, worker, subscription_id) == "requeue"
+    await bulk_rows.old_events(seed, subscription_id, 1)
+    await bulk_rows.started(seed.connection, bulk_rows.backfill_of(subscription_id))
+    assert await bulk_rows.step_until_nothing_is_left(seed.connection) == 1
+    assert await header_of_next_claim(seed, worker, subscription_id) == "backfill"
 
 
 async def test_configuration_counts_from_the_next_claim_on(worker: Connection, seed: Seed) -> None:

@@ -106,8 +106,10 @@ def test_an_endpoint_dies_at_night_and_nothing_is_lost(world: World) -> None:
     requeue_and_backfill(world, shop)
     for event_id in [*lost, gone, *unheard]:
         assert world.ended(event_id, 60)["status"] == "Completed"
-    got = {one.header("webhook-id") for one in world.recorder.events(shop.path)}
-    assert {*lost, gone, *unheard} <= got
+    arrived = world.recorder.events(shop.path)
+    assert {*lost, gone, *unheard} <= {one.header("webhook-id") for one in arrived}
+    causes = {one.header("webhook-id"): dict(one.headers).get("hooksaga-started-by") for one in arrived}
+    assert [causes[event_id] for event_id in (gone, *unheard)] == ["requeue"] + ["backfill"] * len(unheard)
     world.assert_audit_finds_nothing()
 
 

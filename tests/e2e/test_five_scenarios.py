@@ -105,6 +105,7 @@ def test_requeue_is_a_new_saga_and_the_old_one_stays_as_it_was(world: World) -> 
     assert world.running.rows(tables + "WHERE s.id = %s ORDER BY j.id", letter["saga_id"]) == old
     arrived = world.recorder.events(subscriber.path)
     assert [one.header("hooksaga-attempt") for one in arrived] == ["1", "2", "3", "1"]
+    assert [dict(one.headers).get("hooksaga-started-by") for one in arrived] == [None, None, None, "requeue"]
     assert {one.header("webhook-id") for one in arrived} == {event_id}
     for one in arrived:
         assert_signed(one, subscriber.secret)

@@ -9,7 +9,7 @@ import pytest
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.core.address_policy import AddressPolicy
-from hooksaga.core.attempts import MASK, SentHeaders, StatusClass, masked_headers, trigger_of
+from hooksaga.core.attempts import MASK, SentHeaders, StartedBy, StatusClass, masked_headers, trigger_of
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.signing import encode_secret, sign
 from hooksaga.operations.subscriptions import Subscription
@@ -43,7 +43,7 @@ def test_a_status_class_is_a_digit() -> None:
     assert [one.digit for one in StatusClass] == [1, 2, 3, 4, 5, 0]
 
 
-def claimed(box: SecretBox, headers: str) -> ClaimedJob:
+def claimed(box: SecretBox, headers: str, **started: int) -> ClaimedJob:
     now = datetime(2026, 1, 31, tzinfo=UTC)
     return ClaimedJob(
         id=1,
@@ -64,6 +64,7 @@ def claimed(box: SecretBox, headers: str) -> ClaimedJob:
         timeout_seconds=None,
         deliverable=True,
         secrets=[box.seal(encode_secret(b"k" * 32))],
+        **started,
     )
 
 
@@ -126,18 +127,31 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
     sender.assert_signed_at(1_000_000_000)
 
 
-def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version() -> None:
+@pytest.mark.parametrize(
+    ("started", "cause"),
+    [
+        ({}, None),
+        ({"requeued_from": 7}, StartedBy.REQUEUE),
+        ({"requeued_from": 7, "bulk_operation_id": 3}, StartedBy.REQUEUE),
+        ({"bulk_operation_id": 3}, StartedBy.BACKFILL),
+    ],
+)
+def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version(
+    started: dict[str, int], cause: StartedBy | None
+) -> None:
     """Held against the request itself, so that a header added there is not forgotten here."""
     box = SecretBox([generate_key()])
-    job = claimed(box, '{"authorization": "Bearer hush", "x-shop": "hush"}')
+    job = claimed(box, '{"authorization": "Bearer hush", "x-shop": "hush"}', **started)
     sent = build_request(job, box, timeout_seconds=1, timestamp=1_767_225_600).headers
     told = masked_headers(
         SentHeaders(1_767_225_600, ("authorization", "x-shop")),
         webhook_id=event_id_text(WEBHOOK_ID),
         event_type="order.created",
         attempt_number=3,
+        cause=cause,
         traceparent=sent["traceparent"],
     )
+    assert sent.get("hooksaga-started-by") == cause
     secret = {"webhook-signature", "authorization", "x-shop"}
     assert list(told) == [name for name in sent if name != "user-agent"]
     assert {name for name, value in told.items() if value == MASK} == secret
@@ -147,7 +161,12 @@ def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version
 def test_a_broken_own_header_never_shows_a_value() -> None:
     """A stored header by the name of one of ours was sent instead of it: what it held is masked all the same."""
     told = masked_headers(
-        SentHeaders(1, ("webhook-id",)), webhook_id="evt_1", event_type="a", attempt_number=1, traceparent=""
+        SentHeaders(1, ("webhook-id",)),
+        webhook_id="evt_1",
+        event_type="a",
+        attempt_number=1,
+        cause=None,
+        traceparent="",
     )
     assert told["webhook-id"] == MASK
 

@@ -9,7 +9,7 @@ from hooksaga.console.events import cursor_of, following_text
 from hooksaga.console.forms import query_fields
 from hooksaga.console.pages import page, render
 from hooksaga.console.session import Place, Visitor
-from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
+from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, started_by, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.trace import delivery_traceparent
@@ -100,6 +100,7 @@ def _headers(attempt: WholeAttempt) -> dict[str, str]:
         webhook_id=event_id_text(attempt.webhook_id),
         event_type=attempt.event_type,
         attempt_number=attempt.attempt_number,
+        cause=started_by(requeued_from=attempt.requeued_from, bulk_operation_id=attempt.bulk_operation_id),
         traceparent=delivery_traceparent(
             attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
         ),

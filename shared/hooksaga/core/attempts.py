@@ -10,12 +10,22 @@ from enum import StrEnum
 MASK = "***"
 """Placeholder of a secret value."""
 
+STARTED_BY = "hooksaga-started-by"
+"""Request header of a delivery that routing did not start. It is outside of the order of an ordered subscription."""
+
 
 class AttemptTrigger(StrEnum):
     """Reason for an attempt. A retry is `retry` for every kind of saga."""
 
     FIRST = "first"
     RETRY = "retry"
+    REQUEUE = "requeue"
+    BACKFILL = "backfill"
+
+
+class StartedBy(StrEnum):
+    """What started a delivery, if not routing: the value of the header."""
+
     REQUEUE = "requeue"
     BACKFILL = "backfill"
 
@@ -54,16 +64,32 @@ class SentHeaders:
 def trigger_of(
     attempt_number: int, *, requeued_from: int | None, bulk_operation_id: int | None
 ) -> AttemptTrigger:
-    """Return the trigger of an attempt. A requeue by a bulk operation also names the dead letter."""
+    """Return the trigger of an attempt."""
     if attempt_number > 1:
         return AttemptTrigger.RETRY
+    cause = started_by(requeued_from=requeued_from, bulk_operation_id=bulk_operation_id)
+    return AttemptTrigger.FIRST if cause is None else AttemptTrigger(cause.value)
+
+
+def started_by(*, requeued_from: int | None, bulk_operation_id: int | None) -> StartedBy | None:
+    """Return what started a saga; None: routing. A requeue by a bulk operation also names the dead letter."""
     if requeued_from is not None:
-        return AttemptTrigger.REQUEUE
-    return AttemptTrigger.FIRST if bulk_operation_id is None else AttemptTrigger.BACKFILL
+        return StartedBy.REQUEUE
+    return None if bulk_operation_id is None else StartedBy.BACKFILL
+
+
+def started_by_header(cause: StartedBy | None) -> dict[str, str]:
+    return {} if cause is None else {STARTED_BY: cause.value}
 
 
 def masked_headers(
-    sent: SentHeaders, *, webhook_id: str, event_type: str, attempt_number: int, traceparent: str
+    sent: SentHeaders,
+    *,
+    webhook_id: str,
+    event_type: str,
+    attempt_number: int,
+    cause: StartedBy | None,
+    traceparent: str,
 ) -> dict[str, str]:
     """Return the request headers as sent, in order, with secrets masked.
 
@@ -76,6 +102,7 @@ def masked_headers(
         "webhook-signature": MASK,
         "hooksaga-event-type": event_type,
         "hooksaga-attempt": str(attempt_number),
+        **started_by_header(cause),
         **dict.fromkeys(sent.own_names, MASK),
         "traceparent": traceparent,
     }

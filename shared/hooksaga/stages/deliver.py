@@ -15,6 +15,7 @@ from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
+from hooksaga.core.attempts import started_by, started_by_header
 from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.outcomes import ErrorCode
@@ -121,6 +122,7 @@ def build_request(
     """
     body = job.payload.encode()
     webhook_id = event_id_text(job.webhook_id)
+    cause = started_by(requeued_from=job.requeued_from, bulk_operation_id=job.bulk_operation_id)
     keys = [_signing_key(box.open(sealed)) for sealed in job.secrets or []]
     headers = {
         "content-type": "application/json",
@@ -130,6 +132,7 @@ def build_request(
         "webhook-signature": sign(keys, webhook_id, timestamp, body),
         "hooksaga-event-type": job.event_type,
         "hooksaga-attempt": str(job.attempt_number),
+        **started_by_header(cause),
         **_own_headers(job.headers, box),
         # Set last: a stored header with this name, older than its reservation, must not break the trace.
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),

@@ -37,6 +37,8 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     deliverable: bool
     secrets: list[str] | None
     alone: bool = False
+    requeued_from: int | None = None
+    bulk_operation_id: int | None = None
 
     @property
     def correlation_id(self) -> str:

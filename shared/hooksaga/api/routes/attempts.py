@@ -20,7 +20,7 @@ from hooksaga.api.query_parameters import (
     query_moment,
     query_text,
 )
-from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, trigger_of
+from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, started_by, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.trace import delivery_traceparent
@@ -151,6 +151,7 @@ def _whole(row: WholeAttempt) -> answers.WholeAttempt:
         webhook_id=event_id,
         event_type=row.event_type,
         attempt_number=row.attempt_number,
+        cause=started_by(requeued_from=row.requeued_from, bulk_operation_id=row.bulk_operation_id),
         traceparent=delivery_traceparent(row.webhook_id, row.traceparent, row.id, row.claim_count),
     )
     return answers.WholeAttempt.of(row, event_id=event_id, trigger=_trigger(row), request_headers=headers)

@@ -26,7 +26,7 @@ from hooksaga.api.query_parameters import limit_of
 from hooksaga.api.request_trace import traceparent_of
 from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
 from hooksaga.core import cloud_events
-from hooksaga.core.attempts import masked_headers, trigger_of
+from hooksaga.core.attempts import masked_headers, started_by, trigger_of
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft, read_batch, read_event
@@ -180,6 +180,7 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attem
         webhook_id=event_id_text(view.webhook_id),
         event_type=view.event_type,
         attempt_number=attempt.attempt_number,
+        cause=started_by(requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id),
         traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
     )
     trigger = trigger_of(
