@@ -913,6 +913,10 @@ BEGIN
     ELSE
         UPDATE subscription_flow SET version = version + 1, wake_at = now() WHERE subscription_id = NEW.id;
     END IF;
+    IF OLD.circuit_breaker AND NOT NEW.circuit_breaker THEN
+        UPDATE subscription_flow SET breaker_opened_at = NULL, probes = 0, probe_at = NULL, probe_saga_id = NULL
+         WHERE subscription_id = NEW.id AND breaker_opened_at IS NOT NULL;
+    END IF;
     IF NEW.discard_through > OLD.discard_through THEN
         UPDATE subscription_flow SET discard_through = NEW.discard_through WHERE subscription_id = NEW.id;
     END IF;
@@ -1343,6 +1347,7 @@ CREATE TABLE public.subscription_health (
     disabled_at timestamp with time zone,
     disabled_reason character varying(100),
     disabled_failing_since timestamp with time zone,
+    breaker_told_at timestamp with time zone,
     CONSTRAINT a_run_of_failures_has_a_beginning CHECK (((consecutive_failures > 0) = (first_failure_at IS NOT NULL))),
     CONSTRAINT disabling_has_a_reason CHECK ((((disabled_at IS NULL) = (disabled_reason IS NULL)) AND ((disabled_at IS NULL) = (disabled_failing_since IS NULL))))
 )
@@ -1530,6 +1535,8 @@ CREATE INDEX idx_event_type ON public.events USING btree (event_type, created_at
 CREATE INDEX idx_flow_breaker ON public.subscription_flow USING btree (breaker_opened_at) WHERE (breaker_opened_at IS NOT NULL);
 
 CREATE INDEX idx_flow_wake ON public.subscription_flow USING btree (wake_at) WHERE (wake_at IS NOT NULL);
+
+CREATE INDEX idx_health_breaker ON public.subscription_health USING btree (subscription_id, breaker_told_at) WHERE (breaker_told_at IS NOT NULL);
 
 CREATE INDEX idx_health_disabled ON public.subscription_health USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
 
@@ -2117,6 +2124,8 @@ GRANT SELECT ON TABLE public.subscription_flow TO saga_orchestrator;
 GRANT SELECT ON TABLE public.subscription_flow TO subscription_admin;
 GRANT SELECT ON TABLE public.subscription_flow TO dead_letter_operator;
 
+GRANT SELECT(subscription_id) ON TABLE public.subscription_flow TO endpoint_health_monitor;
+
 GRANT UPDATE(version) ON TABLE public.subscription_flow TO saga_orchestrator;
 
 GRANT UPDATE(in_flight_limit) ON TABLE public.subscription_flow TO saga_orchestrator;
@@ -2130,8 +2139,10 @@ GRANT UPDATE(tokens_at) ON TABLE public.subscription_flow TO saga_orchestrator;
 GRANT UPDATE(retry_after_until) ON TABLE public.subscription_flow TO saga_orchestrator;
 
 GRANT UPDATE(failures_in_a_row) ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT(failures_in_a_row) ON TABLE public.subscription_flow TO endpoint_health_monitor;
 
 GRANT UPDATE(breaker_opened_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT(breaker_opened_at) ON TABLE public.subscription_flow TO endpoint_health_monitor;
 
 GRANT UPDATE(probes) ON TABLE public.subscription_flow TO saga_orchestrator;
 
@@ -2245,6 +2256,8 @@ GRANT UPDATE(disabled_reason) ON TABLE public.subscription_health TO endpoint_he
 
 GRANT SELECT(disabled_failing_since) ON TABLE public.subscription_health TO saga_orchestrator;
 GRANT UPDATE(disabled_failing_since) ON TABLE public.subscription_health TO endpoint_health_monitor;
+
+GRANT UPDATE(breaker_told_at) ON TABLE public.subscription_health TO endpoint_health_monitor;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription_health_behind TO endpoint_health_monitor;
 

@@ -1,5 +1,5 @@
 -- Has the orchestrator look at a changed subscription: it may have been resumed, deactivated or given another limit. A
--- new address starts without the failures of the old one.
+-- new address starts without the failures of the old one. Switching the circuit breaker off closes it.
 CREATE OR REPLACE FUNCTION wake_flow() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN
@@ -11,6 +11,10 @@ BEGIN
          WHERE subscription_id = NEW.id;
     ELSE
         UPDATE subscription_flow SET version = version + 1, wake_at = now() WHERE subscription_id = NEW.id;
+    END IF;
+    IF OLD.circuit_breaker AND NOT NEW.circuit_breaker THEN
+        UPDATE subscription_flow SET breaker_opened_at = NULL, probes = 0, probe_at = NULL, probe_saga_id = NULL
+         WHERE subscription_id = NEW.id AND breaker_opened_at IS NOT NULL;
     END IF;
     IF NEW.discard_through > OLD.discard_through THEN
         UPDATE subscription_flow SET discard_through = NEW.discard_through WHERE subscription_id = NEW.id;

@@ -1,6 +1,7 @@
 -- One row per subscription: the run of failures since its last success. A table of its own, so that counting and
 -- configuration never lock each other out. Attempts claimed before watched_since are ignored: they belong to an
--- earlier address or period.
+-- earlier address or period. breaker_told_at: the opening of the circuit breaker that was told to subscribers, until its
+-- end is told too.
 CREATE TABLE subscription_health (
     subscription_id bigint PRIMARY KEY REFERENCES subscriptions (id),
     watched_since timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -14,6 +15,7 @@ CREATE TABLE subscription_health (
     disabled_at timestamptz,
     disabled_reason varchar(100),
     disabled_failing_since timestamptz,
+    breaker_told_at timestamptz,
     CONSTRAINT a_run_of_failures_has_a_beginning CHECK ((consecutive_failures > 0) = (first_failure_at IS NOT NULL)),
     CONSTRAINT disabling_has_a_reason CHECK (
         (disabled_at IS NULL) = (disabled_reason IS NULL) AND (disabled_at IS NULL) = (disabled_failing_since IS NULL))
@@ -26,6 +28,10 @@ CREATE INDEX idx_health_failing ON subscription_health (first_failure_at, last_f
 
 -- The console lists disabled endpoints, newest first. Small while endpoints are healthy.
 CREATE INDEX idx_health_disabled ON subscription_health (disabled_at) WHERE disabled_at IS NOT NULL;
+
+-- The health monitor compares the openings that were told with the circuit breakers that are open.
+CREATE INDEX idx_health_breaker ON subscription_health (subscription_id, breaker_told_at)
+    WHERE breaker_told_at IS NOT NULL;
 
 -- load: functions/start_health_afresh.sql
 

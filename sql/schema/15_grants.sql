@@ -76,8 +76,9 @@ GRANT SELECT (id, tenant_id, event_type, callback_url, active, verified, deleted
 GRANT UPDATE (active) ON subscriptions TO endpoint_health_monitor;
 GRANT SELECT ON subscription_health, subscription_health_mark TO endpoint_health_monitor;
 GRANT UPDATE (consecutive_failures, first_failure_at, last_failure_at, last_success_at, last_error_code, warned_at_50,
-              warned_at_90, disabled_at, disabled_reason, disabled_failing_since)
+              warned_at_90, disabled_at, disabled_reason, disabled_failing_since, breaker_told_at)
     ON subscription_health TO endpoint_health_monitor;
+GRANT SELECT (subscription_id, breaker_opened_at, failures_in_a_row) ON subscription_flow TO endpoint_health_monitor;
 GRANT UPDATE (counted_until) ON subscription_health_mark TO endpoint_health_monitor;
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_health_behind TO endpoint_health_monitor;
 GRANT SELECT, UPDATE, DELETE ON operational_outbox TO endpoint_health_monitor;

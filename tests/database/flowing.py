@@ -19,6 +19,7 @@ PASS_TIME: tuple[LiteralString, ...] = (
               retry_after_until = retry_after_until - %(time)s, breaker_opened_at = breaker_opened_at - %(time)s,
               probe_at = probe_at - %(time)s, slow_until = slow_until - %(time)s, wake_at = wake_at - %(time)s
         WHERE subscription_id = %(id)s""",
+    """UPDATE subscription_health SET breaker_told_at = breaker_told_at - %(time)s WHERE subscription_id = %(id)s""",
     """UPDATE webhook_delivery_sagas SET next_attempt_at = next_attempt_at - %(time)s
         WHERE subscription_id = %(id)s AND status IN ('Pending', 'PendingRetry')""",
     """UPDATE subscriptions SET paused_at = paused_at - %(time)s, resumed_at = resumed_at - %(time)s

@@ -165,6 +165,20 @@ async def test_a_subscription_may_do_without_one(endpoint: EndpointOf) -> None:
     assert await one.started() == fresh
 
 
+async def test_switching_it_off_closes_it(broken: Endpoint) -> None:
+    fresh = await broken.events(2)
+    await broken.seed.connection.execute(
+        "UPDATE subscriptions SET circuit_breaker = false WHERE id = %s", [broken.id]
+    )
+    flow = await broken.flow()
+    assert (flow["breaker_opened_at"], flow["probe_at"], flow["probes"]) == (None, None, 0)
+    assert {move.saga_id for move in await broken.woken()} == {*fresh}
+    await broken.seed.connection.execute(
+        "UPDATE subscriptions SET circuit_breaker = true WHERE id = %s", [broken.id]
+    )
+    assert (await broken.flow())["breaker_opened_at"] is None
+
+
 # When it is looked at
 
 

@@ -19,6 +19,8 @@ from hooksaga.core.outcomes import subscriber_error_code
 class OperationalType(StrEnum):
     SUBSCRIPTION_FAILING = "hooksaga.subscription.failing"
     SUBSCRIPTION_DISABLED = "hooksaga.subscription.disabled"
+    BREAKER_OPENED = "hooksaga.subscription.breaker_opened"
+    BREAKER_CLOSED = "hooksaga.subscription.breaker_closed"
     DELIVERY_DEAD_LETTERED = "hooksaga.delivery.dead_lettered"
 
 
@@ -75,6 +77,51 @@ def _about(endpoint: FailingEndpoint) -> dict[str, Any]:
         "first_failure_at": rfc3339(endpoint.first_failure_at),
         "last_failure_at": rfc3339(endpoint.last_failure_at),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerChange:
+    """A subscription whose circuit breaker has opened or closed.
+
+    told_at: the opening that was told and ended at closed_at; opened_at: the opening to tell. At least one is set.
+    *_is_heard: whether the tenant has a subscriber to that event.
+    """
+
+    id: int
+    tenant_id: str
+    event_type: str
+    callback_url: str
+    told_at: datetime | None
+    closed_at: datetime | None
+    opened_at: datetime | None
+    failures: int
+    last_error_code: str | None
+    opening_is_heard: bool
+    closing_is_heard: bool
+
+
+def breaker_events(change: BreakerChange) -> list[OperationalEvent]:
+    """Build the events of a change that have a subscriber: the end of one opening, and the next opening."""
+    events: list[OperationalEvent] = []
+    about = {
+        "subscription_id": change.id,
+        "event_type": change.event_type,
+        "callback_host": _host(change.callback_url),
+    }
+    if change.closing_is_heard and change.told_at is not None and change.closed_at is not None:
+        data = {**about, "opened_at": rfc3339(change.told_at), "closed_at": rfc3339(change.closed_at)}
+        key = f"subscription:{change.id}:breaker_closed:{rfc3339(change.told_at)}"
+        events.append(_event(change.tenant_id, OperationalType.BREAKER_CLOSED, key, change.closed_at, data))
+    if change.opening_is_heard and change.opened_at is not None:
+        data = {
+            **about,
+            "error_code": subscriber_error_code(change.last_error_code),
+            "consecutive_failures": change.failures,
+            "opened_at": rfc3339(change.opened_at),
+        }
+        key = f"subscription:{change.id}:breaker_opened:{rfc3339(change.opened_at)}"
+        events.append(_event(change.tenant_id, OperationalType.BREAKER_OPENED, key, change.opened_at, data))
+    return events
 
 
 @dataclass(frozen=True, slots=True)

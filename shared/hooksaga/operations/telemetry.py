@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.endpoint_health import DisabledReason, EarlyWarning
+from hooksaga.core.models import rfc3339
+from hooksaga.operations.breaker_events import BreakerTold
 from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.operations.requeue import Requeued
 from hooksaga.operations.watch_endpoints import Watched
@@ -30,7 +32,10 @@ def note_verification_failed(subscription_id: int, error_code: str | None) -> No
 
 
 def note_watched(watched: Watched) -> None:
-    """Log one line per verdict: an endpoint is failing, or its subscription was disabled."""
+    """Log one line per verdict: an endpoint is failing, or its subscription was disabled; and per circuit breaker that
+    has opened or closed."""
+    for told in watched.breakers:
+        _note_breaker(told)
     disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)
     count(Metric.ENDPOINTS_DISABLED, disabled)
     for verdict in watched.verdicts:
@@ -46,3 +51,16 @@ def note_watched(watched: Watched) -> None:
                 "error_code": verdict.error_code,
             },
         )
+
+
+def _note_breaker(told: BreakerTold) -> None:
+    keys = {
+        "subscription_id": told.subscription_id,
+        "tenant_id": told.tenant_id,
+        "opened_at": rfc3339(told.opened_at),
+    }
+    if told.closed_at is not None:
+        logger.info("circuit breaker closed", extra={**keys, "closed_at": rfc3339(told.closed_at)})
+        return
+    failures = {"consecutive_failures": told.consecutive_failures, "error_code": told.error_code}
+    logger.warning("circuit breaker opened", extra={**keys, **failures})

@@ -1,5 +1,7 @@
 """Endpoint health: counts results of attempts, warns, and disables subscriptions of dead endpoints. Deletes nothing.
 
+The monitor also tells subscribers about dead letters and circuit breakers (operational_events, breaker_events).
+
 Running a step again changes nothing more, and concurrent monitors do each thing once. Workers and orchestrators neither
 write here nor wait for it: the monitor reads finished jobs afterwards.
 """
@@ -31,6 +33,7 @@ from hooksaga.core.operational_events import (
 )
 from hooksaga.core.outcomes import UNCOUNTED
 from hooksaga.core.trace import Traced
+from hooksaga.operations.breaker_events import BreakerTold, tell_breakers
 from hooksaga.operations.operational_events import BATCH, store_dead_letter_events, store_operational_events
 from hooksaga.stages.batches import refused_at_savepoints
 
@@ -56,11 +59,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Result of one step: attempts counted, verdicts, their operational events, and the subscriptions or dead letters
-    that the database refused to change. more: call again."""
+    """Result of one step: attempts counted, verdicts, changes of circuit breakers, operational events, and the
+    subscriptions or dead letters that the database refused to change. more: call again."""
 
     attempts: int = 0
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    breakers: list[BreakerTold] = field(default_factory=list[BreakerTold])
     events: list[Traced] = field(default_factory=list[Traced])
     refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
     more: bool = False
@@ -199,13 +203,19 @@ async def _send_events(connection: Connection, policy: HealthPolicy) -> Watched:
     return Watched(events=events, refused=refused, more=len(events) == BATCH)
 
 
+async def _tell_breakers(connection: Connection, policy: HealthPolicy) -> Watched:
+    refused: list[RefusedRow] = []
+    told = await tell_breakers(connection, on_refusal=refused.append)
+    return Watched(breakers=told.changes, events=told.events, refused=refused, more=told.looked_at == BATCH)
+
+
 class Step(Protocol):
     """A unit of the monitor's work, safe to repeat."""
 
     async def __call__(self, connection: Connection, policy: HealthPolicy) -> Watched: ...
 
 
-STEPS: tuple[Step, ...] = (_send_events, disable_gone, _count, judge_failing)
+STEPS: tuple[Step, ...] = (_send_events, _tell_breakers, disable_gone, _count, judge_failing)
 """All steps of the monitor, each its own unit, in this order."""
 
 

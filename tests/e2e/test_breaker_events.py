@@ -1,0 +1,54 @@
+"""An endpoint that only fails: its circuit breaker opens and closes, and both are delivered to whoever asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.running_system import wait_until
+from tests.e2e.world import Subscriber, World, assert_signed
+
+OPENED, CLOSED = "hooksaga.subscription.breaker_opened", "hooksaga.subscription.breaker_closed"
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, object]:
+    return {"breaker_failures": 3, "probe_seconds": 0.2}
+
+
+def told(world: World, watcher: Subscriber, subscriber: Subscriber) -> dict[str, Any]:
+    """Wait for the one event about the subscriber."""
+
+    def found() -> list[dict[str, Any]]:
+        arrived = world.recorder.events(watcher.path)
+        for one in arrived:
+            assert_signed(one, watcher.secret)
+        contents = [json.loads(one.body) for one in arrived]
+        return [one for one in contents if one["data"]["subscription_id"] == subscriber.id]
+
+    (event,) = wait_until(found, "an operational event")
+    return event
+
+
+def wait_for_state(world: World, subscriber: Subscriber, *states: str) -> None:
+    """Wait for a state of the flow, and wake the monitor, which any dead letter does."""
+    wait_until(lambda: world.api.good("GET", subscriber.target)["flow"]["state"] in states, str(states))
+    dying = world.subscribe("status/404", max_retry_limit=1)
+    assert world.ended(world.post(dying))["status"] == "DeadLettered"
+
+
+def test_an_outage_is_told_when_it_begins_and_when_it_ends(world: World) -> None:
+    openings, closings = world.subscribe(event_type=OPENED), world.subscribe(event_type=CLOSED)
+    down = world.subscribe("down", max_retry_limit=50, base_delay_seconds=0.1)
+    events = [world.post(down) for _ in range(5)]
+    wait_for_state(world, down, "breaker_open")
+    opened = told(world, openings, down)
+    assert opened["data"]["error_code"] == "http_503"
+    assert opened["data"]["consecutive_failures"] >= 3
+    world.recorder.receiver.fix(down.path)
+    wait_for_state(world, down, "open", "limited")
+    closed = told(world, closings, down)
+    assert closed["data"]["opened_at"] == opened["data"]["opened_at"] < closed["data"]["closed_at"]
+    for event_id in events:
+        assert world.ended(event_id)["status"] == "Completed"
+    assert told(world, openings, down) == opened
