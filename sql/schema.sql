@@ -1407,6 +1407,50 @@ ALTER TABLE public.subscription_secrets ALTER COLUMN id ADD GENERATED ALWAYS AS 
     CACHE 1
 );
 
+CREATE VIEW public.subscriptions_by_flow_state WITH (security_barrier='true') AS
+ WITH closed AS MATERIALIZED (
+         SELECT subscriptions.id
+           FROM public.subscriptions
+          WHERE ((subscriptions.paused_at IS NOT NULL) AND (subscriptions.deleted_at IS NULL))
+        UNION
+         SELECT subscription_flow.subscription_id
+           FROM public.subscription_flow
+          WHERE (subscription_flow.breaker_opened_at IS NOT NULL)
+        UNION
+         SELECT subscription_flow.subscription_id
+           FROM public.subscription_flow
+          WHERE (subscription_flow.retry_after_until > now())
+        ), waiting AS MATERIALIZED (
+         SELECT f.breaker_opened_at,
+                CASE
+                    WHEN (s.paused_at IS NOT NULL) THEN 'paused'::text
+                    WHEN (f.retry_after_until > now()) THEN 'retry_after'::text
+                    ELSE 'breaker_open'::text
+                END AS state
+           FROM ((closed
+             JOIN public.subscriptions s ON ((s.id = closed.id)))
+             JOIN public.subscription_flow f ON ((f.subscription_id = closed.id)))
+          WHERE (s.active AND s.verified AND (s.deleted_at IS NULL) AND (( SELECT g.id
+                   FROM public.webhook_delivery_sagas g
+                  WHERE ((g.subscription_id = s.id) AND (g.status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status])))
+                 LIMIT 1) IS NOT NULL))
+        )
+ SELECT count(*) FILTER (WHERE (state = 'paused'::text)) AS paused,
+    count(*) FILTER (WHERE (state = 'retry_after'::text)) AS retry_after,
+    count(*) FILTER (WHERE (state = 'breaker_open'::text)) AS breaker_open,
+    count(*) FILTER (WHERE ((state <> 'paused'::text) AND (breaker_opened_at <= (now() - '01:00:00'::interval)))) AS breaker_open_for_an_hour
+   FROM waiting;
+
+COMMENT ON VIEW public.subscriptions_by_flow_state IS 'How many active subscriptions have waiting deliveries that may not start, by the reason. Always one row.';
+
+COMMENT ON COLUMN public.subscriptions_by_flow_state.paused IS 'Paused subscriptions.';
+
+COMMENT ON COLUMN public.subscriptions_by_flow_state.retry_after IS 'Those whose endpoint asked for time with Retry-After.';
+
+COMMENT ON COLUMN public.subscriptions_by_flow_state.breaker_open IS 'Those whose circuit breaker is open.';
+
+COMMENT ON COLUMN public.subscriptions_by_flow_state.breaker_open_for_an_hour IS 'Those that are not paused and whose circuit breaker has been open for an hour or longer.';
+
 ALTER TABLE public.subscriptions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.subscriptions_id_seq
     START WITH 1
@@ -1534,6 +1578,8 @@ CREATE INDEX idx_event_type ON public.events USING btree (event_type, created_at
 
 CREATE INDEX idx_flow_breaker ON public.subscription_flow USING btree (breaker_opened_at) WHERE (breaker_opened_at IS NOT NULL);
 
+CREATE INDEX idx_flow_retry_after ON public.subscription_flow USING btree (retry_after_until) WHERE (retry_after_until IS NOT NULL);
+
 CREATE INDEX idx_flow_wake ON public.subscription_flow USING btree (wake_at) WHERE (wake_at IS NOT NULL);
 
 CREATE INDEX idx_health_breaker ON public.subscription_health USING btree (subscription_id, breaker_told_at) WHERE (breaker_told_at IS NOT NULL);
@@ -1585,6 +1631,8 @@ CREATE INDEX idx_sub_active ON public.subscriptions USING btree (active);
 CREATE INDEX idx_sub_event_type ON public.subscriptions USING btree (event_type);
 
 CREATE INDEX idx_sub_headers ON public.subscriptions USING btree (id) WHERE (headers <> '{}'::jsonb);
+
+CREATE INDEX idx_sub_paused ON public.subscriptions USING btree (id) WHERE ((paused_at IS NOT NULL) AND (deleted_at IS NULL));
 
 CREATE INDEX idx_sub_routing ON public.subscriptions USING btree (tenant_id, event_type, id) INCLUDE (eligible_after_event) WHERE (active AND verified AND (deleted_at IS NULL));
 
@@ -2278,6 +2326,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription_secrets TO subscr
 GRANT SELECT(id) ON TABLE public.subscription_secrets TO dead_letter_operator;
 
 GRANT SELECT ON SEQUENCE public.subscription_secrets_id_seq TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.subscriptions_by_flow_state TO endpoint_health_monitor;
+GRANT SELECT ON TABLE public.subscriptions_by_flow_state TO observer;
 
 GRANT SELECT ON SEQUENCE public.subscriptions_id_seq TO dead_letter_operator;
 

@@ -1,4 +1,5 @@
-"""Health monitor: a tick every minute counts attempts, warns, disables endpoints, and sends operational events."""
+"""Health monitor: a tick every minute counts attempts, warns, disables endpoints, and sends operational events. It also
+measures how many subscriptions wait."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +8,8 @@ from hooksaga.adapters.database import Role
 from hooksaga.aws.dispatch import wake_router
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.triggers import Trigger, expect
-from hooksaga.operations.telemetry import note_watched
+from hooksaga.operations.observe import read_flow_gauges
+from hooksaga.operations.telemetry import note_flow_gauges, note_watched
 from hooksaga.operations.watch_endpoints import Step, Watched, take_steps
 from hooksaga.stages.telemetry import note_refused
 
@@ -32,7 +34,10 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
             if not done.more:
                 break
 
-    await take_steps(take)
+    try:
+        await take_steps(take)
+    finally:  # a step that fails must not hide that subscriptions wait
+        note_flow_gauges(await function.session.run(read_flow_gauges))
     return counts
 
 

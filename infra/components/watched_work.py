@@ -10,13 +10,14 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 
 from hooksaga.aws.emf import NAMESPACE
 from hooksaga.core.outcomes import ErrorClass
-from hooksaga.runtime.metrics import Metric
+from hooksaga.runtime.metrics import FLOW_STATES, Metric
 from infra.components.alarms import FIVE_MINUTES, Alarms, Limit
 from infra.components.function import LeastFunction
 
 WATCHED = (
     ("leases-reset", "lease_cleaner", Metric.LEASES_RESET, cloudwatch.Stats.SUM, Limit(5)),
     ("endpoints-disabled", "health_monitor", Metric.ENDPOINTS_DISABLED, cloudwatch.Stats.SUM, Limit(1)),
+    ("breakers-open", "health_monitor", Metric.BREAKERS_OPEN_FOR_AN_HOUR, cloudwatch.Stats.MAXIMUM, Limit(1)),
     ("dead-letters", "orchestrator", Metric.SAGAS_DEAD_LETTERED, cloudwatch.Stats.SUM, Limit(20)),
     (
         "dead-task-not-published",
@@ -40,7 +41,13 @@ WATCHED = (
 def watch_work(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[cloudwatch.IWidget]:
     for page, name, metric, statistic, limit in WATCHED:
         alarms.add(page, name, _metric(functions[name], metric, statistic), limit)
-    return [_flow(functions), _failures(functions["delivery"]), _latencies(functions), _ages(functions)]
+    return [
+        _flow(functions),
+        _failures(functions["delivery"]),
+        _latencies(functions),
+        _ages(functions),
+        _waiting(functions["health_monitor"]),
+    ]
 
 
 def _metric(function: LeastFunction, metric: Metric, statistic: str, **more: str) -> cloudwatch.Metric:
@@ -87,3 +94,8 @@ def _ages(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
     shown = (("router", Metric.OUTBOX_AGE), ("orchestrator", Metric.OLDEST_DUE_SAGA_AGE))
     ages = [_metric(functions[name], metric, cloudwatch.Stats.MAXIMUM) for name, metric in shown]
     return _graph("Age of the oldest waiting work, seconds", ages)
+
+
+def _waiting(health_monitor: LeastFunction) -> cloudwatch.GraphWidget:
+    counts = [_metric(health_monitor, metric, cloudwatch.Stats.MAXIMUM) for metric in FLOW_STATES]
+    return _graph("Subscriptions whose deliveries wait, by reason", counts)

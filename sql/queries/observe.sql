@@ -4,7 +4,12 @@
 SELECT (SELECT age_seconds FROM outbox_age) AS outbox_age_seconds,
        (SELECT age_seconds FROM oldest_due_saga) AS oldest_due_saga_age_seconds,
        (SELECT coalesce(sum(waiting_sagas), 0)::bigint FROM retry_debt_by_subscription) AS retry_debt_sagas,
-       (SELECT coalesce(sum(leased_jobs), 0)::bigint FROM in_flight_by_subscription) AS in_flight_jobs;
+       (SELECT coalesce(sum(leased_jobs), 0)::bigint FROM in_flight_by_subscription) AS in_flight_jobs,
+       flow.paused, flow.retry_after, flow.breaker_open, flow.breaker_open_for_an_hour
+  FROM subscriptions_by_flow_state AS flow;
+
+-- name: subscriptions_by_flow_state
+SELECT paused, retry_after, breaker_open, breaker_open_for_an_hour FROM subscriptions_by_flow_state;
 
 -- name: outbox_age
 SELECT event_id, accepted_at, age_seconds FROM outbox_age;

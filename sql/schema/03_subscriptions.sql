@@ -53,6 +53,9 @@ CREATE INDEX idx_sub_tenant ON subscriptions (tenant_id, id);
 CREATE INDEX idx_sub_routing ON subscriptions (tenant_id, event_type, id) INCLUDE (eligible_after_event)
     WHERE active AND verified AND deleted_at IS NULL;
 
+-- Paused subscriptions are few, and a view counts them.
+CREATE INDEX idx_sub_paused ON subscriptions (id) WHERE paused_at IS NOT NULL AND deleted_at IS NULL;
+
 -- Resealing headers: skips subscriptions without any.
 CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 

@@ -34,6 +34,9 @@ CREATE INDEX idx_flow_wake ON subscription_flow (wake_at) WHERE wake_at IS NOT N
 -- Open circuit breakers are few, so this index is small.
 CREATE INDEX idx_flow_breaker ON subscription_flow (breaker_opened_at) WHERE breaker_opened_at IS NOT NULL;
 
+-- Endpoints that asked for time, counted by a view. A success after that time clears the column, so this index is small.
+CREATE INDEX idx_flow_retry_after ON subscription_flow (retry_after_until) WHERE retry_after_until IS NOT NULL;
+
 -- load: functions/earlier_event_waits.sql
 -- load: functions/start_flow.sql
 -- load: functions/wake_subscriptions.sql

@@ -73,6 +73,42 @@ COMMENT ON COLUMN oldest_due_saga.attempt_count IS 'Number of failed attempts.';
 COMMENT ON COLUMN oldest_due_saga.due_at IS 'Time when its next attempt was due.';
 COMMENT ON COLUMN oldest_due_saga.age_seconds IS 'Seconds since then; 0 when none is due.';
 
+-- Counts the subscriptions whose deliveries wait because they should, by the first reason that applies (core/flow.py).
+-- Finds them on the indexes of paused subscriptions, open breakers and Retry-After times; the others cost nothing. A
+-- subquery with LIMIT looks whether something waits: EXISTS would allow a plan that reads all waiting sagas.
+CREATE VIEW subscriptions_by_flow_state WITH (security_barrier) AS
+WITH closed AS MATERIALIZED (
+    SELECT id FROM subscriptions WHERE paused_at IS NOT NULL AND deleted_at IS NULL
+    UNION
+    SELECT subscription_id FROM subscription_flow WHERE breaker_opened_at IS NOT NULL
+    UNION
+    SELECT subscription_id FROM subscription_flow WHERE retry_after_until > now()
+), waiting AS MATERIALIZED (
+    SELECT f.breaker_opened_at,
+           CASE WHEN s.paused_at IS NOT NULL THEN 'paused'
+                WHEN f.retry_after_until > now() THEN 'retry_after'
+                ELSE 'breaker_open' END AS state
+      FROM closed
+      JOIN subscriptions s ON s.id = closed.id
+      JOIN subscription_flow f ON f.subscription_id = closed.id
+     WHERE s.active AND s.verified AND s.deleted_at IS NULL
+       AND (SELECT g.id FROM webhook_delivery_sagas g
+             WHERE g.subscription_id = s.id AND g.status IN ('Pending', 'PendingRetry') LIMIT 1) IS NOT NULL
+)
+SELECT count(*) FILTER (WHERE state = 'paused') AS paused, count(*) FILTER (WHERE state = 'retry_after') AS retry_after,
+       count(*) FILTER (WHERE state = 'breaker_open') AS breaker_open,
+       count(*) FILTER (WHERE state <> 'paused' AND breaker_opened_at <= now() - interval '1 hour')
+           AS breaker_open_for_an_hour
+  FROM waiting;
+
+COMMENT ON VIEW subscriptions_by_flow_state IS
+    'How many active subscriptions have waiting deliveries that may not start, by the reason. Always one row.';
+COMMENT ON COLUMN subscriptions_by_flow_state.paused IS 'Paused subscriptions.';
+COMMENT ON COLUMN subscriptions_by_flow_state.retry_after IS 'Those whose endpoint asked for time with Retry-After.';
+COMMENT ON COLUMN subscriptions_by_flow_state.breaker_open IS 'Those whose circuit breaker is open.';
+COMMENT ON COLUMN subscriptions_by_flow_state.breaker_open_for_an_hour IS
+    'Those that are not paused and whose circuit breaker has been open for an hour or longer.';
+
 -- Repeats the condition of idx_saga_retry_subscription, which alone serves it.
 CREATE VIEW retry_debt_by_subscription WITH (security_barrier) AS
 SELECT subscription_id, count(*) AS waiting_sagas, count(*) FILTER (WHERE next_attempt_at <= now()) AS due_sagas,

@@ -123,9 +123,12 @@ GRANT SELECT, UPDATE (horizon, moved_at) ON retention_state TO retention_operato
 GRANT SELECT ON oldest_due_saga TO saga_orchestrator, dead_letter_operator;
 GRANT SELECT ON oldest_due_by_subscription TO dead_letter_operator;
 
+-- On AWS the health monitor measures how many subscriptions wait.
+GRANT SELECT ON subscriptions_by_flow_state TO endpoint_health_monitor;
+
 -- observer: the views.
-GRANT SELECT ON outbox_age, oldest_due_saga, retry_debt_by_subscription, in_flight_by_subscription,
-    deliveries_per_minute TO observer;
+GRANT SELECT ON outbox_age, oldest_due_saga, subscriptions_by_flow_state, retry_debt_by_subscription,
+    in_flight_by_subscription, deliveries_per_minute TO observer;
 
 -- Last, because afterwards only the new owner may grant rights on the function.
 DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;

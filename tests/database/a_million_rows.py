@@ -160,6 +160,16 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """UPDATE subscription_health SET disabled_at = now() - interval '1 day', disabled_reason = 'failing',
               disabled_failing_since = now() - interval '5 days'
         WHERE subscription_id = 25000""",
+    # ten subscriptions are paused, and ten endpoints have asked for time; a thousand circuit breakers are open and were
+    # told, ten others have opened since, and of ten the end is not told
+    "UPDATE subscriptions SET paused_at = now() WHERE id BETWEEN 35001 AND 35010",
+    """UPDATE subscription_flow SET retry_after_until = now() + CASE WHEN subscription_id <= 36010 THEN 1 ELSE -1 END
+              * interval '1 day'
+        WHERE subscription_id BETWEEN 36001 AND 36110""",
+    """UPDATE subscription_flow SET breaker_opened_at = now() - interval '2 hours', probe_at = now() + interval '1 day'
+        WHERE subscription_id BETWEEN 33001 AND 34010""",
+    """UPDATE subscription_health SET breaker_told_at = now() - interval '2 hours'
+        WHERE subscription_id BETWEEN 33011 AND 34020""",
     "UPDATE subscription_health_mark SET counted_until = now() - interval '3 minutes'",
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
               worker_id, response_status, error_code, leased_at, finished_at, applied_at)

@@ -1,5 +1,6 @@
 """The views, read as the role that dashboards log in as."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from psycopg.rows import dict_row
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.saga import SagaStatus
-from hooksaga.operations.observe import Gauges, read_gauges
+from hooksaga.operations.observe import FlowGauges, read_flow_gauges, read_gauges
 from hooksaga.stages.route_events import route_events
 from hooksaga.stages.start_attempts import oldest_due_seconds
 from tests.conftest import Connect
+from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import Seed
 
 
@@ -41,7 +43,7 @@ async def test_where_nothing_waits_ages_are_zero_and_lists_are_empty(observer: C
     assert (oldest["saga_id"], oldest["event_id"], oldest["age_seconds"]) == (None, None, 0)
     for view in ("retry_debt_by_subscription", "in_flight_by_subscription", "deliveries_per_minute"):
         assert await read(observer, view) == []
-    assert await read_gauges(observer) == Gauges(0, 0, 0, 0)
+    assert set(asdict(await read_gauges(observer)).values()) == {0}
 
 
 async def test_the_outbox_is_as_old_as_its_first_event(observer: Connection, seed: Seed) -> None:
@@ -130,6 +132,94 @@ async def test_the_gauges_are_the_views(observer: Connection, seed: Seed) -> Non
     assert (gauges.retry_debt_sagas, gauges.in_flight_jobs) == (1, 2)
     assert 120 <= gauges.oldest_due_saga_age_seconds < 130
     assert 30 <= gauges.outbox_age_seconds < 40
+
+
+async def with_flow(endpoint: EndpointOf, columns: str, **fields: Any) -> Endpoint:
+    """A subscription with something waiting, whose flow row is changed so."""
+    one = await endpoint(**fields)
+    await one.events(2)
+    await one.seed.connection.execute(
+        f"UPDATE subscription_flow SET {columns} WHERE subscription_id = %s".encode(), [one.id]
+    )
+    return one
+
+
+OPEN = "breaker_opened_at = now(), probe_at = now()"
+OPEN_FOR_LONG = "breaker_opened_at = now() - interval '61 minutes', probe_at = now()"
+ASKED_FOR_TIME = "retry_after_until = now() + interval '1 minute'"
+
+
+@pytest.mark.parametrize(
+    ("columns", "paused", "counted"),
+    [
+        (
+            "wake_at = now()",
+            False,
+            FlowGauges(paused=0, retry_after=0, breaker_open=0, breaker_open_for_an_hour=0),
+        ),
+        (
+            "wake_at = now()",
+            True,
+            FlowGauges(paused=1, retry_after=0, breaker_open=0, breaker_open_for_an_hour=0),
+        ),
+        (
+            ASKED_FOR_TIME,
+            False,
+            FlowGauges(paused=0, retry_after=1, breaker_open=0, breaker_open_for_an_hour=0),
+        ),
+        (
+            "retry_after_until = now() - interval '1 second'",
+            False,
+            FlowGauges(paused=0, retry_after=0, breaker_open=0, breaker_open_for_an_hour=0),
+        ),
+        (OPEN, False, FlowGauges(paused=0, retry_after=0, breaker_open=1, breaker_open_for_an_hour=0)),
+        (
+            OPEN_FOR_LONG,
+            False,
+            FlowGauges(paused=0, retry_after=0, breaker_open=1, breaker_open_for_an_hour=1),
+        ),
+        (
+            f"{OPEN_FOR_LONG}, {ASKED_FOR_TIME}",
+            False,
+            FlowGauges(paused=0, retry_after=1, breaker_open=0, breaker_open_for_an_hour=1),
+        ),
+        (
+            f"{OPEN_FOR_LONG}, {ASKED_FOR_TIME}",
+            True,
+            FlowGauges(paused=1, retry_after=0, breaker_open=0, breaker_open_for_an_hour=0),
+        ),
+    ],
+)
+async def test_a_subscription_is_counted_once_by_why_its_deliveries_wait(
+    observer: Connection,
+    connect: Connect,
+    endpoint: EndpointOf,
+    columns: str,
+    paused: bool,
+    counted: FlowGauges,
+) -> None:
+    one = await with_flow(endpoint, columns)
+    if paused:
+        await one.seed.connection.execute(
+            "UPDATE subscriptions SET paused_at = now() WHERE id = %s", [one.id]
+        )
+    assert await read_flow_gauges(await connect(Role.HEALTH_MONITOR)) == counted
+    gauges = await read_gauges(observer)
+    assert FlowGauges(**{name: getattr(gauges, name) for name in asdict(counted)}) == counted
+
+
+@pytest.mark.parametrize("change", ["active = false", "deleted_at = now()"])
+async def test_where_nothing_waits_or_may_start_anyway_no_reason_is_counted(
+    observer: Connection, endpoint: EndpointOf, change: str
+) -> None:
+    """An endpoint that is gone is not reported as a breaker that stays open, nor is one without traffic."""
+    one, other = await with_flow(endpoint, OPEN_FOR_LONG), await with_flow(endpoint, OPEN_FOR_LONG)
+    assert (await read_flow_gauges(observer)).breaker_open_for_an_hour == 2
+    await one.seed.connection.execute(f"UPDATE subscriptions SET {change} WHERE id = %s".encode(), [one.id])
+    await one.seed.rewrite(
+        "UPDATE webhook_delivery_sagas SET status = 'Completed' WHERE subscription_id = %s", [other.id]
+    )
+    assert set(asdict(await read_flow_gauges(observer)).values()) == {0}
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,10 @@ def tell(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.HEALTH_MONITOR, "operational_events", query, params, **limits)
 
 
+def breakers(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.HEALTH_MONITOR, "breaker_events", query, params, **limits)
+
+
 def health(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.SUBSCRIPTIONS, "subscription_health", query, params, answers=1, **limits)
 
@@ -427,6 +431,21 @@ HOT = [
     ),
     watch("note_verdicts", judged(None, "failing")),
     watch("note_verdicts", judged(50, None)),
+    # a thousand open ones, with what was told of them, and twenty that have changed
+    breakers(
+        "lock_breaker_changes",
+        {
+            "limit": 500,
+            "uncounted": ["lease_expired", "http_400"],
+            "opened_type": "hooksaga.subscription.breaker_opened",
+            "closed_type": "hooksaga.subscription.breaker_closed",
+        },
+        answers=20,
+        rows=3_000,
+    ),
+    breakers(
+        "note_told", {"subscription_ids": [*range(33_001, 33_011)], "told_at": ["2026-01-01"] * rows.DUE}
+    ),
     tell("take_dead_letters", {"limit": 10}),
     tell("forget_dead_letters", {"dead_letter_ids": list(range(900_001, 900_011))}),
     tell("insert_operational_events", OPERATIONAL_EVENTS),
@@ -536,7 +555,18 @@ HOT += [
     # Those that are due, on whose page the tests before have left their traces.
     observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=50, buffers=10_000),
     observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
-    observe("gauges", answers=1, rows=1_200, buffers=EACH_WAITING + 10_000),
+    # Of a thousand open breakers, and few others, the flow, the settings, and whether something waits.
+    observe("subscriptions_by_flow_state", answers=1, rows=6_000, buffers=15_000),
+    Hot(
+        Role.HEALTH_MONITOR,
+        "observe",
+        "subscriptions_by_flow_state",
+        {},
+        answers=1,
+        rows=6_000,
+        buffers=15_000,
+    ),
+    observe("gauges", answers=1, rows=7_200, buffers=EACH_WAITING + 25_000),
 ]
 
 
@@ -602,6 +632,7 @@ HOT_STAGES = (
     "prune",
     "watch_endpoints",
     "operational_events",
+    "breaker_events",
     "console",
     "subscription_flow",
 )

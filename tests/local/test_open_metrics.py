@@ -5,7 +5,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hooksaga.core.outcomes import ErrorClass
 from hooksaga.operations.observe import Gauges
-from hooksaga.runtime.metrics import AGES, LATENCIES, Metric
+from hooksaga.runtime.metrics import AGES, FLOW_STATES, LATENCIES, Metric
 from hooksaga.worker.open_metrics import COUNTERS, DELIVERY_SECONDS, OpenMetrics
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
@@ -55,12 +55,26 @@ def test_latencies_are_in_seconds_and_fall_into_the_first_bucket_that_holds_them
 
 
 def test_gauges_are_shown_as_they_were_read_and_left_out_when_they_were_not() -> None:
-    samples = parsed(OpenMetrics(), Gauges(1.5, 2.5, 3, 4))
+    gauges = Gauges(
+        outbox_age_seconds=1.5,
+        oldest_due_saga_age_seconds=2.5,
+        retry_debt_sagas=3,
+        in_flight_jobs=4,
+        paused=5,
+        retry_after=6,
+        breaker_open=7,
+        breaker_open_for_an_hour=8,
+    )
+    samples = parsed(OpenMetrics(), gauges)
+    states = {"paused": 5, "retry_after": 6, "breaker_open": 7}
+    for state, many in states.items():
+        assert samples["hooksaga_waiting_subscriptions", (("state", state),)] == many
     assert {name: value for (name, labels), value in samples.items() if not labels and name in GAUGES} == {
         "hooksaga_outbox_age_seconds": 1.5,
         "hooksaga_oldest_due_saga_age_seconds": 2.5,
         "hooksaga_retry_debt_sagas": 3,
         "hooksaga_in_flight_jobs": 4,
+        "hooksaga_breakers_open_for_an_hour": 8,
     }
     assert not GAUGES & {name for name, _ in parsed(OpenMetrics())}
 
@@ -70,9 +84,10 @@ GAUGES = {
     "hooksaga_oldest_due_saga_age_seconds",
     "hooksaga_retry_debt_sagas",
     "hooksaga_in_flight_jobs",
+    "hooksaga_breakers_open_for_an_hour",
 }
 
 
 def test_every_metric_of_the_specification_has_its_place() -> None:
     of_sqs_mode = {Metric.DEAD_TASK_EVENT_PUBLISH_FAILED}
-    assert {*COUNTERS, *LATENCIES, *AGES} | of_sqs_mode == set(Metric)
+    assert {*COUNTERS, *LATENCIES, *AGES, *FLOW_STATES} | of_sqs_mode == set(Metric)

@@ -205,6 +205,24 @@ async def test_each_function_counts_what_it_does(pipeline: Pipeline) -> None:
     assert ages["OldestDueSagaAge"], "each tick of the orchestrator tells it"
 
 
+async def test_the_monitors_tick_tells_how_many_subscriptions_wait(pipeline: Pipeline) -> None:
+    names = ("SubscriptionsPaused", "SubscriptionsInRetryAfter", "BreakersOpen", "BreakersOpenForAnHour")
+    subscription, _ = await pipeline.subscribe("o.paused", "/ok")
+    await pipeline.call("POST", f"/v1/subscriptions/{subscription}/pause")
+    await post(pipeline, "o.paused")
+
+    def told() -> list[list[float]]:
+        return [
+            [*line[name]] for line in emf(pipeline)["health_monitor"][-1:] for name in names if name in line
+        ]
+
+    await until(lambda: told() == [[1], [0], [0], [0]], "the paused one is counted")
+    await pipeline.call("POST", f"/v1/subscriptions/{subscription}/resume")
+    assert await pipeline.until_ended("o.paused", 1) == {"Completed": 1}
+    await until(lambda: told() == [[0], [0], [0], [0]], "it is counted no more")
+    await pipeline.until_quiet()
+
+
 async def test_no_line_and_no_metric_has_anything_of_a_payload(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("o.canary", "/ok")
     await post(pipeline, "o.canary")

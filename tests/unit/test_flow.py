@@ -231,6 +231,16 @@ def test_other_answers_ask_for_no_time(error_code: str, seconds: float | None) -
     assert after(Flow(), failed(error_code, retry_after_seconds=seconds)).retry_after_until is None
 
 
+@pytest.mark.parametrize(("seconds", "is_kept"), [(-1, False), (0, False), (1, True)])
+def test_a_success_clears_a_time_that_is_over(seconds: int, is_kept: bool) -> None:
+    """With a write that it makes anyway: the index of those that wait for that time stays small."""
+    flow = Flow(retry_after_until=NOW + seconds * SECOND, failures_in_a_row=1)
+    done = after(flow, Result(1, None))
+    assert done == Flow(retry_after_until=flow.retry_after_until if is_kept else None)
+    quiet = Flow(retry_after_until=NOW - SECOND)
+    assert after(quiet, Result(1, None)) is quiet
+
+
 # The circuit breaker
 
 

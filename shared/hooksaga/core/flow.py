@@ -198,7 +198,7 @@ def after_results(
     for result in results:
         flow = _after_speed(flow, result, now)
         if result.error_code is None:
-            flow = _after_success(settings, flow, is_full=is_full)
+            flow = _after_success(settings, flow, now, is_full=is_full)
         elif result.is_failure:
             flow = _after_failure(settings, flow, result, now)
         elif result.saga_id == flow.probe_saga_id:
@@ -215,10 +215,17 @@ def _after_speed(flow: Flow, result: Result, now: datetime) -> Flow:
     return replace(flow, slow_until=until)
 
 
-def _after_success(settings: FlowSettings, flow: Flow, *, is_full: bool) -> Flow:
+def _after_success(settings: FlowSettings, flow: Flow, now: datetime, *, is_full: bool) -> Flow:
     if flow.failures_in_a_row or flow.breaker_opened_at is not None:
+        until = flow.retry_after_until
         flow = replace(
-            flow, failures_in_a_row=0, breaker_opened_at=None, probes=0, probe_at=None, probe_saga_id=None
+            flow,
+            retry_after_until=until if until is not None and until > now else None,
+            failures_in_a_row=0,
+            breaker_opened_at=None,
+            probes=0,
+            probe_at=None,
+            probe_saga_id=None,
         )
     most = min(settings.max_in_flight, MOST_IN_FLIGHT)
     if is_full and flow.in_flight_limit < most:

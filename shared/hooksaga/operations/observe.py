@@ -1,4 +1,5 @@
-"""Gauges of the pipeline, from the views of dashboards (sql/schema/13_views.sql). Reads only, as `observer`."""
+"""Gauges of the pipeline, from the views of dashboards (sql/schema/13_views.sql). Reads only, as `observer`; on AWS the
+health monitor reads those of flow control."""
 
 from dataclasses import dataclass
 
@@ -6,8 +7,21 @@ from hooksaga.adapters.database import Connection, fetch_row
 from hooksaga.adapters.queries import load_queries
 
 
-@dataclass(frozen=True, slots=True)
-class Gauges:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowGauges:
+    """How many active subscriptions have waiting deliveries that may not start, each counted once, by the reason.
+
+    breaker_open_for_an_hour: those that are not paused and whose circuit breaker has been open for so long.
+    """
+
+    paused: int
+    retry_after: int
+    breaker_open: int
+    breaker_open_for_an_hour: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauges(FlowGauges):
     """Gauges of all tenants at one moment. An age is 0 when nothing waits."""
 
     outbox_age_seconds: float
@@ -19,5 +33,12 @@ class Gauges:
 async def read_gauges(connection: Connection) -> Gauges:
     """Read all gauges in one statement, so that they belong to one moment."""
     row = await fetch_row(connection, load_queries("observe")["gauges"], {}, Gauges)
+    assert row is not None
+    return row
+
+
+async def read_flow_gauges(connection: Connection) -> FlowGauges:
+    query = load_queries("observe")["subscriptions_by_flow_state"]
+    row = await fetch_row(connection, query, {}, FlowGauges)
     assert row is not None
     return row

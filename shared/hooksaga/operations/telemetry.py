@@ -7,10 +7,11 @@ from hooksaga.core.endpoint_health import DisabledReason, EarlyWarning
 from hooksaga.core.models import rfc3339
 from hooksaga.operations.breaker_events import BreakerTold
 from hooksaga.operations.bulk_steps import BulkStep
+from hooksaga.operations.observe import FlowGauges
 from hooksaga.operations.requeue import Requeued
 from hooksaga.operations.watch_endpoints import Watched
 from hooksaga.runtime.metrics import Metric
-from hooksaga.runtime.telemetry import count, logger
+from hooksaga.runtime.telemetry import count, logger, observe
 
 
 def note_requeued(answers: Iterable[Requeued]) -> None:
@@ -29,6 +30,14 @@ def note_verification_failed(subscription_id: int, error_code: str | None) -> No
     """Log the reason for operators. error_code None: the endpoint answered 2xx, but not with the challenge alone."""
     keys = {"subscription_id": subscription_id, "error_code": error_code}
     logger.warning("verification failed", extra=keys)
+
+
+def note_flow_gauges(gauges: FlowGauges) -> None:
+    """Observe how many subscriptions wait, and why."""
+    observe(Metric.SUBSCRIPTIONS_PAUSED, [gauges.paused])
+    observe(Metric.SUBSCRIPTIONS_IN_RETRY_AFTER, [gauges.retry_after])
+    observe(Metric.BREAKERS_OPEN, [gauges.breaker_open])
+    observe(Metric.BREAKERS_OPEN_FOR_AN_HOUR, [gauges.breaker_open_for_an_hour])
 
 
 def note_watched(watched: Watched) -> None:

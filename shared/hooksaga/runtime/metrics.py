@@ -27,10 +27,20 @@ class Metric(StrEnum):
     DEAD_TASK_EVENT_PUBLISH_FAILED = "DeadTaskEventPublishFailed"
     OUTBOX_AGE = "OutboxAge"
     OLDEST_DUE_SAGA_AGE = "OldestDueSagaAge"
+    SUBSCRIPTIONS_PAUSED = "SubscriptionsPaused"
+    SUBSCRIPTIONS_IN_RETRY_AFTER = "SubscriptionsInRetryAfter"
+    BREAKERS_OPEN = "BreakersOpen"
+    BREAKERS_OPEN_FOR_AN_HOUR = "BreakersOpenForAnHour"
 
 
 LATENCIES = (Metric.DELIVERY_LATENCY, Metric.END_TO_END_LATENCY)
 AGES = (Metric.OUTBOX_AGE, Metric.OLDEST_DUE_SAGA_AGE)
+FLOW_STATES = (
+    Metric.SUBSCRIPTIONS_PAUSED,
+    Metric.SUBSCRIPTIONS_IN_RETRY_AFTER,
+    Metric.BREAKERS_OPEN,
+    Metric.BREAKERS_OPEN_FOR_AN_HOUR,
+)
 
 
 class Metrics(Protocol):
@@ -41,7 +51,7 @@ class Metrics(Protocol):
         ...
 
     def observe(self, metric: Metric, values: Sequence[float]) -> None:
-        """Add single values: latencies in milliseconds, ages in seconds."""
+        """Add single values: latencies in milliseconds, ages in seconds, numbers of subscriptions."""
         ...
 
 

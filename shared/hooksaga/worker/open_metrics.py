@@ -20,6 +20,7 @@ from prometheus_client.core import (
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from hooksaga.core.flow import FlowStatus
 from hooksaga.core.outcomes import ErrorClass
 from hooksaga.operations.observe import Gauges
 from hooksaga.runtime.metrics import Metric
@@ -67,7 +68,7 @@ class OpenMetrics:
             self._failures[error_class] += many
 
     def observe(self, metric: Metric, values: Sequence[float]) -> None:
-        """Ignore ages: they are read from the database when the page is shown."""
+        """Ignore gauges: they are read from the database when the page is shown."""
         if histogram := self._latencies.get(metric):
             histogram.add(values)
 
@@ -145,8 +146,23 @@ def _gauge_families(gauges: Gauges | None) -> Iterator[Family]:
             gauges.retry_debt_sagas,
         ),
         ("in_flight_jobs", "Jobs leased by workers.", "", gauges.in_flight_jobs),
+        (
+            "breakers_open_for_an_hour",
+            "Subscriptions with waiting deliveries whose circuit breaker has been open for an hour.",
+            "",
+            gauges.breaker_open_for_an_hour,
+        ),
     ):
         yield GaugeMetricFamily(f"hooksaga_{name}", meaning, value=value, unit=unit)
+    waiting = GaugeMetricFamily(
+        "hooksaga_waiting_subscriptions",
+        "Subscriptions with waiting deliveries that may not start, by flow state.",
+        labels=["state"],
+    )
+    waiting.add_metric([FlowStatus.PAUSED.value], gauges.paused)
+    waiting.add_metric([FlowStatus.RETRY_AFTER.value], gauges.retry_after)
+    waiting.add_metric([FlowStatus.BREAKER_OPEN.value], gauges.breaker_open)
+    yield waiting
 
 
 class _Families(Collector):
