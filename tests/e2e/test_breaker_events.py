@@ -31,10 +31,7 @@ def told(world: World, watcher: Subscriber, subscriber: Subscriber) -> dict[str,
 
 
 def wait_for_state(world: World, subscriber: Subscriber, *states: str) -> None:
-    """Wait for a state of the flow, and wake the monitor, which any dead letter does."""
     wait_until(lambda: world.api.good("GET", subscriber.target)["flow"]["state"] in states, str(states))
-    dying = world.subscribe("status/404", max_retry_limit=1)
-    assert world.ended(world.post(dying))["status"] == "DeadLettered"
 
 
 def test_an_outage_is_told_when_it_begins_and_when_it_ends(world: World) -> None:

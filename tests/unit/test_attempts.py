@@ -64,7 +64,7 @@ def claimed(box: SecretBox, headers: str, **started: int) -> ClaimedJob:
         timeout_seconds=None,
         deliverable=True,
         secrets=[box.seal(encode_secret(b"k" * 32))],
-        **started,
+        **started,  # pyright: ignore[reportArgumentType]
     )
 
 

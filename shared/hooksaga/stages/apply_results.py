@@ -81,11 +81,15 @@ async def _apply(
         if saga.id not in dead_letters:
             on_left(job.job_id)
     wakes = {one: flow.wake_at for one, flow in flow_changes.items() if flow.wake_at != flows[one].wake_at}
+    breakers = {
+        one for one, flow in flow_changes.items() if flow.breaker_opened_at != flows[one].breaker_opened_at
+    }
     return [
         changed(
             _moved(job, saga, defaults, dead_letters[saga.id]),
             has_due=flows[job.subscription_id].has_due,
             wake_at=wakes.get(job.subscription_id),
+            breaker_changed=job.subscription_id in breakers,
         )
         for job, saga in decided
         if saga.id in dead_letters

@@ -24,7 +24,8 @@ class SagaMoved(msgspec.Struct, frozen=True):
 
     end_to_end_ms: milliseconds from the event's acceptance to its delivery; set on delivery, except for requeued sagas.
     slow: the lane of the job. has_due: the subscription has more that is due, and this result may have made room.
-    wake_at: when the subscription is to be looked at, where this result has changed that.
+    wake_at: when the subscription is to be looked at, where this result has changed that. breaker_changed: whether this
+    batch of results has opened or closed the subscription's circuit breaker.
     """
 
     saga_id: int
@@ -45,6 +46,7 @@ class SagaMoved(msgspec.Struct, frozen=True):
     slow: bool = False
     has_due: bool = False
     wake_at: datetime | None = None
+    breaker_changed: bool = False
 
     @property
     def correlation_id(self) -> str:

@@ -196,7 +196,10 @@ class Starter:
 
     def _told(self, moves: Sequence[SagaMoved]) -> None:
         note_moves(moves)
-        if any(move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE for move in moves):
+        if any(
+            move.status is SagaStatus.DEAD_LETTERED or move.final_error_code == GONE or move.breaker_changed
+            for move in moves
+        ):
             self._wakes.watch.set()  # there may be subscribers to it, or the endpoint is due to be disabled
 
     async def close(self) -> None:
