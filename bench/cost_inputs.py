@@ -22,7 +22,7 @@ from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running
 from hooksaga.adapters.queues import Queue
 from hooksaga.local.sqs.event_source import tick_event
 
-TARGET = Path(__file__).resolve().parents[1] / "infra" / "cost" / "inputs.json"
+TARGET = Path(__file__).resolve().parents[1] / "shared" / "hooksaga" / "cost" / "inputs.json"
 STEPS = (
     ("router", "router", Queue.ROUTING),
     ("orchestrator, new sagas", "orchestrator", Queue.ORCHESTRATION),
