@@ -22,16 +22,8 @@ from psycopg import sql
 from bench import history
 from bench.figures import ms, shown, times
 from bench.load import run_load
-from bench.place import (
-    Place,
-    RunningReceiver,
-    parser_of,
-    report,
-    run_command,
-    running_on,
-    running_receiver,
-    temporary_folder,
-)
+from bench.place import Place, parser_of, report, run_command, running_on, temporary_folder
+from bench.receiver import RunningReceiver, running_receiver
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries

@@ -15,7 +15,8 @@ from typing import Any
 
 from bench.figures import ms, shown, times
 from bench.load import Loaded, MeasurementFailed, run_load, running_load
-from bench.place import Deliveries, Place, new_place, parser_of, report, run_command
+from bench.place import Place, new_place, parser_of, report, run_command
+from bench.receiver import Deliveries
 from hooksaga.local.api_client import ApiClient
 from hooksaga.local.bench_figures import Percentiles, percentiles
 

@@ -5,18 +5,15 @@ environment count, but for the database and the key.
 """
 
 import argparse
-import asyncio
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -25,112 +22,18 @@ import psycopg
 from bench.figures import as_json
 from bench.load import Load, MeasurementFailed
 from bench.processor import cpu_of_tree
+from bench.receiver import POLL_SECONDS, STALLED_SECONDS, RunningReceiver, running_receiver
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.cli.signals import interrupt_on_sigterm
 from hooksaga.core.secrets_keys import split_keys
 from hooksaga.core.signing import encode_secret
 from hooksaga.local import postmaster
-from hooksaga.local.bench_processes import child
 from hooksaga.local.postgres import EmbeddedPostgres
-from hooksaga.local.receiver import Receiver, serve
-from hooksaga.local.receiver_journal import Journal, Signature
-from hooksaga.local.tls import ensure_certificates
-from hooksaga.worker import event_loop
 
 START_SECONDS = 60
 STOP_SECONDS = 60
-POLL_SECONDS = 0.02
-STALLED_SECONDS = 60
-TAKE = "take"
+HOOKSAGA = "hooksaga.cli.app"
 NOT_OURS = ("HOOKSAGA_DATABASE_URL", "HOOKSAGA_API_KEY")
-
-Deliveries = Mapping[tuple[str, str], float]
-"""When each delivery came first, by path and webhook-id."""
-
-
-class RunningReceiver:
-    """The receiver of `hooksaga receiver`, which keeps of each delivery when it came first."""
-
-    def __init__(self, pipe: Pipe, pid: int, ca_file: Path) -> None:
-        self._pipe = pipe
-        self.pid = pid
-        self.ca_file = ca_file
-        self.url: str = pipe.recv()
-
-    def arrived(self, of: str = "/") -> int:
-        """How many deliveries came to paths that begin so since the last `take`, repeats left out."""
-        return self._ask(of)
-
-    def take(self) -> Deliveries:
-        """And forget them."""
-        return self._ask(TAKE)
-
-    def wait_for(
-        self, deliveries: int, *, of: str = "/", during: Callable[[], object] = lambda: None
-    ) -> None:
-        """Until so many have come; `during` is called again and again. Raises MeasurementFailed when none comes."""
-        seen, since = -1, time.monotonic()
-        while (arrived := self.arrived(of)) < deliveries:
-            if arrived > seen:
-                seen, since = arrived, time.monotonic()
-            if time.monotonic() > since + STALLED_SECONDS:
-                raise MeasurementFailed(f"only {arrived} of {deliveries} deliveries came")
-            during()
-            time.sleep(POLL_SECONDS)
-
-    def _ask(self, what: str) -> Any:
-        self._pipe.send(what)
-        return self._pipe.recv()
-
-
-@contextmanager
-def running_receiver(folder: Path) -> Generator[RunningReceiver]:
-    ca_file = ensure_certificates(folder).ca
-    with child(_receive, folder) as pipe:
-        yield RunningReceiver(pipe, pipe.recv(), ca_file)
-
-
-class _Arrivals(Journal):
-    def __init__(self) -> None:
-        super().__init__(keep=False)
-        self.first: dict[tuple[str, str], float] = {}
-
-    def write(self, path: str, headers: Mapping[str, str], body: bytes, signature: Signature) -> None:
-        self.first.setdefault((path, headers.get("webhook-id", "")), time.monotonic())
-
-    def answer(self, question: str) -> Any:
-        if question != TAKE:
-            return (
-                len(self.first)
-                if question == "/"
-                else sum(path.startswith(question) for path, _ in self.first)
-            )
-        taken, self.first = self.first, {}
-        return taken
-
-
-def _receive(pipe: Pipe, folder: Path) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    event_loop.run(_serve(pipe, folder))
-
-
-async def _serve(pipe: Pipe, folder: Path) -> None:
-    receiver = Receiver(quiet=True)
-    receiver.journal = journal = _Arrivals()
-    running = await serve(certificates=ensure_certificates(folder), receiver=receiver)
-    pipe.send(os.getpid())
-    pipe.send(running.url)
-    with suppress(BrokenPipeError):  # who asked was interrupted
-        while question := await asyncio.to_thread(_question, pipe):
-            pipe.send(journal.answer(question))
-    await running.stop()
-
-
-def _question(pipe: Pipe) -> str | None:
-    try:
-        return pipe.recv()
-    except (EOFError, OSError):
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +101,14 @@ SUBSCRIBE: LiteralString = """
 
 
 @contextmanager
-def new_place() -> Generator[Place]:
-    """On an empty database."""
+def new_place(
+    *options: str, program: str = HOOKSAGA, environment: Mapping[str, str] | None = None
+) -> Generator[Place]:
+    """On an empty database; like running_on."""
     with (
         temporary_folder() as folder,
         running_receiver(folder) as receiver,
-        running_on(folder, receiver) as place,
+        running_on(folder, receiver, *options, program=program, environment=environment) as place,
     ):
         yield place
 
@@ -220,18 +125,32 @@ def temporary_folder() -> Generator[Path]:
 
 
 @contextmanager
-def running_on(folder: Path, receiver: RunningReceiver) -> Generator[Place]:
-    """`hooksaga up` on a data folder, as a process; at the end it is stopped, and its database with it."""
-    environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS} | {
+def running_on(
+    folder: Path,
+    receiver: RunningReceiver,
+    *options: str,
+    program: str = HOOKSAGA,
+    environment: Mapping[str, str] | None = None,
+) -> Generator[Place]:
+    """`hooksaga up` on a data folder, as a process; at the end it is stopped, and its database with it.
+
+    options: of the command. program: the module that is the command.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+    ours = {
         "HOOKSAGA_DATA_DIR": str(folder),
         "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
         "HOOKSAGA_CA_FILE": str(receiver.ca_file),
     }
     output = folder / "output"
-    command = [sys.executable, "-m", "hooksaga.cli.app", "up", "--port", "0"]
+    command = [sys.executable, "-m", program, "up", "--port", "0", *options]
     with output.open("wb") as stdout, (folder / "log").open("ab") as log:
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=log
+            command,
+            env=inherited | ours | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=log,
         )
     try:
         url = _ready_at(process, output)
