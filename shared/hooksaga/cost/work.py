@@ -65,14 +65,17 @@ class Part:
     each: Invocation
     waits_ms: float = 0
 
-    def gb_seconds(self, env: Environment) -> float:
-        """Return the memory time: the processor share depends on the memory, and waiting uses no processor."""
-        memory_mb = env.functions[self.function].memory_mb
-        share = min(1.0, memory_mb / MB_OF_A_VCPU)
+    def milliseconds(self, env: Environment) -> float:
+        """Return the time of one: the processor share depends on the memory, and waiting uses no processor."""
+        share = min(1.0, env.functions[self.function].memory_mb / MB_OF_A_VCPU)
         waiting = max(0.0, self.each.ms - self.each.cpu_ms)
         network = DATABASE_MS + SQS_CALL_MS * self.each.sqs_calls
-        milliseconds = self.each.cpu_ms / share + waiting + network + self.waits_ms
-        return self.invocations * milliseconds / 1000 * memory_mb / 1024
+        return self.each.cpu_ms / share + waiting + network + self.waits_ms
+
+    def gb_seconds(self, env: Environment) -> float:
+        """Return the memory time of all."""
+        memory_mb = env.functions[self.function].memory_mb
+        return self.invocations * self.milliseconds(env) / 1000 * memory_mb / 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def _steps(load: Load, attempts: float, inputs: Inputs) -> list[Part]:
 
 def _step(load: Load, step: str, function: str, many: float, inputs: Inputs) -> Part:
     filled = _filled(many)
-    each = _of_batch(inputs, step, filled)
+    each = of_batch(inputs, step, filled)
     if step == "router":  # measured with a fan-out of 1
         each = each.model_copy(update={"sqs_calls": max(each.sqs_calls, load.fan_out * filled / FULL_BATCH)})
     return Part(function, many / filled, each, load.receiver_ms if step == "delivery" else 0)
@@ -133,8 +136,8 @@ def _filled(messages: float) -> float:
     return min(FULL_BATCH, max(1.0, messages / SECONDS * BATCH_SECONDS))
 
 
-def _of_batch(inputs: Inputs, step: str, messages: float) -> Invocation:
-    """Interpolate between the measurements for batches of 1 and of 10."""
+def of_batch(inputs: Inputs, step: str, messages: float) -> Invocation:
+    """Return an invocation for a batch of so many, on the line through the measurements for 1 and for 10."""
     one, full = (inputs.invocations[size][step] for size in ("1", "10"))
     share = (messages - 1) / (FULL_BATCH - 1)
     return Invocation(
