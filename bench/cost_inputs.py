@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.cost_inputs [--events 500]
 
-Every function is invoked with batches of 1 and of 10. WAL, stored bytes and log bytes come from two fan-outs, so that
-what an event costs and what each of its deliveries costs can be told apart. A machine that is busy with other things
-makes the times longer, never the bytes.
+Every function is invoked with batches of 1 and of 10. WAL, stored and log bytes and the database's processor time come
+from two fan-outs, so that what an event costs and what each of its deliveries costs can be told apart. A machine that
+is busy with other things makes the times longer, never the bytes.
 """
 
 import argparse
@@ -19,7 +19,9 @@ from typing import Any
 
 from bench.figures import as_json
 from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
+from bench.processor import cpu_of_tree
 from hooksaga.adapters.queues import Queue
+from hooksaga.local import postmaster
 from hooksaga.local.sqs.event_source import tick_event
 
 TARGET = Path(__file__).resolve().parents[1] / "shared" / "hooksaga" / "cost" / "inputs.json"
@@ -32,6 +34,7 @@ STEPS = (
 TICKS = ("router", "orchestrator", "lease_cleaner", "health_monitor")
 WARM_UP_EVENTS = 50
 FAN_OUTS = (1, 4)
+SIZES = ("wal", "stored", "logged", "cpu_ms")
 
 STORED = """
     SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
@@ -42,11 +45,12 @@ WAL = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Bytes that some events made."""
+    """Bytes that some events made, and milliseconds of the database's processor time."""
 
     wal: int
     stored: int
     logged: int
+    cpu_ms: float
 
 
 def main() -> None:
@@ -78,10 +82,8 @@ def _measure(events: int, fan_out: int) -> dict[str, Any]:
             full = _run(pipeline, events, 10)
             after = _size(pipeline, log)
             ticks = {name: _tick(pipeline, name) for name in TICKS}
-    sizes = {
-        name: (getattr(after, name) - getattr(before, name)) / events for name in ("wal", "stored", "logged")
-    }
-    return {"1": single, "10": full, "ticks": ticks, "bytes": sizes}
+    sizes = {name: (getattr(after, name) - getattr(before, name)) / events for name in SIZES}
+    return {"1": single, "10": full, "ticks": ticks, "sizes": sizes}
 
 
 def _run(pipeline: Pipeline, events: int, batch: int) -> dict[str, Any]:
@@ -117,13 +119,16 @@ def _told(spent: Spent, calls: int) -> dict[str, float]:
 
 
 def _size(pipeline: Pipeline, log: Path) -> Size:
-    return Size(pipeline.run(WAL)[0][0], pipeline.run(STORED)[0][0], log.stat().st_size)
+    server = postmaster.running_on(pipeline.folder / "postgres")
+    cpu_ms = cpu_of_tree(server.pid if server else None) * 1000
+    return Size(pipeline.run(WAL)[0][0], pipeline.run(STORED)[0][0], log.stat().st_size, cpu_ms)
 
 
 def _together(one: Any, four: Any, events: int) -> dict[str, Any]:
     deliveries = FAN_OUTS[1] - FAN_OUTS[0]
-    per_delivery = {name: (four["bytes"][name] - one["bytes"][name]) / deliveries for name in one["bytes"]}
-    per_event = {name: one["bytes"][name] - per_delivery[name] for name in one["bytes"]}
+    per_delivery = {name: (four["sizes"][name] - one["sizes"][name]) / deliveries for name in SIZES}
+    per_event = {name: one["sizes"][name] - per_delivery[name] for name in SIZES}
+    cpu_ms = {"event": per_event.pop("cpu_ms"), "delivery": per_delivery.pop("cpu_ms")}
     return {
         "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
@@ -133,6 +138,7 @@ def _together(one: Any, four: Any, events: int) -> dict[str, Any]:
         "ticks": one["ticks"],
         "bytes_per_event": {name: round(value) for name, value in per_event.items()},
         "bytes_per_delivery": {name: round(value) for name, value in per_delivery.items()},
+        "database_cpu_ms": {name: round(max(0.0, value), 2) for name, value in cpu_ms.items()},
     }
 
 

@@ -91,8 +91,15 @@ class Bytes(_Strict):
     logged: PositiveInt
 
 
+class DatabaseCpu(_Strict):
+    """Processor time of the database, in milliseconds: of an event, and of each of its deliveries."""
+
+    event: NonNegativeFloat
+    delivery: NonNegativeFloat
+
+
 class Inputs(_Strict):
-    """`invocations`: by batch size ("1" and "10"), then by step."""
+    """`invocations`: by batch size ("1" and "10"), then by step. `database_cpu_ms`: None in older measurements."""
 
     measured: date
     machine: str
@@ -102,6 +109,7 @@ class Inputs(_Strict):
     ticks: dict[str, Invocation]
     bytes_per_event: Bytes
     bytes_per_delivery: Bytes
+    database_cpu_ms: DatabaseCpu | None = None
 
 
 @cache
