@@ -19,6 +19,7 @@ from hooksaga.aws.deployment import (
     InvalidDeployment,
     local_environment,
 )
+from hooksaga.core.flow import FIRST_LIMIT
 from hooksaga.local.sqs.function_table import function_kinds
 from hooksaga.runtime.settings import InvalidSettings, Settings
 from tests.infra.deployment import Deployment
@@ -42,7 +43,7 @@ WORK = {
         ({"ingest": FunctionLimits(29, 1)}, "the gateway's timeout"),
         ({"router": FunctionLimits(60, 4)}, "a minute"),
         ({"slow_concurrency": 1}, "slow_concurrency"),
-        ({"slow_concurrency": 9}, "without slow_concurrency"),
+        ({"slow_concurrency": 19}, "without slow_concurrency"),
         ({"batch_size": 11}, "batch_size"),
         ({"slow_batch_size": 11}, "slow_batch_size"),
         ({"ingest": FunctionLimits(15, 50, connections=2)}, "connections"),
@@ -89,6 +90,11 @@ def test_one_machine_in_sqs_mode_follows_its_lease_too() -> None:
 @pytest.mark.parametrize("env", [*ENVIRONMENTS.values(), LOCAL], ids=lambda env: env.name)
 def test_the_environments_are_in_order(env: Environment) -> None:
     assert replace(env) == env
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS.values(), ids=lambda env: env.name)
+def test_a_new_endpoint_that_hangs_leaves_copies_to_the_others(env: Environment) -> None:
+    assert env.delivery.concurrency - env.slow_concurrency > FIRST_LIMIT
 
 
 def test_what_is_not_chosen_is_what_one_machine_has() -> None:

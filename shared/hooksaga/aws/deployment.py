@@ -76,8 +76,11 @@ FOLLOWS: Any = None
 """Default of a field that is derived from others, or whose default is that of one machine."""
 
 
-def delivery_limits(lease_seconds: float | None, *, concurrency: int = 10) -> FunctionLimits:
-    """Return the limits of the delivery function for a chosen lease; None if none was chosen."""
+def delivery_limits(lease_seconds: float | None, *, concurrency: int = 20) -> FunctionLimits:
+    """Return the limits of the delivery function for a chosen lease; None if none was chosen.
+
+    Of the 20 copies 16 are for quick receivers: the first attempts to an endpoint that begins to hang take ten of them.
+    """
     timeout = 45 if lease_seconds is None else min(45, ceil(lease_seconds) - 1)
     return FunctionLimits(timeout, concurrency, memory_mb=1024)
 
@@ -246,8 +249,8 @@ ENVIRONMENTS = {
         subscriptions=FunctionLimits(timeout_seconds=28, concurrency=10, connections=2),
         admin=FunctionLimits(timeout_seconds=28, concurrency=10, connections=3),
         router=FunctionLimits(timeout_seconds=50, concurrency=10),
-        orchestrator=FunctionLimits(timeout_seconds=50, concurrency=20),
-        delivery=FunctionLimits(timeout_seconds=45, concurrency=60, memory_mb=1024),
+        orchestrator=FunctionLimits(timeout_seconds=50, concurrency=60, memory_mb=1024),
+        delivery=FunctionLimits(timeout_seconds=45, concurrency=260, memory_mb=1024),
         slow_concurrency=20,
         reserve_api_concurrency=True,
         nat=Nat.GATEWAY,
@@ -259,7 +262,7 @@ ENVIRONMENTS = {
             multi_az=True,
             backup_days=30,
             keep_when_destroyed=True,
-            connection_limit=400,
+            connection_limit=600,
             proxy=True,
         ),
         api=ApiSettings(requests_per_second=500, burst=200, web_firewall=True),
