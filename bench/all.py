@@ -12,7 +12,6 @@ import datetime
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,12 +21,11 @@ from typing import Any
 
 import psutil
 
+from bench import rows
+from bench.rows import COLUMNS, Row
 from hooksaga.cli.signals import interrupt_on_sigterm
 
 BEGIN, END = "<!-- figures: bench/all.py -->", "<!-- /figures -->"
-COLUMNS = ("what", "figure", "beside it, in the same run", "floor")
-
-Row = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +43,11 @@ def main() -> None:
     interrupt_on_sigterm()
     wanted = options.only or list(MEASUREMENTS)
     options.into.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
+    shown: list[Row] = []
     for name in wanted:
         results = [_result(name, run, options) for run in range(MEASUREMENTS[name].runs)]
-        rows += MEASUREMENTS[name].rows(results)
-    text = section(rows, quick=options.quick)
+        shown += MEASUREMENTS[name].rows(results)
+    text = section(shown, quick=options.quick)
     print(text)
     if options.page is not None:
         write_page(options.page, text)
@@ -79,11 +77,11 @@ def _result(name: str, run: int, options: argparse.Namespace) -> Any:
     return json.loads(kept.read_text(encoding="utf-8"))
 
 
-def section(rows: list[Row], *, quick: bool = False) -> str:
+def section(shown: list[Row], *, quick: bool = False) -> str:
     """The machine, the date, and the table in Markdown."""
     lines = [_where_and_when() + (" Tiny numbers: no measurement." if quick else ""), ""]
     lines += [f"| {' | '.join(COLUMNS)} |", "|---|---|---|---|"]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in shown])
 
 
 def _where_and_when() -> str:
@@ -109,114 +107,6 @@ def write_page(page: Path, text: str) -> None:
     page.write_text(f"{content[:begin]}\n\n{text}\n\n{content[end:]}", encoding="utf-8")
 
 
-def _of(values: list[float], digits: int = 0) -> str:
-    """The median, with the lowest and the highest where there are several."""
-    middle = f"{statistics.median(values):,.{digits}f}"
-    return (
-        middle if len(values) == 1 else f"{middle} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
-    )
-
-
-def _throughput(results: list[Any]) -> list[Row]:
-    rates = [one["deliveries_per_second"] for one in results]
-    return [("throughput, 20,000 events at once", f"{_of(rates)} deliveries/s", "see bench/compare.py", "")]
-
-
-def _latency(results: list[Any]) -> list[Row]:
-    ranks = {rank: _of([one["latency_ms"][rank] for one in results], 1) for rank in ("p50", "p95")}
-    accept = _of([one["accept_ms"]["p95"] for one in results], 1)
-    return [
-        (
-            "latency at 200 events/s, 202 to receiver",
-            f"p50 {ranks['p50']} ms, p95 {ranks['p95']} ms",
-            f"POST to 202: p95 {accept} ms",
-            "p50 15 ms, p95 40 ms",
-        )
-    ]
-
-
-FLOORS = {"single": "1,500/s; p95 10 ms at half", "batch": "20,000/s; p95 10 ms at half"}
-
-
-def _ingest(results: list[Any]) -> list[Row]:
-    rows: list[Row] = []
-    for kind, floor in FLOORS.items():
-        pairs = [[run for run in result if run["kind"] == kind] for result in results]
-        full, half = ([pair[place] for pair in pairs] for place in (0, 1))
-        what = "one by one" if kind == "single" else f"in batches of {full[0]['batch']}"
-        client = statistics.median(run["cpu"]["client"] for run in full) * 100
-        rows.append(
-            (
-                f"ingest {what}",
-                f"{_of([run['events_per_second'] for run in full])} events/s; p95 {_p95(half)} ms at half of that",
-                f"p95 {_p95(full)} ms at full rate; client {client:.0f} % of a core",
-                floor,
-            )
-        )
-    return rows
-
-
-def _p95(runs: list[Any]) -> str:
-    return _of([run["request_ms"]["p95"] for run in runs], 1)
-
-
-def _delivering(results: list[Any]) -> list[Row]:
-    return [
-        (f"{what}, delivering as well", figure, beside, "") for what, figure, beside, _ in _ingest(results)
-    ]
-
-
-def _fan_out(results: list[Any]) -> list[Row]:
-    one = results[0]
-    figure = f"{one['seconds']:.1f} s, {one['deliveries_per_second']:,.0f} deliveries/s"
-    alone = f"others' p95 to 202 {one['accept_p95_ms']:,.1f} ms, {one['accept_times']} times that alone"
-    arrivals = f"{one['latency_times']} times that alone"
-    return [
-        (f"fan-out of one event to {one['subscriptions']:,}", figure, alone, "1.5 times"),
-        ("and others' p95 from 202 to receiver", f"{one['latency_p95_ms']:,.1f} ms", arrivals, ""),
-    ]
-
-
-def _noisy(results: list[Any]) -> list[Row]:
-    one = results[0]
-    beside = f"{one['quiet_p95_ms']:,.1f} ms without: {one['times']} times"
-    return [("one of 20 a black hole, p95 of the 19", f"{one['noisy_p95_ms']:,.1f} ms", beside, "1.5 times")]
-
-
-def _depth(results: list[Any]) -> list[Row]:
-    one = results[0]
-    slowest = max(one["queries"], key=lambda query: query["full_ms"])
-    depth = f"{one['finished']:,} jobs and {one['waiting']:,} waiting sagas"
-    return [
-        (
-            f"throughput beside {depth}",
-            f"{_of(one['full_rates'])} deliveries/s",
-            f"{_of(one['empty_rates'])} on the empty database: {one['share']} times",
-            "0.85 times",
-        ),
-        (
-            "slowest claim or due query there",
-            f"{slowest['full_ms']:.1f} ms ({slowest['query'].partition(': ')[2]})",
-            f"{slowest['empty_ms']:.1f} ms",
-            "5 ms",
-        ),
-    ]
-
-
-def _memory(results: list[Any]) -> list[Row]:
-    one = results[0]
-    ends = f"{one['first_mb']:.0f} MB after the first round, {one['last_mb']:.0f} MB at the end"
-    growth = f"{ends}; {one['mb_per_100_000']:+.1f} MB per 100,000"
-    return [
-        (
-            f"memory over {one['deliveries']:,} deliveries",
-            f"peak {one['peak_mb']:.0f} MB",
-            growth,
-            "250 MB, flat",
-        )
-    ]
-
-
 def _bench(*arguments: str) -> tuple[str, ...]:
     return ("hooksaga.cli.app", "bench", "--json", *arguments)
 
@@ -226,39 +116,57 @@ def _script(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 MEASUREMENTS = {
-    "throughput": Measurement(_bench("--events", "20000"), _bench("--events", "300"), _throughput, runs=3),
+    "throughput": Measurement(
+        _bench("--events", "20000"), _bench("--events", "300"), rows.throughput, runs=3
+    ),
     "latency": Measurement(
         _bench("--events", "6000", "--rate", "200"),
         _bench("--events", "100", "--rate", "100"),
-        _latency,
+        rows.latency,
         runs=3,
     ),
     "ingest": Measurement(
-        _script("ingest"), _script("ingest", "--events", "300", "--batch-events", "500"), _ingest, runs=3
+        _script("ingest"), _script("ingest", "--events", "300", "--batch-events", "500"), rows.ingest, runs=3
     ),
     "ingest-delivering": Measurement(
         _script("ingest", "--deliver"),
         _script("ingest", "--deliver", "--events", "300", "--batch-events", "500"),
-        _delivering,
+        rows.delivering,
         runs=3,
     ),
     "fan-out": Measurement(
         _script("fan_out"),
         _script("fan_out", "--subscriptions", "100", "--rate", "50", "--seconds", "3", "--rounds", "1"),
-        _fan_out,
+        rows.fan_out,
     ),
     "noisy-neighbour": Measurement(
         _script("noisy_neighbour"),
         _script("noisy_neighbour", "--rate", "50", "--seconds", "3", "--settle", "1", "--rounds", "1"),
-        _noisy,
+        rows.noisy,
+    ),
+    "noisy-neighbour-half": Measurement(
+        _script("noisy_neighbour", "--half", "--batch", "20", "--seconds", "30", "--settle", "5"),
+        _script(
+            "noisy_neighbour",
+            *["--half", "--events", "500", "--seconds", "3", "--settle", "1", "--rounds", "1"],
+        ),
+        rows.noisy,
+    ),
+    "closed-neighbours": Measurement(
+        _script("closed_neighbours"),
+        _script("closed_neighbours", "--subscriptions", "100", "--events", "300", "--rounds", "1"),
+        rows.closed,
+    ),
+    "outage": Measurement(
+        _script("outage"), _script("outage", "--hours", "0.05", "--rate", "1", "--faster", "100"), rows.outage
     ),
     "depth": Measurement(
         _script("depth"),
         _script("depth", "--finished", "5000", "--waiting", "1000", "--events", "600", "--rounds", "1"),
-        _depth,
+        rows.depth,
     ),
     "memory": Measurement(
-        _script("memory"), _script("memory", "--deliveries", "2000", "--round", "1000"), _memory
+        _script("memory"), _script("memory", "--deliveries", "2000", "--round", "1000"), rows.memory
     ),
 }
 

@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _compare(options: argparse.Namespace) -> Noise:
-    place = partial(new_place, *(("--sqs",) if options.sqs else ()), program="bench.up")
+    place = partial(new_place, "--sqs", program="bench.up") if options.sqs else new_place
     rate, runs = options.rate, dict[bool, list[Neighbours]]({False: [], True: []})
     if options.half:
         with place() as running:

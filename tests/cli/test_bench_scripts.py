@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import all as everything
-from bench import depth, fan_out, history, ingest, memory, noisy_neighbour
+from bench import closed_neighbours, depth, fan_out, history, ingest, memory, noisy_neighbour, outage, rows
 from bench.load import MeasurementFailed, run_load
 from bench.place import Place, new_place, run_command
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
@@ -51,9 +51,43 @@ def test_a_fan_out_is_seen_by_every_subscription(place: Place) -> None:
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_the_neighbours_of_a_black_hole_are_measured_without_it(place: Place, noisy: bool) -> None:
-    run = noisy_neighbour.measure(place, 100, seconds=0.6, settle=0.2, noisy=noisy)
+    run = noisy_neighbour.measure(place, 100, seconds=0.6, settle=0.2, noisy=noisy, batch=2)
     assert 0 < run.deliveries < 60 * 19 / 20
+    assert run.lost == 0
     assert run.latency_ms.p95 is not None
+    assert run.settling_ms.p95 is not None
+
+
+def test_half_of_the_throughput_is_measured_first(place: Place) -> None:
+    assert noisy_neighbour.throughput(place, 200) > 0
+    assert place.receiver.take() == {}
+
+
+def test_closed_subscriptions_are_left_waiting(place: Place) -> None:
+    closed_neighbours.subscribe(place, 20)
+    closed_neighbours.close(place.database_url, backlog=3, paused=0.5)
+    counted = """SELECT count(paused_at), count(breaker_opened_at)
+                   FROM subscriptions JOIN subscription_flow ON id = subscription_id WHERE event_type = %s"""
+    paused, broken = place.run(counted, [closed_neighbours.EVENT_TYPE])[0]
+    assert paused + broken == 20
+    assert min(paused, broken) > 0
+    waiting = """SELECT count(*) FROM webhook_delivery_sagas JOIN subscriptions s ON s.id = subscription_id
+                  WHERE event_type = %s AND status IN ('Pending', 'PendingRetry', 'InProgress')"""
+    assert place.run(waiting, [closed_neighbours.EVENT_TYPE]) == [(60,)]
+    assert [finding for finding in asyncio.run(audited(place.database_url)) if finding.rows] == []
+
+
+def test_an_outage_costs_a_few_attempts_and_loses_nothing() -> None:
+    faster = 100
+    with new_place(program="bench.up", environment=outage.shortened(faster)) as place:
+        result = outage.measure(place, hours=0.05, rate=1, faster=faster)
+    assert result.attempts < 30
+    assert (result.dead_letters, result.not_delivered, result.out_of_order, result.over_limit) == (0, 0, 0, 0)
+    assert result.events_while_down > 100
+    assert result.first_limit < result.highest_limit
+    (row,) = rows.outage([asdict(result)])
+    assert row[1].startswith(f"{result.attempts}; 0 dead letters")
+    assert f"{result.attempts}, " in outage.table(asdict(result))
 
 
 async def audited(database_url: str) -> list[Finding]:
@@ -106,10 +140,15 @@ def test_a_failed_measurement_ends_with_its_reason() -> None:
 
 def test_every_table_shows_its_figures() -> None:
     measured = Percentiles(1.25, 2.5, 4.0)
-    quiet, noisy = ([noisy_neighbour.Neighbours(10, Percentiles(1, p95, 9))] for p95 in (2.0, 3.0))
+    quiet, noisy = (
+        [noisy_neighbour.Neighbours(10, 0, measured, Percentiles(1, p95, 9))] for p95 in (2.0, 3.0)
+    )
     result = noisy_neighbour.compared(200, quiet, noisy)
     assert (result.quiet_p95_ms, result.noisy_p95_ms, result.times) == (2.0, 3.0, 1.5)
     assert "1.5 times" in noisy_neighbour.table(asdict(result))
+    closed = asdict(closed_neighbours.Closed(100, 10, [200.0], [190.0], 0.95, 3, 997))
+    assert "0.95 times" in closed_neighbours.table(closed)
+    assert "0.95 times" in rows.closed([closed])[0][2]
     run = ingest.Ingested("batch", 50, None, 100, 1.0, 100.0, measured, {"client": 0.02})
     assert "2 %" in ingest.table([asdict(run)])
 

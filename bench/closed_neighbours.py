@@ -1,0 +1,183 @@
+"""10,000 subscriptions that are paused or have an open circuit breaker, each with a backlog: what another one notices.
+
+    .venv/bin/python -m bench.closed_neighbours [--subscriptions 10000] [--backlog 10] [--events 20000] [--rounds 3]
+
+Two databases, one with the closed subscriptions; `hooksaga up` runs on them in turn. Half of them are paused, or the
+share --paused. The endpoints of the others answer 503, and their probes are spread over ten minutes, as after hours of
+an outage. Throughput is that of bench/depth.py, to one open subscription. It begins a few seconds after the start, when
+the process has looked at all of them once.
+"""
+
+import argparse
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+from bench import depth
+from bench.figures import shown, times
+from bench.place import Place, parser_of, report, run_command, running_on, temporary_folder
+from bench.receiver import RunningReceiver, running_receiver
+from hooksaga.core.flow import LAST_PROBE_SECONDS
+from hooksaga.core.saga import RetryPolicy
+from hooksaga.local.postgres import EmbeddedPostgres
+
+EVENT_TYPE = "bench.closed"
+SETTLE_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Deliveries a second of each run. share: the median beside the closed ones, of that without them. probes: attempts
+    to closed subscriptions in all runs."""
+
+    subscriptions: int
+    backlog: int
+    without: list[float]
+    beside: list[float]
+    share: float
+    probes: int
+    still_waiting: int
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--subscriptions", type=int, default=10_000, help="that are closed")
+    parser.add_argument("--backlog", type=int, default=10, help="deliveries that wait for each of them")
+    parser.add_argument("--events", type=int, default=20_000, help="delivered in each run")
+    parser.add_argument("--rounds", type=int, default=3, help="runs on each database")
+    parser.add_argument("--paused", type=float, default=0.5, help="share of them that is paused")
+    options = parser.parse_args()
+    run_command(lambda: asdict(_compare(options)), table, json=options.json)
+
+
+def _compare(options: argparse.Namespace) -> Closed:
+    with temporary_folder() as without, temporary_folder() as beside, running_receiver(without) as receiver:
+        for folder in (without, beside):
+            with running_on(folder, receiver) as place:
+                depth.subscribe(place)
+                if folder is beside:
+                    subscribe(place, options.subscriptions)
+        _fill(beside, options.backlog, options.paused)
+        rates = _measure(without, beside, receiver, options)
+        return Closed(
+            options.subscriptions,
+            options.backlog,
+            rates[without],
+            rates[beside],
+            times(statistics.median(rates[beside]), statistics.median(rates[without])),
+            *_left(beside),
+        )
+
+
+def subscribe(place: Place, subscriptions: int) -> None:
+    report(f"making {subscriptions:,} subscriptions")
+    place.subscribe([(EVENT_TYPE, f"/status/503/{number}") for number in range(subscriptions)])
+
+
+def _fill(folder: Path, backlog: int, paused: float) -> None:
+    url = EmbeddedPostgres(folder).start()
+    close(url, backlog, paused)
+    EmbeddedPostgres(folder).stop()
+
+
+def close(url: str, backlog: int, paused: float = 0.5) -> None:
+    """Give each subscription its backlog, and pause it or open its circuit breaker. Takes a superuser."""
+    policy = RetryPolicy()
+    values = {
+        "event_type": EVENT_TYPE,
+        "backlog": backlog,
+        "paused": round(100 * paused),
+        "failures": policy.breaker_failures,
+        "probe_seconds": LAST_PROBE_SECONDS,
+    }
+    with psycopg.connect(url, autocommit=True) as connection:
+        with connection.transaction():
+            connection.execute("SET LOCAL session_replication_role = replica")
+            connection.execute("SET LOCAL statement_timeout = 0")
+            for statement in (EVENTS, ROUTED, SAGAS, PAUSED, BROKEN):
+                connection.execute(statement, values)
+        connection.execute("VACUUM (ANALYZE)")
+        connection.execute("CHECKPOINT")
+
+
+def _measure(without: Path, beside: Path, receiver: RunningReceiver, options: Any) -> dict[Path, list[float]]:
+    rates: dict[Path, list[float]] = {without: [], beside: []}
+    for number in range(options.rounds):
+        for folder, done in rates.items():
+            with running_on(folder, receiver) as place:
+                time.sleep(SETTLE_SECONDS)
+                done.append(depth.throughput(place, options.events))
+                what = "without" if folder is without else "beside"
+                report(f"round {number + 1}, {what}: {done[-1]:,.0f}/s")
+    return rates
+
+
+def _left(folder: Path) -> tuple[int, int]:
+    url = EmbeddedPostgres(folder).start()
+    try:
+        with psycopg.connect(url) as connection:
+            probes, waiting = connection.execute(LEFT, {"event_type": EVENT_TYPE}).fetchone() or (0, 0)
+            return probes, waiting
+    finally:
+        EmbeddedPostgres(folder).stop()
+
+
+EVENTS: LiteralString = """
+    INSERT INTO events (event_type, created_at, payload)
+    SELECT %(event_type)s, now() - interval '1 hour' + n * interval '1 minute', '{"number":1}'::json
+      FROM generate_series(1, %(backlog)s) AS n"""
+
+ROUTED: LiteralString = """
+    INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)
+    SELECT id, created_at, 0, pg_current_snapshot(),
+           (SELECT count(*) FROM subscriptions WHERE event_type = %(event_type)s)
+      FROM events WHERE event_type = %(event_type)s"""
+
+SAGAS: LiteralString = """
+    INSERT INTO webhook_delivery_sagas (event_id, subscription_id, next_attempt_at, created_at, updated_at)
+    SELECT e.id, s.id, e.created_at, e.created_at, e.created_at
+      FROM events e JOIN subscriptions s USING (event_type)
+     WHERE event_type = %(event_type)s"""
+
+PAUSED: LiteralString = """
+    UPDATE subscriptions SET paused_at = now() WHERE event_type = %(event_type)s AND id * 37 %% 100 < %(paused)s"""
+
+BROKEN: LiteralString = """
+    UPDATE subscription_flow f
+       SET in_flight_limit = 1, failures_in_a_row = %(failures)s, breaker_opened_at = now(), probes = 20,
+           probe_at = now() + random() * make_interval(secs => %(probe_seconds)s),
+           wake_at = now() + random() * make_interval(secs => %(probe_seconds)s)
+      FROM subscriptions s
+     WHERE s.id = f.subscription_id AND s.event_type = %(event_type)s AND s.id * 37 %% 100 >= %(paused)s"""
+
+LEFT: LiteralString = """
+    SELECT (SELECT count(*) FROM webhook_delivery_jobs j JOIN subscriptions s ON s.id = j.subscription_id
+             WHERE s.event_type = %(event_type)s),
+           (SELECT count(*) FROM webhook_delivery_sagas g JOIN subscriptions s ON s.id = g.subscription_id
+             WHERE s.event_type = %(event_type)s AND g.status IN ('Pending', 'PendingRetry'))"""
+
+
+def table(result: dict[str, Any]) -> str:
+    rows = [
+        (name, *(f"{rate:,.0f}" for rate in result[key]), f"{statistics.median(result[key]):,.0f}")
+        for name, key in (("without them", "without"), ("beside them", "beside"))
+    ]
+    runs = len(result["without"])
+    closed = (
+        f"{result['subscriptions']:,} closed subscriptions, {result['backlog']} deliveries waiting for each"
+    )
+    return "\n".join(
+        (
+            closed,
+            shown(("deliveries/s", *(f"run {run + 1}" for run in range(runs)), "median"), rows),
+            f"beside them: {result['share']} times; {result['probes']:,} probes of theirs",
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
