@@ -26,7 +26,9 @@ from hooksaga.local.bench_figures import Percentiles, percentiles
 
 SUBSCRIPTIONS = 20
 NEIGHBOURS = "/ok/neighbour/"
-THROUGHPUT_BATCH = 100
+AT_ONCE = 100
+WARM_UP_EVENTS = 400
+"""Posted at once to the nineteen before each run: connections and, with --sqs, the processes of functions are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _compare(options: argparse.Namespace) -> Noise:
 def throughput(place: Place, events: int) -> float:
     """Deliveries a second to twenty good receivers, of events that are posted at once."""
     types = _subscribe(place, "at-once", noisy=False)
-    loaded = run_load(place.load(*types, count=events, batch=THROUGHPUT_BATCH, connections=8))
+    loaded = run_load(place.load(*types, count=events, batch=AT_ONCE, connections=8))
     place.receiver.wait_for(events)
     rate = events / (time.monotonic() - loaded.started_at)
     place.receiver.take()
@@ -109,6 +111,9 @@ def measure(
     """One run. The black hole's deliveries are given up at its end."""
     report(f"{rate:,.0f} events a second to 20 subscriptions" + (", one a black hole" if noisy else ""))
     types = _subscribe(place, "noisy" if noisy else "quiet", noisy=noisy)
+    run_load(place.load(*types[1:], count=WARM_UP_EVENTS, batch=AT_ONCE, connections=8))
+    place.receiver.wait_for(WARM_UP_EVENTS)
+    place.receiver.take()
     load = place.load(*types, count=int(rate * seconds), rate=rate, batch=batch, connections=256)
     loaded = run_load(load)
     accepted_at, first = loaded.accepted_at, loaded.started_at + settle
