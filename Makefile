@@ -48,7 +48,7 @@ soak: install-dev ## run half an hour of load with failing receivers and kills, 
 bench: install ## measure deliveries per second, e.g. make bench ARGS="--events 50000"
 	$(BIN)/hooksaga bench $(ARGS)
 
-bench-all: install ## run all benchmarks of docs/performance.md in half an hour, e.g. make bench-all ARGS="--only ingest depth"
+bench-all: install ## run all benchmarks of docs/performance.md in 40 minutes, e.g. make bench-all ARGS="--only ingest depth"
 	$(BIN)/python -m bench.all $(ARGS)
 
 localstack: install-sqs ## run the demo on LocalStack (in Docker, or at LOCALSTACK_HOST), else on ministack
