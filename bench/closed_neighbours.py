@@ -149,7 +149,7 @@ PAUSED: LiteralString = """
 BROKEN: LiteralString = """
     UPDATE subscription_flow f
        SET in_flight_limit = 1, failures_in_a_row = %(failures)s, breaker_opened_at = now(), probes = 20,
-           probe_at = now() + random() * make_interval(secs => %(probe_seconds)s),
+           probe_at = date_trunc('second', now() + random() * make_interval(secs => %(probe_seconds)s)),
            wake_at = now() + random() * make_interval(secs => %(probe_seconds)s)
       FROM subscriptions s
      WHERE s.id = f.subscription_id AND s.event_type = %(event_type)s AND s.id * 37 %% 100 >= %(paused)s"""

@@ -32,8 +32,9 @@ from hooksaga.stages import deliver, route_events
 from hooksaga.stages.accept_events import accept_events
 from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
-from hooksaga.stages.start_attempts import Places, start_attempts, waiting_subscriptions
+from hooksaga.stages.start_attempts import Places, start_attempts
 from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
+from hooksaga.stages.wakes import waiting_subscriptions
 from hooksaga.worker import event_loop
 
 WORKER = "bench"
@@ -159,7 +160,7 @@ class _Chain:
 
     async def start(self) -> int:
         started, policy, session = 0, RetryPolicy(), self._sessions[Role.ORCHESTRATOR]
-        ids = await session.run(waiting_subscriptions)
+        ids, _ = await session.run(waiting_subscriptions)
         while ids:
             done = await session.run(
                 lambda connection, ids=ids: start_attempts(

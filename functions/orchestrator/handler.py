@@ -16,8 +16,8 @@ from hooksaga.aws.triggers import Trigger, expect
 from hooksaga.core.errors import Conflict, DatabaseUnavailable, NotFound
 from hooksaga.core.messages import OrchestrationMessage
 from hooksaga.runtime.telemetry import logger
-from hooksaga.stages.start_attempts import oldest_due_seconds
 from hooksaga.stages.telemetry import note_oldest_due
+from hooksaga.stages.wakes import oldest_due_seconds
 
 Messages = Sequence[Message[OrchestrationMessage]]
 

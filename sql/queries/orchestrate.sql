@@ -414,7 +414,8 @@ UPDATE subscription_flow f
 RETURNING f.subscription_id;
 
 -- name: waiting_subscriptions
--- Subscriptions with waiting sagas, by id, after the given one: what every message has lost.
+-- Subscriptions with waiting sagas, by id, after the given one: what every message has lost. is_closed: pause,
+-- Retry-After or an open circuit breaker closes it, and what ends that wakes it.
 WITH RECURSIVE waiting (subscription_id, nth) AS (
     (SELECT g.subscription_id, 1
      -- insert: waiting_sagas
@@ -429,7 +430,13 @@ WITH RECURSIVE waiting (subscription_id, nth) AS (
            ORDER BY g.subscription_id LIMIT 1) AS next
      WHERE w.nth < %(limit)s
 )
-SELECT subscription_id FROM waiting;
+SELECT w.subscription_id,
+       (SELECT s.active AND s.verified AND s.deleted_at IS NULL AND f.discard_through = 0
+               AND (s.paused_at IS NOT NULL
+                    OR f.wake_at > now() AND (f.retry_after_until > now() OR s.circuit_breaker AND f.probe_at > now()))
+          FROM subscription_flow f JOIN subscriptions s ON s.id = f.subscription_id
+         WHERE f.subscription_id = w.subscription_id) IS TRUE AS is_closed
+  FROM waiting w;
 
 -- name: next_wake
 -- Seconds until the first subscription is to be looked at; null when none is.

@@ -9,14 +9,8 @@ from hooksaga.core.saga import RetryPolicy
 from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import (
-    ANY_NUMBER,
-    _Call,
-    oldest_due_seconds,
-    seconds_until_next_wake,
-    start_attempts,
-    waiting_subscriptions,
-)
+from hooksaga.stages.start_attempts import ANY_NUMBER, _Call, start_attempts
+from hooksaga.stages.wakes import oldest_due_seconds, seconds_until_next_wake, waiting_subscriptions
 
 __all__ = [
     "BATCH",
@@ -39,7 +33,7 @@ class _Id:
 
 async def start_all(connection: Connection, defaults: RetryPolicy) -> list[SagaMoved]:
     """Start what is due and has room, of every subscription."""
-    ids = await waiting_subscriptions(connection, limit=10_000)
+    ids, _ = await waiting_subscriptions(connection, limit=10_000)
     return (await start_attempts(connection, defaults, subscription_ids=ids)).moves
 
 

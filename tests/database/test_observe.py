@@ -12,7 +12,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.observe import FlowGauges, read_flow_gauges, read_gauges
 from hooksaga.stages.route_events import route_events
-from hooksaga.stages.start_attempts import oldest_due_seconds
+from hooksaga.stages.wakes import oldest_due_seconds
 from tests.conftest import Connect
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import Seed

@@ -12,6 +12,7 @@ from hooksaga.operations.requeue import requeue_dead_letters
 from hooksaga.operations.subscription_flow import pause_subscription, resume_subscription
 from hooksaga.stages import end_waiting
 from tests.conftest import Connect
+from tests.database import orchestrate
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import until_blocked
 from tests.faults.promises import Promise
@@ -139,3 +140,31 @@ async def test_an_inactive_subscription_ends_what_waits_whatever_else_closes_it(
     await one.pass_time(2)
     assert await one.woken() == []
     assert (await one.flow())["wake_at"] is None
+
+
+async def test_the_walk_looks_at_what_may_have_room(endpoint: EndpointOf) -> None:
+    """What pause, Retry-After or an open breaker closes is woken when that ends."""
+    open_one, paused, failing, inactive = [await endpoint() for _ in range(4)]
+    for one in (open_one, paused, failing, inactive):
+        await one.events(1)
+    await paused.seed.rewrite(
+        "UPDATE subscriptions SET paused_at = now() WHERE id = %(id)s", {"id": paused.id}
+    )
+    await failing.seed.rewrite(
+        "UPDATE subscription_flow SET breaker_opened_at = now(), probe_at = now() + interval '1 minute',"
+        " wake_at = now() + interval '1 minute' WHERE subscription_id = %(id)s",
+        {"id": failing.id},
+    )
+    await inactive.seed.rewrite(
+        "UPDATE subscriptions SET paused_at = now(), active = false WHERE id = %(id)s", {"id": inactive.id}
+    )
+    looked_at = await orchestrate.waiting_subscriptions(open_one.orchestrator)
+    assert looked_at == ([open_one.id, inactive.id], None)
+    assert await orchestrate.waiting_subscriptions(open_one.orchestrator, limit=2) == (
+        [open_one.id],
+        paused.id,
+    )
+    await failing.pass_time(61)
+    assert (await orchestrate.waiting_subscriptions(open_one.orchestrator, after=paused.id))[0][
+        0
+    ] == failing.id

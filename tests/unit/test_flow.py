@@ -291,6 +291,20 @@ def test_each_failed_probe_doubles_the_wait_up_to_ten_minutes() -> None:
         assert (flow.probe_at, flow.probe_saga_id) == (NOW + wait * SECOND, None)
 
 
+@pytest.mark.parametrize(("probes", "seconds"), [(0, 10.0), (1, 20.0), (6, 600.0)])
+def test_long_waits_for_a_probe_end_at_a_whole_second(probes: int, seconds: float) -> None:
+    """So that the probes of many subscriptions share their statements."""
+    now = NOW + 0.3 * SECOND
+    flow = after_results(ANY, replace(PROBING, probes=probes), [failed(saga_id=1)], 1, now)
+    assert flow.probe_at == NOW + (seconds + 1) * SECOND
+
+
+def test_a_short_wait_for_a_probe_is_exact() -> None:
+    now = NOW + 0.3 * SECOND
+    opened = after_results(ANY, Flow(failures_in_a_row=9), [failed(saga_id=1)], 1, now)
+    assert opened.probe_at == now + 5 * SECOND
+
+
 def test_results_from_before_the_breaker_opened_move_no_probe() -> None:
     late = after(PROBING, failed(saga_id=9))
     assert (late.probe_at, late.probes, late.probe_saga_id) == (PROBING.probe_at, 0, 1)

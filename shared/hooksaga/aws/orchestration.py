@@ -11,9 +11,10 @@ from hooksaga.core.errors import RowRefused
 from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import BATCH, Started, start_attempts, waiting_subscriptions
+from hooksaga.stages.start_attempts import BATCH, Started, start_attempts
 from hooksaga.stages.telemetry import note_moves, note_refused
 from hooksaga.stages.undispatched import find_undispatched_jobs
+from hooksaga.stages.wakes import waiting_subscriptions
 
 LEFT_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4)
 """What another orchestrator has locked is tried again after these pauses: its transaction takes milliseconds."""
@@ -110,13 +111,10 @@ class Turn:
 
     async def start_waiting(self) -> None:
         """Start what is due of all subscriptions with waiting sagas, a batch of them at a time."""
-        after = 0
-        while self._has_time():
-            page = await self._function.session.run(partial(waiting_subscriptions, after=after, limit=BATCH))
+        after: int | None = 0
+        while after is not None and self._has_time():
+            page, after = await self._function.session.run(partial(waiting_subscriptions, after=after))
             await self.start(page)
-            if len(page) < BATCH:
-                break
-            after = page[-1]
 
     async def _start(self, subscription_ids: list[int], most_woken: int) -> Started:
         unit = partial(

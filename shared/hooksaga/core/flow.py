@@ -29,6 +29,7 @@ from hooksaga.core.outcomes import UNCOUNTED, ErrorCode, http_error
 FIRST_LIMIT = 10.0
 MOST_IN_FLIGHT = 1000
 LAST_PROBE_SECONDS = 600.0
+LONG_WAIT = timedelta(seconds=10)
 MAX_WAIT_SECONDS = 3 * 86_400.0
 SLOW_MS = 2000
 """An attempt that takes longer makes its subscription slow, for SLOW_SECONDS."""
@@ -202,7 +203,7 @@ def after_results(
         elif result.is_failure:
             flow = _after_failure(settings, flow, result, now)
         elif result.saga_id == flow.probe_saga_id:
-            flow = replace(flow, probe_saga_id=None, probe_at=now + probe_wait(settings, flow.probes))
+            flow = replace(flow, probe_saga_id=None, probe_at=_next_probe_at(settings, flow.probes, now))
     return flow
 
 
@@ -241,11 +242,11 @@ def _after_failure(settings: FlowSettings, flow: Flow, result: Result, now: date
     if flow.breaker_opened_at is None:
         if not settings.circuit_breaker or flow.failures_in_a_row < settings.breaker_failures:
             return flow
-        return replace(flow, breaker_opened_at=now, probes=0, probe_at=now + probe_wait(settings, 0))
+        return replace(flow, breaker_opened_at=now, probes=0, probe_at=_next_probe_at(settings, 0, now))
     if result.saga_id != flow.probe_saga_id:
         return flow  # it was started before the breaker opened
     probes = flow.probes + 1
-    return replace(flow, probes=probes, probe_at=now + probe_wait(settings, probes), probe_saga_id=None)
+    return replace(flow, probes=probes, probe_at=_next_probe_at(settings, probes, now), probe_saga_id=None)
 
 
 def _after_overload(flow: Flow, result: Result, now: datetime) -> Flow:
@@ -254,6 +255,16 @@ def _after_overload(flow: Flow, result: Result, now: datetime) -> Flow:
     if result.error_code not in OVERLOAD_CODES or sent_before:
         return flow
     return replace(flow, in_flight_limit=max(1.0, flow.in_flight_limit / 2), limit_halved_at=now)
+
+
+def _next_probe_at(settings: FlowSettings, probes: int, now: datetime) -> datetime:
+    """Return when the next probe is due. Long waits end at a whole second, so that the probes of many subscriptions
+    share their statements."""
+    wait = probe_wait(settings, probes)
+    at = now + wait
+    if wait < LONG_WAIT or not at.microsecond:
+        return at
+    return at.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def probe_wait(settings: FlowSettings, probes: int) -> timedelta:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, transaction
+from hooksaga.adapters.database import Connection, fetch_rows, transaction
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.flow import Flow, FlowSettings, Room, after_start, next_start_at, room
@@ -271,26 +271,3 @@ class _Plan:
 
 class _Subscription(msgspec.Struct, frozen=True):
     subscription_id: int
-
-
-class _Delay(msgspec.Struct, frozen=True):
-    seconds: float | None
-
-
-async def waiting_subscriptions(connection: Connection, *, after: int = 0, limit: int = BATCH) -> list[int]:
-    """Return the ids of subscriptions with waiting sagas, above `after`: whatever messages have lost."""
-    params = {"after": after, "limit": limit}
-    query = load_queries("orchestrate")["waiting_subscriptions"]
-    return [row.subscription_id for row in await fetch_rows(connection, query, params, _Subscription)]
-
-
-async def seconds_until_next_wake(connection: Connection) -> float | None:
-    """Return the seconds until a subscription is to be looked at: negative when one is overdue, None when none is."""
-    row = await fetch_row(connection, load_queries("orchestrate")["next_wake"], {}, _Delay)
-    return row.seconds if row else None
-
-
-async def oldest_due_seconds(connection: Connection) -> float:
-    """Return for how long the oldest saga has been due whose subscription has room; 0 when none is."""
-    row = await fetch_row(connection, load_queries("orchestrate")["oldest_due"], {}, _Delay)
-    return max(0.0, row.seconds or 0.0) if row else 0.0

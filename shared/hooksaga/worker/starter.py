@@ -12,13 +12,9 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import (
-    Started,
-    seconds_until_next_wake,
-    start_attempts,
-    waiting_subscriptions,
-)
+from hooksaga.stages.start_attempts import Started, start_attempts
 from hooksaga.stages.telemetry import note_moves, note_refused
+from hooksaga.stages.wakes import seconds_until_next_wake, waiting_subscriptions
 from hooksaga.worker.loops import POLL_SECONDS, rest
 from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
@@ -155,12 +151,11 @@ class Starter:
     async def walk(self) -> bool:
         """Look at one page of the subscriptions with waiting sagas, whatever was forgotten. At start at all of them."""
         after = self._walk_after
-        ids = await self._starting.run(
+        ids, last = await self._starting.run(
             lambda connection: waiting_subscriptions(connection, after=after, limit=WALK_PAGE)
         )
-        is_last = len(ids) < WALK_PAGE
-        self._walk_after = 0 if is_last else ids[-1]
-        self._walks_all = self._walks_all and not is_last
+        self._walk_after = last or 0
+        self._walks_all = self._walks_all and last is not None
         if ids:
             self.look_at(ids)
         return self._walks_all
