@@ -81,19 +81,20 @@ async def _apply(
         if saga.id not in dead_letters:
             on_left(job.job_id)
     wakes = {one: flow.wake_at for one, flow in flow_changes.items() if flow.wake_at != flows[one].wake_at}
-    breakers = {
-        one for one, flow in flow_changes.items() if flow.breaker_opened_at != flows[one].breaker_opened_at
-    }
     return [
         changed(
             _moved(job, saga, defaults, dead_letters[saga.id]),
             has_due=flows[job.subscription_id].has_due,
             wake_at=wakes.get(job.subscription_id),
-            breaker_changed=job.subscription_id in breakers,
+            breaker_changed=_breaker_changed(flows[job.subscription_id], flow_changes),
         )
         for job, saga in decided
         if saga.id in dead_letters
     ]
+
+
+def _breaker_changed(row: ResultFlow, changes: Mapping[int, Flow]) -> bool:
+    return changes.get(row.subscription_id, row).breaker_opened_at != row.breaker_opened_at
 
 
 def _unsent(job: FinishedJob, saga: Saga) -> bool:
