@@ -112,7 +112,12 @@ def subscribe(
     """A verified subscription of each kind; their paths by kind. A call that is answered by 503 is repeated."""
     paths = {kind: f"{kind}/{event_type}" for kind in kinds}
     for path in paths.values():
-        wanted = {"event_type": event_type, "callback_url": recorder.url + path, **how}
+        wanted = {
+            "event_type": event_type,
+            "callback_url": recorder.url + path,
+            "circuit_breaker": False,
+            **how,
+        }
         created = _answer(up, "/v1/subscriptions", wanted)
         recorder.receiver.add_secret(path, created["secret"])
         _answer(up, f"/v1/subscriptions/{created['id']}/verify")
