@@ -347,7 +347,7 @@ HOT = [
     orchestrate("due_sagas", {"subscription_id": DUE_IDS[5], "limit": 500}, answers=1),
     orchestrate("end_waiting", ending(DUE_IDS), answers=240, rows=1_000, buffers=4_000),
     orchestrate("write_flow", FLOWS),
-    orchestrate("waiting_subscriptions", {"after": 0, "limit": 500}, answers=500, rows=1_500, buffers=4_000),
+    orchestrate("waiting_subscriptions", {"after": 0, "limit": 500}, answers=500, rows=1_500, buffers=5_000),
     orchestrate("next_wake", {}, answers=1),
     orchestrate("lock_sagas_by_id", {"saga_ids": list(rows.DUE_RETRIES), "tenant_id": None}),
     orchestrate("inactive_subscriptions", {"ids": list(range(1, 51))}, answers=50),
