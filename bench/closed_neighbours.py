@@ -149,10 +149,10 @@ PAUSED: LiteralString = """
 BROKEN: LiteralString = """
     UPDATE subscription_flow f
        SET in_flight_limit = 1, failures_in_a_row = %(failures)s, breaker_opened_at = now(), probes = 20,
-           probe_at = date_trunc('second', now() + random() * make_interval(secs => %(probe_seconds)s)),
-           wake_at = now() + random() * make_interval(secs => %(probe_seconds)s)
-      FROM subscriptions s
-     WHERE s.id = f.subscription_id AND s.event_type = %(event_type)s AND s.id * 37 %% 100 >= %(paused)s"""
+           probe_at = s.due_at, wake_at = s.due_at
+      FROM (SELECT id, date_trunc('second', now() + random() * make_interval(secs => %(probe_seconds)s)) AS due_at
+              FROM subscriptions WHERE event_type = %(event_type)s AND id * 37 %% 100 >= %(paused)s) AS s
+     WHERE s.id = f.subscription_id"""
 
 LEFT: LiteralString = """
     SELECT (SELECT count(*) FROM webhook_delivery_jobs j JOIN subscriptions s ON s.id = j.subscription_id

@@ -1,4 +1,4 @@
-"""Circuit breakers that open and close are told once each, whoever looks, and whatever the monitor dies of."""
+"""Each opening and closing of a circuit breaker creates one event, with several monitors and after crashes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""An endpoint that only fails: its circuit breaker opens and closes, and both are delivered to whoever asked."""
+"""An endpoint that always fails: its circuit breaker opens and closes, and subscribers receive an event for each."""
 
 import json
 from typing import Any

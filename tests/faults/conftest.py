@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hooksaga.local.tls import ensure_certificates
+from tests.e2e.recorder import Recorder
 from tests.faults.machines import Machines
 
 
@@ -15,6 +17,13 @@ def folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="hooksaga-faults-"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def recorder(folder: Path) -> Iterator[Recorder]:
+    recorder = Recorder(ensure_certificates(folder))
+    yield recorder
+    recorder.close()
 
 
 @pytest.fixture

@@ -134,6 +134,15 @@ def _answer(up: UpProcess, target: str, content: Any = None) -> Any:
     return answer.json()
 
 
+def has_settled(up: UpProcess) -> bool:
+    """Return whether every event is routed and every delivery has ended."""
+    open_work = up.rows(
+        "SELECT (SELECT count(*) FROM routing_outbox) + (SELECT count(*) FROM webhook_delivery_sagas "
+        "WHERE status NOT IN ('Completed', 'DeadLettered')) AS n"
+    )
+    return open_work[0]["n"] == 0
+
+
 def check_arrivals(recorder: Recorder, paths: dict[str, str], accepted: dict[str, tuple[str, bytes]]) -> None:
     """Everything arrived at every path, with its own payload, well signed, and no event that nobody posted."""
     payloads = dict(accepted.values())

@@ -26,13 +26,6 @@ ENDS_WITHIN_SECONDS = 10
 
 
 @pytest.fixture
-def recorder(folder: Path) -> Iterator[Recorder]:
-    recorder = Recorder(ensure_certificates(folder))
-    yield recorder
-    recorder.close()
-
-
-@pytest.fixture
 def up(folder: Path) -> Iterator[UpProcess]:
     process = UpProcess(folder, ensure_certificates(folder))
     process.start()

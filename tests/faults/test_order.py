@@ -13,9 +13,8 @@ from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess, pause_until
 from tests.e2e.world import findings
-from tests.faults.load import Producer, check_arrivals, subscribe, together
+from tests.faults.load import Producer, check_arrivals, has_settled, subscribe, together
 from tests.faults.promises import IN_FULL
-from tests.faults.test_sigkill import has_settled
 
 pytestmark = [
     pytest.mark.faults,
@@ -29,13 +28,6 @@ KILLS = 6 if IN_FULL else 2
 KEYS = 4
 EVENT_TYPE = "order"
 KINDS = ("/ok", "/flaky/1")
-
-
-@pytest.fixture
-def recorder(folder: Path) -> Iterator[Recorder]:
-    recorder = Recorder(ensure_certificates(folder))
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess, pause_until
 from tests.e2e.world import findings
-from tests.faults.load import DEAD_END, KINDS, Producer, check_arrivals, subscribe, together
+from tests.faults.load import DEAD_END, KINDS, Producer, check_arrivals, has_settled, subscribe, together
 from tests.faults.promises import IN_FULL, Promise
 
 pytestmark = [
@@ -32,13 +32,6 @@ WITH_THE_DATABASE = (3, 7)
 WHILE_IT_STARTS = (2, 6)
 POSTERS = 4
 EVENT_TYPE = "sigkill"
-
-
-@pytest.fixture
-def recorder(folder: Path) -> Iterator[Recorder]:
-    recorder = Recorder(ensure_certificates(folder))
-    yield recorder
-    recorder.close()
 
 
 @pytest.fixture
@@ -102,14 +95,6 @@ def test_kills_under_load_lose_and_double_nothing(up: UpProcess, recorder: Recor
     check_letters(up, len(accepted))
     check_arrivals(recorder, paths, accepted)
     assert findings(up.server.start()) == []
-
-
-def has_settled(up: UpProcess) -> bool:
-    open_work = up.rows(
-        "SELECT (SELECT count(*) FROM routing_outbox) + (SELECT count(*) FROM webhook_delivery_sagas "
-        "WHERE status NOT IN ('Completed', 'DeadLettered')) AS n"
-    )
-    return open_work[0]["n"] == 0
 
 
 def check_events(up: UpProcess, accepted: dict[str, tuple[str, bytes]]) -> None:

@@ -30,6 +30,8 @@ FIRST_LIMIT = 10.0
 MOST_IN_FLIGHT = 1000
 LAST_PROBE_SECONDS = 600.0
 LONG_WAIT = timedelta(seconds=10)
+"""Waits for a probe from this one on end at a whole second."""
+
 MAX_WAIT_SECONDS = 3 * 86_400.0
 SLOW_MS = 2000
 """An attempt that takes longer makes its subscription slow, for SLOW_SECONDS."""
@@ -258,7 +260,7 @@ def _after_overload(flow: Flow, result: Result, now: datetime) -> Flow:
 
 
 def _next_probe_at(settings: FlowSettings, probes: int, now: datetime) -> datetime:
-    """Return when the next probe is due. Long waits end at a whole second, so that the probes of many subscriptions
+    """Return when the next probe is due: after a LONG_WAIT at a whole second, so that the probes of many subscriptions
     share their statements."""
     wait = probe_wait(settings, probes)
     at = now + wait

@@ -69,8 +69,9 @@ class Starter:
             return False
         ahead = self._most_ahead - self._places.quick.unclaimed
         taken = self.queue.take(min(BATCH, ahead))
-        ids = [one for one in taken if self._places.any_for(one)]
-        self._placeless |= dict.fromkeys(one for one in taken if one not in ids)
+        has_place = {one: self._places.any_for(one) for one in taken}
+        ids = [one for one in taken if has_place[one]]
+        self._placeless |= dict.fromkeys(one for one in taken if not has_place[one])
         is_due = not self.until_next_wake()
         if not ids and not is_due:
             return False
@@ -103,9 +104,9 @@ class Starter:
 
     def _told_of_starts(self, started: Started) -> None:
         lanes = ((self._places.quick, self._wakes.quick), (self._places.slow, self._wakes.slow))
+        begun = [move for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
         for is_slow, (places, wake) in enumerate(lanes):
-            mine = [move for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
-            ids = [move.subscription_id for move in mine if move.slow == is_slow]
+            ids = [move.subscription_id for move in begun if move.slow == is_slow]
             if ids:
                 places.start(ids)
                 wake.set()
