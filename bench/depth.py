@@ -245,7 +245,7 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
         (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": subscriptions}),
         (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, **limit}),
         (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-        (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", limit),
+        (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", limit),
         (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": False, "limit": DUE, **claim}),
         (Role.DELIVERY, "deliver", "claim_jobs", {"job_ids": job_ids, **claim}),
         (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", clean),

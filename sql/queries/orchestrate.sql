@@ -55,10 +55,10 @@ dead AS (
        w.probe_saga_id, slow_until = w.slow_until, wake_at = w.wake_at, order_cursor = w.order_cursor,
        discard_through = w.discard_through
 
--- name: lock_finished_jobs
--- Unapplied results, oldest first, locked together with their sagas: sagas first, without waiting. What another session
--- has locked is left to it. The status check is repeated on the locked row. The planner overestimates the number of
--- unapplied results, so LATERAL makes it go from each result to its saga instead of reading every saga in progress.
+-- name: find_finished_jobs
+-- Unapplied results, oldest first. What another session has locked is passed by, so that it never fills a batch. The
+-- planner overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga instead of
+-- reading every saga in progress.
 SELECT saga.*
   FROM (SELECT id, saga_id FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
@@ -74,15 +74,15 @@ SELECT saga.*
        FOR NO KEY UPDATE OF s, j SKIP LOCKED) AS saga
  LIMIT %(limit)s;
 
--- name: lock_finished_jobs_by_id
+-- name: finished_jobs
+-- Unapplied results of the named jobs.
 SELECT
        -- insert: facts_of_result
        -- insert: facts_of_saga
   FROM webhook_delivery_jobs j
   JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
   -- insert: event_and_subscription
- WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
-   FOR NO KEY UPDATE OF s, j SKIP LOCKED;
+ WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed');
 
 -- name: flow_of_results
 -- Flow of the subscriptions of a batch of results, read without a lock: what is in progress, and whether more is due.
@@ -137,20 +137,33 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Applies each result once: the saga moves only if applied_at was still null. The caller holds the locks of sagas and
--- jobs. A result that changes the flow of its subscription is applied together with that change, and only if the flow
--- row is as it was when the decision was made and nobody else has locked it; otherwise it stays for the next call. Each
--- step returns all columns that the next one needs: joining two steps would compare every row with every row.
+-- Applies each result once: the saga moves only if it is still in progress and applied_at is still null. No lock is held
+-- since the decision. A result that changes the flow of its subscription is applied together with that change: only if
+-- the flow row is as it was when the decision was made, and if all results that made the change are applied. What another
+-- session has locked is passed by; such a result stays for the next call. Each step returns all columns that the next
+-- one needs: joining two steps would compare every row with every row.
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
                          %(reasons)s::text[], %(subscription_ids)s::bigint[], %(change_flow)s::boolean[])
         AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
               changes_flow)
+), held AS MATERIALIZED (
+    SELECT d.*
+      FROM decision d
+      JOIN webhook_delivery_sagas s ON s.id = d.saga_id
+      JOIN webhook_delivery_jobs j ON j.id = d.job_id
+     WHERE s.status::text = 'InProgress' AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
+     ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
+), all_held AS MATERIALIZED (
+    SELECT subscription_id
+      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS both
+     GROUP BY subscription_id HAVING sum(missing) = 0
 ), flow AS MATERIALIZED (
     SELECT w.* FROM unnest(
        -- insert: flow_arrays
       JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
+     WHERE w.subscription_id IN (SELECT subscription_id FROM all_held)
      ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
 ), written AS (
     UPDATE subscription_flow f
@@ -160,7 +173,7 @@ WITH decision AS MATERIALIZED (
     RETURNING f.subscription_id
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
-      FROM decision d
+      FROM held d
      WHERE j.id = d.job_id AND j.applied_at IS NULL
        AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
     RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -28,7 +29,7 @@ from hooksaga.adapters.database import (
 )
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.event_input import EventDraft
-from hooksaga.stages.accept_events import AcceptedEvent, accept_events
+from hooksaga.stages.accept_events import AcceptedEvent, accept_events, insert_events
 from tests.conftest import SessionOf
 from tests.database.seed import Seed
 from tests.faults.promises import Promise
@@ -50,7 +51,15 @@ async def pid_in_transaction(connection: Connection) -> int:
         return await pid(connection)
 
 
-def accept(draft: EventDraft) -> Callable[[Connection], Awaitable[object]]:
+Unit: TypeAlias = Callable[[Connection], Awaitable[object]]
+
+
+async def in_transaction(connection: Connection) -> None:
+    async with transaction(connection):
+        await insert_events(connection, [WITHOUT_KEY])
+
+
+def accept(draft: EventDraft) -> Unit:
     return lambda connection: accept_events(connection, [draft])
 
 
@@ -197,23 +206,23 @@ async def test_a_connection_that_is_closed_on_the_way_is_replaced_unnoticed(
 
 
 @pytest.mark.parametrize(
-    ("draft", "point", "loss", "events"),
+    ("unit", "point", "loss", "events"),
     [
-        (WITHOUT_KEY, "accept_events.insert_events", Loss.LOST, 0),
-        (WITHOUT_KEY, "accept_events.insert_events", Loss.UNANSWERED, 1),
-        (WITH_KEY, "COMMIT of accept_events.insert_events", Loss.LOST, 0),
-        (WITH_KEY, "COMMIT of accept_events.insert_events", Loss.UNANSWERED, 1),
+        (accept(WITHOUT_KEY), "accept_events.insert_events", Loss.LOST, 0),
+        (accept(WITH_KEY), "accept_events.insert_events", Loss.UNANSWERED, 1),
+        (in_transaction, "COMMIT of accept_events.insert_events", Loss.LOST, 0),
+        (in_transaction, "COMMIT of accept_events.insert_events", Loss.UNANSWERED, 1),
     ],
 )
 @pytest.mark.guarantee(
     Promise.DATABASE, "a COMMIT whose answer is lost is never run again by itself", "told as 503"
 )
 async def test_what_may_have_been_committed_is_not_run_again(
-    through: Session, wire: Wire, seed: Seed, draft: EventDraft, point: str, loss: Loss, events: int
+    through: Session, wire: Wire, seed: Seed, unit: Unit, point: str, loss: Loss, events: int
 ) -> None:
     wire.arm(point, loss)
     with pytest.raises(DatabaseUnavailable):
-        await through.run(accept(draft))
+        await through.run(unit)
     assert wire.has_struck
     assert await seed.value("SELECT count(*) FROM events") == events
 
@@ -224,7 +233,7 @@ async def test_a_transaction_that_is_lost_before_its_commit_is_run_again(
     through: Session, wire: Wire, seed: Seed, loss: Loss
 ) -> None:
     wire.arm("accept_events.insert_events", loss)
-    await through.run(accept(WITH_KEY))
+    await through.run(in_transaction)
     assert wire.has_struck
     assert await seed.value("SELECT count(*) FROM events") == 1
 

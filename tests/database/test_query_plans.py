@@ -333,8 +333,8 @@ HOT = [
         rows=1_500,
         buffers=6_000,
     ),
-    orchestrate("lock_finished_jobs", {"limit": 500}),
-    orchestrate("lock_finished_jobs_by_id", {"job_ids": list(rows.FINISHED_JOBS)}),
+    orchestrate("find_finished_jobs", {"limit": 500}),
+    orchestrate("finished_jobs", {"job_ids": list(rows.FINISHED_JOBS)}),
     orchestrate("flow_of_results", {"subscription_ids": FLOWS["flow_subscription_id"]}),
     # The crowd: a thousand in progress are counted, and no more.
     orchestrate("flow_of_results", {"subscription_ids": [rows.CROWD]}, answers=1, rows=1_100),

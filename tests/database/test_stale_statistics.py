@@ -254,7 +254,7 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
     (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, "limit": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "lock_finished_jobs", {"limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"limit": TAKEN}),
     (
         Role.ORCHESTRATOR,
         "orchestrate",
@@ -422,7 +422,7 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
     [
         ("idx_job_pending", ["claim_waiting_jobs", "claim_waiting_jobs"]),
         ("idx_job_status_lease", ["reset_expired_leases"]),
-        ("idx_job_unapplied", ["lock_finished_jobs"]),
+        ("idx_job_unapplied", ["find_finished_jobs"]),
         ("idx_flow_wake", ["next_wake"]),
     ],
 )

@@ -1,6 +1,6 @@
 """Kills a process with SIGKILL at a named point: before or after a database write, a commit, a queue send, a POST.
 
-Names are `before` or `after` and what is done: `write deliver.claim_jobs`, `commit accept_events.insert_events`,
+Names are `before` or `after` and what is done: `write deliver.claim_jobs`, `commit orchestrate.start_due`,
 `send to routing`, `POST of a delivery`. The points lie in the adapters that every stage goes through, so none can be
 forgotten, and they are put there from outside, at the start of the process (tests/faults/injected). A folder tells
 them what to do:

@@ -137,7 +137,7 @@ def _hasty_cleaner() -> None:
 
 
 def _taken_again() -> None:
-    _rewrite("orchestrate", "lock_finished_jobs_by_id", "AND j.applied_at IS NULL", "")
+    _rewrite("orchestrate", "finished_jobs", "AND j.applied_at IS NULL", "")
     _rewrite("orchestrate", "apply_results", "AND j.applied_at IS NULL", "")
 
 

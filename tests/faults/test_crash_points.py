@@ -29,13 +29,13 @@ pytestmark = [
 ]
 
 SHORT_FORM = (
-    "before commit accept_events.insert_events",
+    "before write accept_events.insert_events",
     "after write route_events.route_outbox",
     "before commit orchestrate.start_due",
-    "after write deliver.claim_waiting_jobs",
+    "after write deliver.claim_jobs",
     "after POST of a delivery",
     "after write deliver.record_results",
-    "before commit orchestrate.apply_results",
+    "after write orchestrate.apply_results",
     "after commit subscriptions.add_secret",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""

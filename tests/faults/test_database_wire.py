@@ -22,10 +22,10 @@ from tests.faults.wire import SOCKET, Loss, Wire
 pytestmark = [pytest.mark.faults, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SHORT_FORM = (
-    "COMMIT of accept_events.insert_events",
+    "accept_events.insert_events",
     "route_events.route_outbox",
     "deliver.record_results",
-    "COMMIT of orchestrate.apply_results",
+    "orchestrate.apply_results",
 )
 """What `make test` tries; `make faults` tries every write that the story makes."""
 

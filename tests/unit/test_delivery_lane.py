@@ -1,7 +1,8 @@
 """How a lane of polling mode claims: what fits into its places, and jobs that may kill their workers one at a time."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -54,9 +55,10 @@ class Bench:
         self.written: list[int] = []
         self.unclaimed: list[int] = []
         self.places = WorkerPlaces(1, places)
-        self.places.slow.start(1 for _ in waiting)
+        self.asked: list[Sequence[int] | None] = []
         self.wake = asyncio.Event()
-        monkeypatch.setattr(deliver, "claim_waiting_jobs", self._claim)
+        monkeypatch.setattr(deliver, "claim_waiting_jobs", self._look)
+        monkeypatch.setattr(deliver, "claim_jobs", self._claim)
         monkeypatch.setattr(deliver, "attempt", self._attempt)
         monkeypatch.setattr(delivery_lane, "note_claimed", lambda _jobs: None)
         writer: Any = SimpleNamespace(
@@ -79,11 +81,21 @@ class Bench:
     async def _at_once(self) -> None:
         pass
 
-    async def _claim(self, _connection: object, *, slow: bool, limit: int, one_alone: bool, **_: Any) -> Any:
+    def start(self, *numbers: int) -> None:
+        """Tell the lane of jobs that its process has started."""
+        self.places.slow.start(dict.fromkeys(numbers, 1))
+
+    async def _look(self, _connection: object, *, slow: bool, limit: int, one_alone: bool, **_: Any) -> Any:
         assert slow
+        self.asked.append(None)
         self.limits.append(limit)
-        fits: Callable[[ClaimedJob], bool] = lambda one: not one.alone or one_alone  # noqa: E731
-        taken = [one for one in self.waiting if fits(one)][:limit]
+        return self._take([one for one in self.waiting if not one.alone or one_alone][:limit])
+
+    async def _claim(self, _connection: object, *, job_ids: Sequence[int], **_: Any) -> Any:
+        self.asked.append(job_ids)
+        return self._take([one for one in self.waiting if one.id in job_ids])
+
+    def _take(self, taken: list[ClaimedJob]) -> list[ClaimedJob]:
         self.waiting = [one for one in self.waiting if one not in taken]
         return taken
 
@@ -113,18 +125,29 @@ async def test_a_lane_claims_what_fits_into_its_places(monkeypatch: pytest.Monke
     await bench.end(2)
     assert await bench.lane.step() is False
     assert bench.limits == [3, 1, 2]
-    assert bench.unclaimed == [2, 1, 0]
     for number in (3, 4):
         await bench.end(number)
     await bench.lane.drain()
     assert sorted(bench.written) == [0, 1, 2, 3, 4]
 
 
-async def test_an_event_alone_is_claimed_by_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch, 3, [job(1)])
+async def test_started_jobs_are_claimed_by_their_ids_and_others_by_a_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(monkeypatch, 5, [job(1), job(2), job(3), job(4)])
+    bench.lane._looks_at = time.monotonic() + 60
+    bench.start(3, 9, 1)
     assert await bench.lane.step() is False
-    await bench.end(1)
-    assert bench.limits == [3]
+    assert (bench.asked, sorted(one.id for one in bench.waiting)) == ([[3, 9, 1]], [2, 4])
+    assert (bench.unclaimed, bench.free) == ([0], 3)
+    bench.start(2)
+    bench.lane._looks_at = time.monotonic()
+    assert await bench.lane.step() is False
+    assert (bench.asked[1:], bench.waiting, bench.unclaimed) == ([None], [], [0, 0])
+    assert bench.lane._looks_at > time.monotonic()
+    for number in (1, 2, 3, 4):
+        await bench.end(number)
+    assert bench.free == 5
 
 
 async def test_what_may_kill_its_worker_is_sent_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,29 +3,30 @@
 from hooksaga.worker.places import LanePlaces, WorkerPlaces
 
 
+def jobs(first: int, many: int, subscription_id: int = 1) -> dict[int, int]:
+    return dict.fromkeys(range(first, first + many), subscription_id)
+
+
 def test_a_subscription_may_have_half_of_what_stays_free() -> None:
     places = LanePlaces(40, least=2)
     assert places.left_for(1) == 20
-    places.start([1] * 20)
+    places.start(jobs(100, 20))
     assert (places.left_for(1), places.left_for(2)) == (0, 10)
-    places.claim([1] * 15, is_empty=False)
-    for _ in range(15):
-        places.begin(1)
+    places.claim(range(100, 115), jobs(100, 15))
     assert (places.free, places.unclaimed, places.left_for(1), places.left_for(2)) == (25, 5, 0, 10)
 
 
 def test_with_every_place_taken_each_may_still_have_its_least() -> None:
     places = LanePlaces(10, least=2)
-    places.start([1] * 14)
+    places.start(jobs(100, 14))
     assert (places.left_for(1), places.left_for(2)) == (0, 2)
-    places.start([2])
+    places.start({200: 2})
     assert places.left_for(2) == 1
 
 
 def test_a_place_is_free_once_the_post_has_ended() -> None:
     places = LanePlaces(4)
-    places.begin(1)
-    places.begin(1)
+    places.claim([], jobs(100, 2))
     assert places.left_for(1) == 0
     places.end(1)
     places.end(1)
@@ -33,14 +34,25 @@ def test_a_place_is_free_once_the_post_has_ended() -> None:
     assert places.freed.is_set()
 
 
-def test_an_empty_queue_ends_every_count_of_jobs_that_wait() -> None:
-    """Another process may have claimed them."""
+def test_jobs_are_claimed_in_the_order_of_their_starts() -> None:
+    places = LanePlaces(40)
+    places.start({300: 1, 100: 2})
+    places.start({200: 3})
+    assert (places.next_jobs(2), places.next_jobs(9)) == ([300, 100], [300, 100, 200])
+
+
+def test_a_job_that_another_process_has_claimed_holds_no_place() -> None:
     places = LanePlaces(4)
-    places.start([1, 1, 2])
-    places.claim([1, 7], is_empty=False)
-    assert places.unclaimed == 2
-    places.claim([], is_empty=True)
-    assert (places.unclaimed, places.left_for(1)) == (0, 2)
+    places.start({100: 1, 101: 1, 102: 2})
+    places.claim([100, 101], {101: 1})
+    assert (places.next_jobs(9), places.free, places.held_by(1)) == ([102], 3, 1)
+
+
+def test_a_job_that_a_look_has_found_is_not_asked_for_again() -> None:
+    places = LanePlaces(4)
+    places.start({100: 1})
+    places.claim([], {7: 5, 100: 1})
+    assert (places.next_jobs(9), places.free, places.held_by(1), places.held_by(5)) == ([], 2, 1, 1)
 
 
 def test_a_late_post_makes_its_subscription_slow() -> None:

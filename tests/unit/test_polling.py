@@ -1,7 +1,7 @@
 """How long a loop of polling mode rests, and what the starter looks at."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
@@ -137,7 +137,7 @@ async def test_jobs_are_started_only_so_far_ahead_of_their_places(monkeypatch: p
     assert len(calls.asked) == 1
     assert one.rest_seconds() == POLL_SECONDS
     one._wakes.start.clear()
-    one._places.quick.claim([1] * 10, is_empty=False)
+    one._places.quick.claim(range(10), {})
     one.note_claimed()
     assert one._wakes.start.is_set()
     await one.step()
@@ -150,14 +150,15 @@ async def test_a_subscription_without_a_place_is_looked_at_once_it_has_one(
     one, calls = starter_of(monkeypatch), Calls()
     monkeypatch.setattr(starter, "start_attempts", calls)
     monkeypatch.setattr(starter, "seconds_until_next_wake", never)
-    one._places.quick.start([5] * 4)
+    started = dict.fromkeys(range(100, 104), 5)
+    one._places.quick.start(started)
     one.look_at([5, 6])
     await one.step()
     assert calls.asked == [([6], Settings().concurrency - 4)]
     one._wakes.start.clear()
     one.note_claimed()
     assert not one._wakes.start.is_set()
-    one._places.quick.claim([5] * 4, is_empty=True)
+    one._places.quick.claim(started, {})
     one.note_claimed()
     assert one._wakes.start.is_set()
     await one.step()
@@ -171,6 +172,34 @@ async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPat
     one.look_at([5])
     await one.step()
     assert (one._wakes.slow.is_set(), one._wakes.quick.is_set()) == (True, False)
+
+
+async def test_results_are_applied_by_their_jobs_and_once_a_second_all_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, asked, locked = starter_of(monkeypatch), list[list[int] | None](), [6]
+
+    async def apply(
+        _connection: object, *, job_ids: list[int] | None, on_left: Callable[[int], object], **_: object
+    ):
+        asked.append(job_ids)
+        while locked:
+            on_left(locked.pop())
+        return list[SagaMoved]()
+
+    monkeypatch.setattr(starter, "apply_results", apply)
+    monkeypatch.setattr(one, "_applying", SimpleNamespace(run=lambda unit: unit(None)))
+    assert await one.apply() is True  # 6 waits for a lock
+    one.note_results([7, 8])
+    assert one._wakes.apply.is_set()
+    assert await one.apply() is True
+    assert await one.apply() is False
+    assert asked == [None, None, [7, 8]]
+    one.note_results([9])
+    monkeypatch.setattr(one, "_looks_for_results_at", 0.0)
+    assert await one.apply() is True
+    assert await one.apply() is False
+    assert asked[3:] == [None, [9]]
 
 
 # The queue of hints

@@ -1,4 +1,4 @@
-"""Store incoming events: one transaction per batch, one result per event, in order."""
+"""Store incoming events: one statement per batch, one result per event, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from hooksaga.adapters.database import Connection, fetch_rows, refusals, transaction
+from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import (
     Conflict,
@@ -71,11 +71,12 @@ async def accept_events(
         return []
 
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
-        if all(draft.external_id is None for draft in batch):
-            async with refusals():  # a single autocommitted statement saves two round trips
-                return list((await insert_events(connection, batch, in_order=in_order)).values())
-        async with transaction(connection):
-            return await _store(connection, batch, in_order=in_order)
+        async with refusals():
+            answers = await insert_events(connection, batch, in_order=in_order)
+        missing = [position for position in range(1, len(batch) + 1) if position not in answers]
+        if missing:
+            answers |= await _answer_known(connection, batch, missing)
+        return [answers[position] for position in range(1, len(batch) + 1)]
 
     return await run_isolating(store, drafts, _refusal)
 
@@ -86,14 +87,6 @@ def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
     unstored = DatabaseUnavailable("the database did not store this event; repeat the request")
     unstored.__cause__ = error
     return unstored
-
-
-async def _store(connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool) -> list[Answer]:
-    answers = await insert_events(connection, drafts, in_order=in_order)
-    missing = [position for position in range(1, len(drafts) + 1) if position not in answers]
-    if missing:
-        answers |= await _answer_known(connection, drafts, missing)
-    return [answers[position] for position in range(1, len(drafts) + 1)]
 
 
 async def insert_events(

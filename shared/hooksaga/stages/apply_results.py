@@ -1,7 +1,7 @@
 """Apply the results of attempts: sagas end, wait for a retry or become dead letters; their subscription's flow follows.
 
-One transaction: lock results and sagas, read the flow, decide in Python (core/saga.py, core/flow.py), and write in one
-statement. A dead letter's snapshot is copied inside the database.
+Read results and flow without a lock, decide in Python (core/saga.py, core/flow.py), and write in one statement, which
+applies only what is still as it was read. A dead letter's snapshot is copied inside the database.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from hooksaga.adapters.database import Connection, fetch_rows, transaction
+from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.flow import Flow, after_results
@@ -37,7 +37,8 @@ async def apply_results(
 ) -> list[SagaMoved]:
     """Apply the results of finished jobs, each exactly once: the named jobs, or the oldest.
 
-    A result whose subscription's flow another session is changing is reported to on_left and stays for the next call.
+    A result that another session has locked, or whose subscription's flow it is changing, is reported to on_left and
+    stays for the next call, which must look for the oldest: a named one that stays locked would keep its neighbours.
     Raises RowRefused for results that the database rejects, after the others have been applied.
     """
     return await refused_alone(partial(_apply, connection, defaults, limit, on_left), job_ids)
@@ -52,29 +53,29 @@ async def _apply(
     job_ids: Sequence[int] | None,
 ) -> list[SagaMoved]:
     queries = load_queries("orchestrate")
-    async with transaction(connection):
-        if job_ids is None:
-            jobs = await fetch_rows(connection, queries["lock_finished_jobs"], {"limit": limit}, FinishedJob)
-        else:
-            named = {"job_ids": list(job_ids)}
-            jobs = await fetch_rows(connection, queries["lock_finished_jobs_by_id"], named, FinishedJob)
-        seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
-        if not jobs:
-            return []
-        ids = {"subscription_ids": sorted({job.subscription_id for job in jobs})}
-        rows = await fetch_rows(connection, queries["flow_of_results"], ids, ResultFlow)
-        flows = {row.subscription_id: row for row in rows}
-        decided = [
-            (job, decide(job.saga(), job.trigger(flows[job.subscription_id]), job.policy(defaults), job.now))
-            for job in jobs
-        ]
-        flow_changes = _flow_changes(defaults, flows, decided)
-        reasons = await reasons_of_inactive(
-            connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
-        )
-        columns = _columns(decided, reasons, flow_changes) | flow_columns(
-            [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
-        )
+    if job_ids is None:
+        jobs = await fetch_rows(connection, queries["find_finished_jobs"], {"limit": limit}, FinishedJob)
+    else:
+        named = {"job_ids": list(job_ids)}
+        jobs = await fetch_rows(connection, queries["finished_jobs"], named, FinishedJob)
+    seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
+    if not jobs:
+        return []
+    ids = {"subscription_ids": sorted({job.subscription_id for job in jobs})}
+    rows = await fetch_rows(connection, queries["flow_of_results"], ids, ResultFlow)
+    flows = {row.subscription_id: row for row in rows}
+    decided = [
+        (job, decide(job.saga(), job.trigger(flows[job.subscription_id]), job.policy(defaults), job.now))
+        for job in jobs
+    ]
+    flow_changes = _flow_changes(defaults, flows, decided)
+    reasons = await reasons_of_inactive(
+        connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
+    )
+    columns = _columns(decided, reasons, flow_changes) | flow_columns(
+        [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
+    )
+    async with refusals():
         moved = await fetch_rows(connection, queries["apply_results"], columns, MovedRow)
     dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
     for job, saga in decided:

@@ -1,8 +1,9 @@
-"""Delivery loop of polling mode: claims waiting jobs, oldest first, POSTs them, and has their results written.
+"""Delivery loop of polling mode: claims jobs, POSTs them, and has their results written.
 
-A lane needs no fairness of its own, because the orchestrator starts attempts only into the room of each subscription.
-Jobs of slow subscriptions have a lane of their own. Jobs whose workers died repeatedly are sent one at a time: one of
-them may be what kills its workers.
+The starter names the jobs that it has started; once in POLL_SECONDS the lane looks for others that wait, oldest first:
+of workers that died, and of processes that started more than they could send. A lane needs no fairness of its own,
+because the orchestrator starts attempts only into the room of each subscription. Jobs of slow subscriptions have a lane
+of their own. Jobs whose workers died repeatedly are sent one at a time: one of them may be what kills its workers.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -23,6 +25,7 @@ from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import deliver
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.telemetry import note_claimed
+from hooksaga.worker.loops import POLL_SECONDS
 from hooksaga.worker.payload_memory import PayloadMemory
 from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.result_writer import (
@@ -71,40 +74,53 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_lost(parts.settings.max_lost_leases)
         self._alone: tuple[ClaimedJob, float] | None = None
         self._locked: list[ClaimedJob] = []
+        self._looks_at = 0.0
         self._has_backlog = False
         self._stopping = False
 
     async def step(self) -> bool:
-        """Claim once and start the POSTs. Returns whether more jobs may wait."""
+        """Claim once and start the POSTs. Returns whether more jobs wait."""
         await self._wait_for_place()
         if self._stopping:
             return False
         limit = min(self._places.free, self._memory.room)
-        claimed_at = time.monotonic()
-        jobs = await self._session.run(
-            lambda connection: deliver.claim_waiting_jobs(
-                connection,
-                slow=self._slow,
-                limit=limit,
+        asked, claimed_at = self._places.next_jobs(limit), time.monotonic()
+        if looks := not asked or claimed_at >= self._looks_at:
+            self._looks_at = claimed_at + POLL_SECONDS
+        jobs = await self._claim(None if looks else asked, limit)
+        note_claimed(jobs)
+        self._places.claim([] if looks else asked, {job.id: job.subscription_id for job in jobs})
+        self._parts.on_claimed()
+        if self._stopping:
+            await self._hand_back(jobs)
+            return False
+        self._has_backlog = len(jobs) >= limit
+        if looks and self._has_backlog:
+            self._looks_at = 0.0
+        self._memory.take([len(job.payload) for job in jobs])
+        for number, job in enumerate(jobs):
+            if number % MOST_AT_ONCE == MOST_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            self._begin(job, claimed_at)
+        return self._has_backlog or self._places.unclaimed > 0
+
+    async def _claim(self, job_ids: Sequence[int] | None, limit: int) -> list[ClaimedJob]:
+        """Claim these jobs, or the oldest that wait. Those that were started here are known: a look walks over whatever
+        a long transaction keeps from being cleaned up."""
+        claim = (
+            partial(deliver.claim_waiting_jobs, slow=self._slow, limit=limit)
+            if job_ids is None
+            else partial(deliver.claim_jobs, job_ids=job_ids)
+        )
+        return await self._session.run(
+            partial(
+                claim,
                 worker_id=self._parts.worker_id,
                 lease_seconds=self._settings.lease_seconds,
                 alone_from=self._alone_from,
                 one_alone=not self._sends_alone(),
             )
         )
-        note_claimed(jobs)
-        self._has_backlog = len(jobs) >= limit
-        self._places.claim((job.subscription_id for job in jobs), is_empty=not self._has_backlog)
-        self._parts.on_claimed()
-        if self._stopping:
-            await self._hand_back(jobs)
-            return False
-        self._memory.take([len(job.payload) for job in jobs])
-        for number, job in enumerate(jobs):
-            if number % MOST_AT_ONCE == MOST_AT_ONCE - 1:
-                await asyncio.sleep(0)
-            self._begin(job, claimed_at)
-        return self._has_backlog
 
     def _sends_alone(self) -> bool:
         """Return whether a job that must be alone among its kind is in flight; never longer than its lease."""
@@ -134,7 +150,6 @@ class DeliveryLane:
     def _begin(self, job: ClaimedJob, claimed_at: float) -> None:
         if job.alone:
             self._alone = (job, claimed_at)
-        self._places.begin(job.subscription_id)
         task = asyncio.create_task(self._deliver(job, claimed_at))
         self._in_flight[task] = job
         task.add_done_callback(self._end)
@@ -160,6 +175,7 @@ class DeliveryLane:
         self._memory.give_back(len(job.payload))
         if self._alone is not None and job is self._alone[0]:
             self._alone = None
+            self._looks_at = 0.0
             self._wake.set()  # others of its kind may wait
         if not task.cancelled() and task.exception() is not None:
             logger.error("delivery task failed", exc_info=task.exception())

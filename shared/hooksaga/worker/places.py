@@ -9,7 +9,8 @@ that the next one that has something due finds a place.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from hooksaga.core.flow import SLOW_SECONDS
 from hooksaga.stages.start_attempts import Places
@@ -19,53 +20,64 @@ LEAST_SHARE = 16
 
 
 class LanePlaces:
-    """Places of one lane, with the jobs that were started for it and the POSTs in flight, by subscription."""
+    """Places of one lane: the jobs that were started for it, and how many places each subscription holds."""
 
     def __init__(self, total: int, least: int = 1) -> None:
         """least: places that each subscription may hold however few are free."""
         self.total = total
         self.freed = asyncio.Event()
         self._least = least
-        self._started: Counter[int] = Counter()
-        self._in_flight: Counter[int] = Counter()
+        self._started: dict[int, int] = {}
+        self._held: Counter[int] = Counter()
 
     @property
     def free(self) -> int:
         """Number of POSTs that could start now; negative when POSTs of the other lane continue here."""
-        return self.total - self._in_flight.total()
+        return self.total - (self._held.total() - self.unclaimed)
 
     @property
     def unclaimed(self) -> int:
         """Number of started jobs that wait to be claimed."""
-        return self._started.total()
+        return len(self._started)
 
     def held_by(self, subscription_id: int) -> int:
         """Return how many places a subscription holds."""
-        return self._in_flight[subscription_id] + self._started[subscription_id]
+        return self._held[subscription_id]
 
     def left_for(self, subscription_id: int) -> int:
         """Return how many more attempts of a subscription may start."""
         held = self.held_by(subscription_id)
-        return max(0, (self.free - self.unclaimed - held) // 2, self._least - held)
+        return max(0, (self.total - self._held.total() - held) // 2, self._least - held)
 
-    def start(self, subscription_ids: Iterable[int]) -> None:
-        """Note jobs that were started."""
-        self._started.update(subscription_ids)
+    def start(self, jobs: Mapping[int, int]) -> None:
+        """Note jobs that were started, each with its subscription."""
+        self._started |= jobs
+        self._held.update(jobs.values())
 
-    def claim(self, subscription_ids: Iterable[int], *, is_empty: bool) -> None:
-        """Note claimed jobs, maybe of another process. is_empty: no others wait."""
-        self._started = Counter() if is_empty else self._started - Counter(subscription_ids)
+    def next_jobs(self, most: int) -> list[int]:
+        """Return the started jobs to claim next."""
+        return list(islice(self._started, most))
+
+    def claim(self, asked: Iterable[int], claimed: Mapping[int, int]) -> None:
+        """Note claimed jobs, each with its subscription, whoever started them. The rest of asked is not to be had."""
+        for job_id in {*asked, *claimed}:
+            if job_id in self._started:
+                self._give_back(self._started.pop(job_id))
+        self._held.update(claimed.values())
 
     def begin(self, subscription_id: int) -> None:
-        """Note a POST that begins, or that continues here."""
-        self._in_flight[subscription_id] += 1
+        """Note a POST that continues here."""
+        self._held[subscription_id] += 1
 
     def end(self, subscription_id: int) -> None:
         """Note the end of a POST, or that it continues in the other lane. Sets `freed`."""
-        self._in_flight[subscription_id] -= 1
-        if not self._in_flight[subscription_id]:
-            del self._in_flight[subscription_id]
+        self._give_back(subscription_id)
         self.freed.set()
+
+    def _give_back(self, subscription_id: int) -> None:
+        self._held[subscription_id] -= 1
+        if not self._held[subscription_id]:
+            del self._held[subscription_id]
 
 
 class WorkerPlaces(Places):
@@ -79,10 +91,15 @@ class WorkerPlaces(Places):
     def left_for(self, subscription_id: int, *, slow: bool) -> int:
         return (self.slow if slow else self.quick).left_for(subscription_id)
 
-    def any_for(self, subscription_id: int) -> bool:
-        """Return whether an attempt of this subscription may start now, in a lane where it holds places already."""
+    def any_for(self, subscription_id: int, *, one_in: int | None = None) -> bool:
+        """Return whether an attempt of this subscription may start now, in a lane where it holds places already.
+
+        one_in: the least share of a lane's places that it must find there, if more than one.
+        """
         lanes = [lane for lane in (self.quick, self.slow) if lane.held_by(subscription_id)]
-        return not lanes or any(lane.left_for(subscription_id) for lane in lanes)
+        return not lanes or any(
+            lane.left_for(subscription_id) >= max(1, lane.total // one_in if one_in else 1) for lane in lanes
+        )
 
     def is_late(self, subscription_id: int) -> bool:
         """Return whether a POST of this subscription took long: until it ends, the flow row does not say so."""

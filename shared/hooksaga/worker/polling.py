@@ -51,10 +51,12 @@ class PollingWorker:
         self._refused = RefusedRows()
         self._router = Session(address, Role.ROUTER)
         self._canceler = Session(address, Role.ORCHESTRATOR)
-        self._writer = ResultWriter(Session(address, Role.DELIVERY), self.worker_id, self.wakes.apply)
         slow_places = max(1, settings.concurrency // SLOW_SHARE)
         places = WorkerPlaces(settings.concurrency - slow_places, slow_places)
         self._starter = Starter(settings, address, self.wakes, self._refused, self._stopping, places)
+        self._writer = ResultWriter(
+            Session(address, Role.DELIVERY), self.worker_id, self._starter.note_results
+        )
         self._upkeep = Upkeep(settings, address, self.wakes, self._writer, self._refused, self.sagas_started)
         parts = LaneParts(
             self._writer, settings, sender, box, self.worker_id, places, on_claimed=self._starter.note_claimed

@@ -7,7 +7,7 @@ A result whose row another session has locked, with psql for example, is kept an
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from hooksaga.adapters.database import Session
@@ -39,10 +39,13 @@ MOST_LOCKED = 5 * MOST_UNWRITTEN
 class ResultWriter:
     """Writes the results of all lanes through one session: all gathered results in one statement."""
 
-    def __init__(self, session: Session, worker_id: str, applied: asyncio.Event) -> None:
+    def __init__(
+        self, session: Session, worker_id: str, on_written: Callable[[Iterable[int]], object]
+    ) -> None:
+        """on_written: called with the jobs whose results are committed."""
         self._session = session
         self.worker_id = worker_id
-        self._results_ready = applied
+        self._on_written = on_written
         self._waiting: list[AttemptResult] = []
         self._writing: Sequence[AttemptResult] = ()
         self._locked: dict[int, AttemptResult] = {}
@@ -137,7 +140,7 @@ class ResultWriter:
             self._keep_locked(results, set())
             return True
         if written:
-            self._results_ready.set()
+            self._on_written(written)
         note_refused(refused)
         self._keep_locked(results, locked - written)
         ended = [result for result in results if result.job.id not in self._locked]

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.errors import RowRefused
@@ -54,6 +55,8 @@ class Starter:
         self._placeless: dict[int, None] = {}
         self._next_wake_at = 0.0
         self._refused_at = -POLL_SECONDS
+        self._results: dict[int, None] = {}
+        self._looks_for_results_at = 0.0
         self._walks_all = True
         self._walk_after = 0
         self._starting, self._applying = (Session(address, Role.ORCHESTRATOR) for _ in range(2))
@@ -104,11 +107,14 @@ class Starter:
 
     def _told_of_starts(self, started: Started) -> None:
         lanes = ((self._places.quick, self._wakes.quick), (self._places.slow, self._wakes.slow))
-        begun = [move for move in started.moves if move.status is SagaStatus.IN_PROGRESS]
         for is_slow, (places, wake) in enumerate(lanes):
-            ids = [move.subscription_id for move in begun if move.slow == is_slow]
-            if ids:
-                places.start(ids)
+            jobs = {
+                move.job_id: move.subscription_id
+                for move in started.moves
+                if move.job_id is not None and move.slow == is_slow
+            }
+            if jobs:
+                places.start(jobs)
                 wake.set()
         if started.moves:
             self.queue.put(started.again)
@@ -141,8 +147,7 @@ class Starter:
 
     def note_claimed(self) -> None:
         """Look on when the starter rests because it is far ahead of the lanes, or for subscriptions without a place."""
-        many = self._places.quick.total // MANY_FREE
-        found = [one for one in self._placeless if self._places.quick.left_for(one) >= many]
+        found = [one for one in self._placeless if self._places.any_for(one, one_in=MANY_FREE)]
         for one in found:
             del self._placeless[one]
         self.queue.put(found)
@@ -161,14 +166,26 @@ class Starter:
             self.look_at(ids)
         return self._walks_all
 
+    def note_results(self, job_ids: Iterable[int]) -> None:
+        """Have these results applied, which this process has written."""
+        self._results |= dict.fromkeys(job_ids)
+        self._wakes.apply.set()
+
     async def apply(self) -> bool:
-        """Apply results. A subscription with more that is due is looked at again: a result makes room."""
-        left: list[int] = []
-        unit = partial(apply_results, defaults=self._policy, on_left=left.append)
+        """Apply the results of this process, and once in POLL_SECONDS of others and of lost leases. A subscription with
+        more that is due is looked at again: a result makes room."""
+        job_ids, now, left = list(islice(self._results, BATCH)), time.monotonic(), list[int]()
+        if looks := not job_ids or now >= self._looks_for_results_at:
+            self._looks_for_results_at = now + POLL_SECONDS
+        unit = partial(
+            apply_results, defaults=self._policy, job_ids=None if looks else job_ids, on_left=left.append
+        )
         try:
             moves = await self._applying.run(unit)
         except RowRefused as refused:
             moves = self._told_of_refusal(refused)
+        for one in [move.job_id for move in moves] if looks else job_ids:
+            self._results.pop(one, None)
         self._told(moves)
         if any(move.has_due for move in moves):
             self.look_at([move.subscription_id for move in moves if move.has_due])
@@ -176,7 +193,10 @@ class Starter:
             self.look_when_next_is_due()
         if len(moves) >= MANY or left:
             await rest(self._stopping, GATHER_SECONDS)
-        return len(moves) >= BATCH or bool(left) or bool(moves and self._has_refused_row)
+        if left or (looks and (len(moves) >= BATCH or (moves and self._has_refused_row))):
+            self._looks_for_results_at = 0.0
+            return True
+        return bool(self._results)
 
     def _told_of_refusal(self, refused: RowRefused) -> list[SagaMoved]:
         """A row that the database rejects is logged, and blocks neither the rest of its batch nor the next stage."""
