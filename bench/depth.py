@@ -229,8 +229,6 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
         "max_attempts": [5, 5],
         "has_ordered": [False, False],
         "cursors": ["", ""],
-        "places": [None, None],
-        "least_places": [1, 1],
         "most_keys": 1000,
         "only": None,
     }
@@ -245,7 +243,7 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
         (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": subscriptions}),
         (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, **limit}),
         (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-        (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", limit),
+        (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"job_ids": None, **limit}),
         (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": False, "limit": DUE, **claim}),
         (Role.DELIVERY, "deliver", "claim_jobs", {"job_ids": job_ids, **claim}),
         (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", clean),

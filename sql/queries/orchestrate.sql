@@ -56,12 +56,13 @@ dead AS (
        discard_through = w.discard_through
 
 -- name: find_finished_jobs
--- Unapplied results, oldest first. What another session has locked is passed by, so that it never fills a batch. The
+-- Unapplied results, of the named jobs or all, oldest first. What another session has locked is passed by. The
 -- planner overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga instead of
 -- reading every saga in progress.
 SELECT saga.*
   FROM (SELECT id, saga_id FROM webhook_delivery_jobs
          WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
+           AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
          ORDER BY id) AS found
  CROSS JOIN LATERAL (
     SELECT
@@ -157,7 +158,7 @@ WITH decision AS MATERIALIZED (
      ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
 ), all_held AS MATERIALIZED (
     SELECT subscription_id
-      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS both
+      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS counted
      GROUP BY subscription_id HAVING sum(missing) = 0
 ), flow AS MATERIALIZED (
     SELECT w.* FROM unnest(

@@ -157,7 +157,7 @@ async def test_a_result_in_hand_is_written_although_its_lease_is_over(
     stage_of: StageOf, session_of: SessionOf, somebody: Connection, seed: Seed
 ) -> None:
     first, second = await seed.claim(await seed.job(), await seed.job())
-    writer = ResultWriter(session_of(Role.DELIVERY), WORKER, asyncio.Event())
+    writer = ResultWriter(session_of(Role.DELIVERY), WORKER, lambda _job_ids: None)
     cleaner = await stage_of(Role.LEASE_CLEANER)
     writing = asyncio.create_task(writer.run())
     await seed.expire_lease(first.id)
@@ -185,7 +185,7 @@ async def test_a_writer_that_stops_writes_what_was_locked(
     session_of: SessionOf, somebody: Connection, seed: Seed
 ) -> None:
     (job,) = await seed.claim(await seed.job())
-    writer = ResultWriter(session_of(Role.DELIVERY), WORKER, asyncio.Event())
+    writer = ResultWriter(session_of(Role.DELIVERY), WORKER, lambda _job_ids: None)
     async with locked(somebody, JOBS, job.id):
         writer.write(AttemptResult(job, outcome()))
         writing = asyncio.create_task(writer.run())
@@ -298,6 +298,34 @@ async def test_results_are_taken_around_a_locked_job_or_saga(
         assert await take() == [pairs[0], pairs[2]]
         assert await take() == []
     assert await take() == [pairs[1]]
+
+
+async def test_named_results_that_change_a_flow_are_applied_around_a_locked_one(
+    stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    """The flow is computed from all of them, and written only with all of them: it is computed again from the others."""
+    subscription_id = await seed.subscription("a")
+    job_ids: list[int] = []
+    for _ in range(3):
+        job_ids.append(await seed.active_job(await seed.saga(SagaStatus.IN_PROGRESS, subscription_id)))
+        await seed.finish(job_ids[-1], "http_503")
+    orchestrator, left = await stage_of(Role.ORCHESTRATOR), list[int]()
+
+    async def take() -> list[int | None]:
+        moves = await orchestrate.apply_results(orchestrator, POLICY, job_ids=job_ids, on_left=left.append)
+        return sorted(move.job_id or 0 for move in moves)
+
+    failures = "SELECT failures_in_a_row FROM subscription_flow WHERE subscription_id = %s"
+    async with locked(somebody, JOBS, job_ids[1]):
+        assert await take() == [job_ids[0], job_ids[2]]
+        assert await seed.value(failures, [subscription_id]) == 2
+    assert await take() == [job_ids[1]]
+    assert await seed.value(failures, [subscription_id]) == 3
+    job_ids = [await seed.active_job(await seed.saga(SagaStatus.IN_PROGRESS, subscription_id))]
+    await seed.finish(job_ids[0], "http_503")
+    async with locked(somebody, "subscription_flow", subscription_id, "subscription_id"):
+        assert (await take(), left) == ([], job_ids)
+    assert await take() == job_ids
 
 
 async def test_dead_letters_are_requeued_although_one_is_locked(

@@ -333,7 +333,7 @@ HOT = [
         rows=1_500,
         buffers=6_000,
     ),
-    orchestrate("find_finished_jobs", {"limit": 500}),
+    orchestrate("find_finished_jobs", {"limit": 500, "job_ids": None}),
     orchestrate("finished_jobs", {"job_ids": list(rows.FINISHED_JOBS)}),
     orchestrate("flow_of_results", {"subscription_ids": FLOWS["flow_subscription_id"]}),
     # The crowd: a thousand in progress are counted, and no more.

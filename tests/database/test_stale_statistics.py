@@ -254,7 +254,7 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
     (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, "limit": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"limit": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"limit": TAKEN, "job_ids": None}),
     (
         Role.ORCHESTRATOR,
         "orchestrate",

@@ -37,11 +37,21 @@ async def apply_results(
 ) -> list[SagaMoved]:
     """Apply the results of finished jobs, each exactly once: the named jobs, or the oldest.
 
-    A result that another session has locked, or whose subscription's flow it is changing, is reported to on_left and
-    stays for the next call, which must look for the oldest: a named one that stays locked would keep its neighbours.
+    A result whose subscription's flow another session is changing is reported to on_left and stays for the next call.
     Raises RowRefused for results that the database rejects, after the others have been applied.
     """
-    return await refused_alone(partial(_apply, connection, defaults, limit, on_left), job_ids)
+    left: list[int] = []
+    try:
+        moves = await refused_alone(partial(_apply, connection, defaults, limit, left.append), job_ids)
+        if left and job_ids is not None:  # one may be locked, and the others can do without it
+            again, left = left, []
+            moves += await refused_alone(
+                partial(_apply, connection, defaults, limit, left.append, around_locks=True), again
+            )
+    finally:
+        for job_id in left:
+            on_left(job_id)
+    return moves
 
 
 async def _apply(
@@ -51,13 +61,13 @@ async def _apply(
     on_left: Callable[[int], None],
     seen: dict[int, RefusedRow],
     job_ids: Sequence[int] | None,
+    *,
+    around_locks: bool = False,
 ) -> list[SagaMoved]:
     queries = load_queries("orchestrate")
-    if job_ids is None:
-        jobs = await fetch_rows(connection, queries["find_finished_jobs"], {"limit": limit}, FinishedJob)
-    else:
-        named = {"job_ids": list(job_ids)}
-        jobs = await fetch_rows(connection, queries["finished_jobs"], named, FinishedJob)
+    query = queries["find_finished_jobs" if job_ids is None or around_locks else "finished_jobs"]
+    named = {"job_ids": None if job_ids is None else list(job_ids), "limit": limit}
+    jobs = await fetch_rows(connection, query, named, FinishedJob)
     seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
     if not jobs:
         return []

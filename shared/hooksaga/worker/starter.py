@@ -174,11 +174,11 @@ class Starter:
     async def apply(self) -> bool:
         """Apply the results of this process, and once in POLL_SECONDS of others and of lost leases. A subscription with
         more that is due is looked at again: a result makes room."""
-        job_ids, now, left = list(islice(self._results, BATCH)), time.monotonic(), list[int]()
+        job_ids, now, left = list(islice(self._results, BATCH)), time.monotonic(), dict[int, None]()
         if looks := not job_ids or now >= self._looks_for_results_at:
             self._looks_for_results_at = now + POLL_SECONDS
         unit = partial(
-            apply_results, defaults=self._policy, job_ids=None if looks else job_ids, on_left=left.append
+            apply_results, defaults=self._policy, job_ids=None if looks else job_ids, on_left=left.setdefault
         )
         try:
             moves = await self._applying.run(unit)
@@ -186,6 +186,7 @@ class Starter:
             moves = self._told_of_refusal(refused)
         for one in [move.job_id for move in moves] if looks else job_ids:
             self._results.pop(one, None)
+        self._results |= left
         self._told(moves)
         if any(move.has_due for move in moves):
             self.look_at([move.subscription_id for move in moves if move.has_due])
@@ -193,7 +194,7 @@ class Starter:
             self.look_when_next_is_due()
         if len(moves) >= MANY or left:
             await rest(self._stopping, GATHER_SECONDS)
-        if left or (looks and (len(moves) >= BATCH or (moves and self._has_refused_row))):
+        if looks and (len(moves) >= BATCH or (moves and self._has_refused_row)):
             self._looks_for_results_at = 0.0
             return True
         return bool(self._results)
