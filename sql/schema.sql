@@ -487,6 +487,7 @@ CREATE FUNCTION public.put_dead_letters_in_operational_outbox() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public'
     AS $$
 BEGIN
+    PERFORM set_config('synchronous_commit', 'on', true) FROM new_dead_letters LIMIT 1;
     INSERT INTO operational_outbox (dead_letter_id)
     SELECT d.id
       FROM new_dead_letters d

@@ -55,6 +55,51 @@ dead AS (
        w.probe_saga_id, slow_until = w.slow_until, wake_at = w.wake_at, order_cursor = w.order_cursor,
        discard_through = w.discard_through
 
+-- part: sagas_moved_by_results
+WITH decision AS MATERIALIZED (
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
+                         %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
+                         %(reasons)s::text[], %(subscription_ids)s::bigint[], %(change_flow)s::boolean[])
+        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
+              changes_flow)
+), held AS MATERIALIZED (
+    SELECT d.*
+      FROM decision d
+      JOIN webhook_delivery_sagas s ON s.id = d.saga_id
+      JOIN webhook_delivery_jobs j ON j.id = d.job_id
+     WHERE s.status::text = 'InProgress' AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
+     ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
+), all_held AS MATERIALIZED (
+    SELECT subscription_id
+      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS counted
+     GROUP BY subscription_id HAVING sum(missing) = 0
+), flow AS MATERIALIZED (
+    SELECT w.* FROM unnest(
+       -- insert: flow_arrays
+      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
+     WHERE (w.subscription_id IN (SELECT subscription_id FROM all_held)) IS TRUE -- or it would be such a join
+     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+), written AS (
+    UPDATE subscription_flow f
+       SET version = f.version + 1,
+           -- insert: flow_of_w
+      FROM flow w WHERE f.subscription_id = w.subscription_id
+    RETURNING f.subscription_id
+), applied AS (
+    UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
+      FROM held d
+     WHERE j.id = d.job_id AND j.applied_at IS NULL
+       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
+    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
+), moved AS (
+    UPDATE webhook_delivery_sagas s
+       SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
+           final_error_code = a.final_error_code, updated_at = clock_timestamp()
+      FROM applied a
+     WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
+)
+
 -- name: find_finished_jobs
 -- Unapplied results, of the named jobs or all, oldest first. What another session has locked is passed by. The
 -- planner overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga instead of
@@ -86,20 +131,20 @@ SELECT
  WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed');
 
 -- name: flow_of_results
--- Flow of the subscriptions of a batch of results, read without a lock: what is in progress, and whether more is due.
--- EXISTS would allow a plan that reads all waiting sagas into a hash table, and after old statistics that one is chosen.
+-- Flow of the subscriptions of a batch of results, read without a lock: what is in progress, and whether more is due,
+-- outside of the order or in it. EXISTS would allow a plan that reads all waiting sagas into a hash table, and after old
+-- statistics that one is chosen.
 SELECT
        -- insert: flow_and_settings
        , busy.in_flight,
-       num_nonnulls(
-           (SELECT g.id
-            -- insert: waiting_sagas
-               AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0 AND g.next_attempt_at <= now()
-             ORDER BY g.next_attempt_at, g.id LIMIT 1),
-           (SELECT g.id
-            -- insert: waiting_sagas
-               AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1 AND g.next_attempt_at <= now()
-             ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_due,
+       num_nonnulls((SELECT g.id
+                     -- insert: waiting_sagas
+                        AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0 AND g.next_attempt_at <= now()
+                      ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_due,
+       num_nonnulls((SELECT g.id
+                     -- insert: waiting_sagas
+                        AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1 AND g.next_attempt_at <= now()
+                      ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_ordered_due,
        now() AS now
   FROM unnest(%(subscription_ids)s::bigint[]) AS u (id)
   JOIN subscription_flow f ON f.subscription_id = u.id
@@ -143,49 +188,13 @@ SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id
 -- the flow row is as it was when the decision was made, and if all results that made the change are applied. What another
 -- session has locked is passed by; such a result stays for the next call. Each step returns all columns that the next
 -- one needs: joining two steps would compare every row with every row.
-WITH decision AS MATERIALIZED (
-    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
-                         %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
-                         %(reasons)s::text[], %(subscription_ids)s::bigint[], %(change_flow)s::boolean[])
-        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
-              changes_flow)
-), held AS MATERIALIZED (
-    SELECT d.*
-      FROM decision d
-      JOIN webhook_delivery_sagas s ON s.id = d.saga_id
-      JOIN webhook_delivery_jobs j ON j.id = d.job_id
-     WHERE s.status::text = 'InProgress' AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
-     ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
-), all_held AS MATERIALIZED (
-    SELECT subscription_id
-      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS counted
-     GROUP BY subscription_id HAVING sum(missing) = 0
-), flow AS MATERIALIZED (
-    SELECT w.* FROM unnest(
-       -- insert: flow_arrays
-      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
-     WHERE w.subscription_id IN (SELECT subscription_id FROM all_held)
-     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
-), written AS (
-    UPDATE subscription_flow f
-       SET version = f.version + 1,
-           -- insert: flow_of_w
-      FROM flow w WHERE f.subscription_id = w.subscription_id
-    RETURNING f.subscription_id
-), applied AS (
-    UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
-      FROM held d
-     WHERE j.id = d.job_id AND j.applied_at IS NULL
-       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
-    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
-), moved AS (
-    UPDATE webhook_delivery_sagas s
-       SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
-           final_error_code = a.final_error_code, updated_at = clock_timestamp()
-      FROM applied a
-     WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
-),
+-- insert: sagas_moved_by_results
+SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved;
+
+-- name: apply_results_with_dead_letters
+-- The same for results of which some make dead letters: the table's triggers run for each statement that may insert.
+-- insert: sagas_moved_by_results
+,
 -- insert: dead_letters_of_moved
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 'DeadLettered'
 UNION ALL
@@ -269,7 +278,9 @@ SELECT subscription_id FROM subscription_flow WHERE subscription_id = ANY (%(sub
 -- ordering key that has not ended may start: the recursive part steps from key to key on the index, from the one after
 -- the cursor on, and once around. A probe is the one with the fewest attempts of the oldest 100.
 -- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
--- was lowered below its attempts becomes DeadLettered. The rows without a saga_id say of each subscription what is left.
+-- was lowered below its attempts is returned without a job, to be ended by dead_letter_waiting. The rows without a
+-- saga_id say of each subscription what is left.
+-- What was routed since the transaction began is due too, so due times are compared with the statement's own time.
 -- Steps are combined by grouping: a join of two of them would compare every row with every row.
 WITH room AS MATERIALIZED (
     SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(in_flight)s::int[], %(starts)s::int[], %(probes)s::boolean[],
@@ -288,7 +299,8 @@ WITH room AS MATERIALIZED (
                    SELECT g.id, g.attempt_count, g.next_attempt_at
                    -- insert: waiting_sagas
                       AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
-                      AND g.next_attempt_at <= now() AND (%(only)s::bigint IS NULL OR g.id = %(only)s::bigint)
+                      AND g.next_attempt_at <= statement_timestamp()
+                      AND (%(only)s::bigint IS NULL OR g.id = %(only)s::bigint)
                     ORDER BY g.next_attempt_at, g.id LIMIT CASE WHEN f.probe AND f.size > 0 THEN 100 ELSE f.size END
                       FOR NO KEY UPDATE SKIP LOCKED) AS g
                 ORDER BY CASE WHEN f.probe THEN g.attempt_count END, g.next_attempt_at, g.id LIMIT f.size) AS ids
@@ -303,7 +315,7 @@ WITH room AS MATERIALIZED (
                WHERE f.has_ordered AND %(only)s::bigint IS NULL
               UNION ALL
               SELECT next.id, next.ordering_key::text, next.status::text, next.next_attempt_at, h.nth + 1,
-                     next.status <> 'InProgress' AND next.next_attempt_at <= now()
+                     next.status <> 'InProgress' AND next.next_attempt_at <= statement_timestamp()
                          AND NOT earlier_event_waits(f.subscription_id, next.event_id, next.ordering_key),
                      next.is_second_lap, h.size - CASE WHEN h.may_start THEN 1 ELSE 0 END
                 FROM head h CROSS JOIN LATERAL (
@@ -333,7 +345,8 @@ WITH room AS MATERIALIZED (
 ), named_first AS MATERIALIZED (
     SELECT g.id, f.max_attempts, f.slow
       FROM free f JOIN webhook_delivery_sagas g ON g.id = %(only)s::bigint AND g.subscription_id = f.subscription_id
-     WHERE f.has_ordered AND f.size > 0 AND g.status::text IN ('Pending', 'PendingRetry') AND g.next_attempt_at <= now()
+     WHERE f.has_ordered AND f.size > 0
+       AND g.status::text IN ('Pending', 'PendingRetry') AND g.next_attempt_at <= statement_timestamp()
        AND NOT earlier_event_waits(g.subscription_id, g.event_id, g.ordering_key)
        AND g.id = (SELECT o.id FROM webhook_delivery_sagas o
                     WHERE o.subscription_id = g.subscription_id AND o.ordering_key = g.ordering_key
@@ -348,55 +361,52 @@ WITH room AS MATERIALIZED (
     SELECT id, max_attempts, slow FROM named_first
 ), moved AS (
     UPDATE webhook_delivery_sagas s
-       SET status = CASE WHEN s.attempt_count < c.max_attempts THEN 'InProgress' ELSE 'DeadLettered' END::saga_status,
-           updated_at = clock_timestamp()
+       SET status = 'InProgress', updated_at = clock_timestamp()
       FROM chosen c
-     WHERE s.id = c.id AND s.status::text IN ('Pending', 'PendingRetry')
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code,
-              c.max_attempts, c.slow, NULL::text AS reason
+     WHERE s.id = c.id AND s.status::text IN ('Pending', 'PendingRetry') AND s.attempt_count < c.max_attempts
+    RETURNING s.id, s.subscription_id, s.attempt_count, s.next_attempt_at, c.max_attempts, c.slow
 ), jobs AS (
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
     SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts, slow
-      FROM moved WHERE status = 'InProgress' ORDER BY next_attempt_at, id
+      FROM moved ORDER BY next_attempt_at, id
     RETURNING id, saga_id, slow
-),
--- insert: dead_letters_of_moved
-, ended AS (
-    SELECT saga_id, id AS job_id, NULL::bigint AS dead_letter_id, slow FROM jobs
-    UNION ALL
-    SELECT saga_id, NULL, id, false FROM dead
+), taken AS (
+    SELECT saga_id, max(job_id) AS job_id, bool_or(slow) AS slow
+      FROM (SELECT saga_id, id AS job_id, slow FROM jobs UNION ALL SELECT id, NULL, slow FROM chosen) AS either
+     GROUP BY saga_id
 ), left_over AS (
     SELECT f.subscription_id, f.in_flight, f.size,
            (SELECT count(*)::int FROM (
                 SELECT
                   -- insert: waiting_sagas
                    AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
-                   AND g.next_attempt_at <= now()
+                   AND g.next_attempt_at <= statement_timestamp()
                  LIMIT f.size + 1) AS counted) AS due,
            (SELECT g.next_attempt_at
             -- insert: waiting_sagas
                AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
-               AND g.next_attempt_at > now()
+               AND g.next_attempt_at > statement_timestamp()
              ORDER BY g.next_attempt_at, g.id LIMIT 1) AS next_due_at,
            0 AS blocked, NULL::text AS last_key, false AS is_cut
       FROM free f
     UNION ALL
     SELECT h.subscription_id, NULL, NULL, NULL,
-           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at > now() THEN h.next_attempt_at END,
-           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at <= now() AND NOT h.may_start THEN 1 ELSE 0 END,
+           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at > statement_timestamp() THEN h.next_attempt_at END,
+           CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at <= statement_timestamp() AND NOT h.may_start
+                THEN 1 ELSE 0 END,
            CASE WHEN h.nth = %(most_keys)s OR h.may_start AND h.size = 1 THEN h.ordering_key END,
            h.nth = %(most_keys)s
       FROM heads h
 )
-SELECT s.subscription_id, s.id AS saga_id, x.job_id, x.dead_letter_id, x.slow, s.status::text AS previous_status,
+SELECT s.subscription_id, s.id AS saga_id, x.job_id, x.slow, s.status::text AS previous_status,
        s.attempt_count, s.next_attempt_at, s.final_error_code, e.webhook_id, e.traceparent,
        NULL::int AS in_flight, NULL::int AS size, NULL::int AS due, NULL::int AS ordered_blocked,
        NULL::timestamptz AS next_due_at, NULL::text AS order_cursor, false AS order_is_cut
-  FROM ended x
+  FROM taken x
   JOIN webhook_delivery_sagas s ON s.id = x.saga_id
   JOIN events e ON e.id = s.event_id
 UNION ALL
-SELECT subscription_id, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, max(in_flight), max(size),
+SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, max(in_flight), max(size),
        max(due), sum(blocked)::int, min(next_due_at), max(last_key), bool_or(is_cut)
   FROM left_over GROUP BY subscription_id;
 

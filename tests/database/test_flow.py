@@ -24,8 +24,18 @@ async def test_no_more_is_started_than_the_limit_and_each_result_makes_room(endp
     assert await one.started() == sagas[:3]
     assert await one.started() == []
     moves = await one.answer(sagas[:2])
-    assert {move.has_due for move in moves} == {True}
+    assert {(move.has_due, move.made_room) for move in moves} == {(True, True)}
     assert await one.started() == [*sagas[3:6]][: int((await one.flow())["in_flight_limit"]) - 1]
+
+
+async def test_a_result_of_few_in_progress_has_nobody_look(endpoint: EndpointOf) -> None:
+    """What is due beside them came just now, and whoever routed it has it started."""
+    one = await endpoint(10)
+    sagas = await one.events(2)
+    assert await one.started() == sagas
+    await one.events(1)
+    (move,) = await one.answer(sagas[:1])
+    assert (move.has_due, move.made_room) == (True, False)
 
 
 async def test_the_limit_grows_while_it_is_full(endpoint: EndpointOf) -> None:

@@ -303,7 +303,7 @@ async def test_results_are_taken_around_a_locked_job_or_saga(
 async def test_named_results_that_change_a_flow_are_applied_around_a_locked_one(
     stage_of: StageOf, somebody: Connection, seed: Seed
 ) -> None:
-    """The flow is computed from all of them, and written only with all of them: it is computed again from the others."""
+    """A flow is written only with all results that it was computed from: it is computed again from the others."""
     subscription_id = await seed.subscription("a")
     job_ids: list[int] = []
     for _ in range(3):
@@ -311,7 +311,7 @@ async def test_named_results_that_change_a_flow_are_applied_around_a_locked_one(
         await seed.finish(job_ids[-1], "http_503")
     orchestrator, left = await stage_of(Role.ORCHESTRATOR), list[int]()
 
-    async def take() -> list[int | None]:
+    async def take() -> list[int]:
         moves = await orchestrate.apply_results(orchestrator, POLICY, job_ids=job_ids, on_left=left.append)
         return sorted(move.job_id or 0 for move in moves)
 

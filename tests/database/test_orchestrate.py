@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from hooksaga.adapters.database import Connection, Role, fetch_dicts
+from hooksaga.adapters.database import Connection, Role, fetch_dicts, transaction
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound, RowRefused
 from hooksaga.core.saga import RetryPolicy, SagaStatus
@@ -535,3 +535,16 @@ async def test_a_dead_letter_says_who_tried_last_and_until_when_its_lease_went(
     assert moved.dead_letter_id is not None
     assert row["lease_until"] is not None
     assert (moved.worker_id, moved.lease_until) == (row["worker_id"], row["lease_until"])
+
+
+@pytest.mark.parametrize(("policy", "durable"), [(POLICY, "off"), (LAST_ATTEMPT, "on")])
+async def test_only_a_commit_with_a_dead_letter_waits_for_the_disk(
+    orchestrator: Connection, seed: Seed, policy: RetryPolicy, durable: str
+) -> None:
+    await finished(seed, "http_500")
+    async with transaction(orchestrator):
+        (move,) = await orchestrate.apply_results(orchestrator, policy)
+        assert (move.dead_letter_id is not None) == (durable == "on")
+        assert await fetch_dicts(orchestrator, "SHOW synchronous_commit", {}) == [
+            {"synchronous_commit": durable}
+        ]

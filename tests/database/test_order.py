@@ -28,6 +28,7 @@ async def test_the_next_of_a_key_starts_when_the_one_before_has_ended(ordered: E
     assert await ordered.started() == []
     (done,) = await ordered.answer([a[0]])
     assert done.has_due
+    assert done.made_room
     assert await ordered.started() == [a[1]]
     await ordered.answer([a[1]], "http_500")
     assert await ordered.started() == []  # it waits for its retry, and the next one with it

@@ -55,6 +55,10 @@ PLANNED_ONCE = frozenset(
 """Roles of the pipeline: their statements have one good plan each, whatever the parameters are (decision 14), and
 planning one again for each run takes as long as the run."""
 
+COMMITTED_SOON = frozenset({"router_worker", "saga_orchestrator"})
+"""Roles whose commits do not wait for the disk: what a server crash forgets they do again, and nobody acts on it
+before a later durable commit, whose log covers it (decision 14)."""
+
 GUARDED: Mapping[str, str] = {"session_replication_role": "origin"}
 """Set only by users with the right to: with another value triggers do not fire."""
 
@@ -70,7 +74,9 @@ OWNER: Mapping[str, str] = {
 
 def of_role(role: str) -> dict[str, str]:
     """Return the settings of a function's role."""
-    return {**FUNCTIONS, "plan_cache_mode": "force_generic_plan"} if role in PLANNED_ONCE else {**FUNCTIONS}
+    planned_once = {"plan_cache_mode": "force_generic_plan"} if role in PLANNED_ONCE else {}
+    committed_soon = {"synchronous_commit": "off"} if role in COMMITTED_SOON else {}
+    return {**FUNCTIONS, **planned_once, **committed_soon}
 
 
 def as_options(settings: Mapping[str, str]) -> str:

@@ -62,7 +62,7 @@ class Turn:
             moves = await self._apply(None, lambda _: None)
             if not moves:
                 break
-            await self.start({move.subscription_id for move in moves if move.has_due})
+            await self.start({move.subscription_id for move in moves if move.made_room})
 
     async def _apply(self, job_ids: list[int] | None, on_left: Callable[[int], None]) -> list[SagaMoved]:
         unit = partial(apply_results, defaults=self._policy, job_ids=job_ids, on_left=on_left)

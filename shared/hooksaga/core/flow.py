@@ -190,6 +190,12 @@ def after_start(
     return flow
 
 
+def makes_room(settings: FlowSettings, flow: Flow, in_flight: int) -> bool:
+    """Return whether the end of an attempt may let another start: with less than half of the limit in progress, before
+    that end, whatever was due found room when it came."""
+    return in_flight * 2 >= min(flow.in_flight_limit, settings.max_in_flight)
+
+
 def after_results(
     settings: FlowSettings, flow: Flow, results: Sequence[Result], in_flight: int, now: datetime
 ) -> Flow:

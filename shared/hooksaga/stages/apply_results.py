@@ -15,7 +15,7 @@ from msgspec.structs import replace as changed
 from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow
-from hooksaga.core.flow import Flow, after_results
+from hooksaga.core.flow import Flow, after_results, makes_room
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import RetryPolicy, Saga, SagaStatus, decide
 from hooksaga.stages.batches import refused_alone
@@ -79,15 +79,7 @@ async def _apply(
         for job in jobs
     ]
     flow_changes = _flow_changes(defaults, flows, decided)
-    reasons = await reasons_of_inactive(
-        connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
-    )
-    columns = _columns(decided, reasons, flow_changes) | flow_columns(
-        [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
-    )
-    async with refusals():
-        moved = await fetch_rows(connection, queries["apply_results"], columns, MovedRow)
-    dead_letters = {row.saga_id: row.dead_letter_id for row in moved}
+    dead_letters = await _write(connection, flows, decided, flow_changes)
     for job, saga in decided:
         if saga.id not in dead_letters:
             on_left(job.job_id)
@@ -95,13 +87,43 @@ async def _apply(
     return [
         changed(
             _moved(job, saga, defaults, dead_letters[saga.id]),
-            has_due=flows[job.subscription_id].has_due,
+            has_due=_has_due(flows[job.subscription_id]),
+            made_room=_made_room(flows[job.subscription_id], defaults, flow_changes),
             wake_at=wakes.get(job.subscription_id),
             breaker_changed=_breaker_changed(flows[job.subscription_id], flow_changes),
         )
         for job, saga in decided
         if saga.id in dead_letters
     ]
+
+
+async def _write(
+    connection: Connection,
+    flows: Mapping[int, ResultFlow],
+    decided: Decided,
+    flow_changes: Mapping[int, Flow],
+) -> dict[int, int | None]:
+    """Write what was decided. Returns the moved sagas, each with its dead letter."""
+    reasons = await reasons_of_inactive(
+        connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
+    )
+    columns = _columns(decided, reasons, flow_changes) | flow_columns(
+        [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
+    )
+    ends_dead = any(saga.status is SagaStatus.DEAD_LETTERED for _, saga in decided)
+    name = "apply_results_with_dead_letters" if ends_dead else "apply_results"
+    async with refusals():
+        moved = await fetch_rows(connection, load_queries("orchestrate")[name], columns, MovedRow)
+    return {row.saga_id: row.dead_letter_id for row in moved}
+
+
+def _has_due(row: ResultFlow) -> bool:
+    return row.has_due or row.has_ordered_due
+
+
+def _made_room(row: ResultFlow, defaults: RetryPolicy, changes: Mapping[int, Flow]) -> bool:
+    is_open = row.subscription_id in changes or makes_room(row.settings(defaults), row.flow(), row.in_flight)
+    return row.has_ordered_due or (row.has_due and is_open)
 
 
 def _breaker_changed(row: ResultFlow, changes: Mapping[int, Flow]) -> bool:

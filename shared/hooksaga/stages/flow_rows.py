@@ -85,14 +85,17 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class ResultFlow(FlowRow, frozen=True, kw_only=True):
-    """Flow of a subscription with results. has_due: more of its sagas are due."""
+    """Flow of a subscription with results. has_due, has_ordered_due: more of its sagas are due, outside of the order or
+    in it."""
 
     in_flight: int
     has_due: bool
+    has_ordered_due: bool
 
 
 class StartedRow(msgspec.Struct, frozen=True):
-    """An attempt that was started, or, without a saga_id, what is left of a subscription.
+    """An attempt that was started, a saga without attempts left (no job_id), or what is left of a subscription (no
+    saga_id).
 
     size: how many could start. due: how many were due, counted up to size + 1. ordered_blocked: first sagas of their
     keys that wait for an earlier event. next_due_at: when the next one is due that is not yet. order_cursor: the last
@@ -102,7 +105,6 @@ class StartedRow(msgspec.Struct, frozen=True):
     subscription_id: int
     saga_id: int | None
     job_id: int | None
-    dead_letter_id: int | None
     slow: bool
     previous_status: str | None
     attempt_count: int | None

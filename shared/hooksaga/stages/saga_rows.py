@@ -23,7 +23,8 @@ class SagaMoved(msgspec.Struct, frozen=True):
     """One saga's committed move. job_id is the job that was created, or whose result was applied.
 
     end_to_end_ms: milliseconds from the event's acceptance to its delivery; set on delivery, except for requeued sagas.
-    slow: the lane of the job. has_due: the subscription has more that is due, and this result may have made room.
+    slow: the lane of the job. has_due: the subscription has more that is due. made_room: and this result may
+    have made room for it.
     wake_at: when the subscription is to be looked at, where this result has changed that. breaker_changed: whether this
     batch of results has opened or closed the subscription's circuit breaker.
     """
@@ -45,6 +46,7 @@ class SagaMoved(msgspec.Struct, frozen=True):
     end_to_end_ms: float | None = None
     slow: bool = False
     has_due: bool = False
+    made_room: bool = False
     wake_at: datetime | None = None
     breaker_changed: bool = False
 

@@ -6,7 +6,7 @@ flow row while it counts; nothing is leaked by a crash, because what is in progr
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from hooksaga.core.flow import Flow, FlowSettings, Room, after_start, next_start
 from hooksaga.core.saga import RetryPolicy, SagaStatus
 from hooksaga.stages.end_waiting import end_waiting
 from hooksaga.stages.flow_rows import LockedFlow, StartedRow, flow_columns
-from hooksaga.stages.saga_rows import SagaMoved, WaitingSaga
+from hooksaga.stages.saga_rows import MovedRow, SagaMoved, WaitingSaga
 
 BATCH = 500
 MOST_KEYS = 1000
@@ -140,6 +140,7 @@ class _Call:
             ]
             starting = [plan for plan in plans if plan.may_start]
             started = await self._start(starting, only)
+            dead = await self._end_exhausted(started)
             of_each: dict[int, list[StartedRow]] = defaultdict(list)
             for one in started:
                 of_each[one.subscription_id].append(one)
@@ -150,7 +151,8 @@ class _Call:
                 await fetch_rows(self.connection, queries["write_flow"], flow_columns(changed), _Subscription)
         skipped = await self._skipped([one for one in subscription_ids if one not in self.locked])
         return Started(
-            moves=ended.moves + [self._moved(row) for row in started if row.saga_id is not None],
+            moves=ended.moves
+            + [self._moved(row, dead) for row in started if row.job_id is not None or row.saga_id in dead],
             again=skipped + [plan.row.subscription_id for plan in plans if plan.again],
             wake_at={row.subscription_id: flow.wake_at for row, flow in changed if flow.wake_at is not None},
         )
@@ -166,6 +168,7 @@ class _Call:
         ]
 
     async def _start(self, plans: Sequence["_Plan"], only: int | None) -> list[StartedRow]:
+        """Start, oldest due first."""
         if not plans:
             return []
         limit = self._defaults.max_retry_limit
@@ -181,9 +184,24 @@ class _Call:
             "most_keys": MOST_KEYS,
             "only": only,
         }
-        return await fetch_rows(self.connection, load_queries("orchestrate")["start_due"], params, StartedRow)
+        rows = await fetch_rows(self.connection, load_queries("orchestrate")["start_due"], params, StartedRow)
+        return sorted(rows, key=lambda row: row.job_id or 0)
 
-    def _moved(self, row: StartedRow) -> SagaMoved:
+    async def _end_exhausted(self, started: Sequence[StartedRow]) -> dict[int, int | None]:
+        """End sagas whose limit was lowered below their attempts. Returns their dead letters by saga."""
+        rows = [row for row in started if row.saga_id is not None and row.job_id is None]
+        if not rows:
+            return {}
+        columns = {
+            "saga_ids": [row.saga_id for row in rows],
+            "error_codes": [row.final_error_code for row in rows],
+            "reasons": [None for _ in rows],
+        }
+        query = load_queries("orchestrate")["dead_letter_waiting"]
+        dead = await fetch_rows(self.connection, query, columns, MovedRow)
+        return {row.saga_id: row.dead_letter_id for row in dead}
+
+    def _moved(self, row: StartedRow, dead: Mapping[int, int | None]) -> SagaMoved:
         assert row.saga_id is not None
         assert row.attempt_count is not None
         assert row.next_attempt_at is not None
@@ -197,7 +215,7 @@ class _Call:
             next_attempt_at=row.next_attempt_at,
             final_error_code=row.final_error_code,
             job_id=row.job_id,
-            dead_letter_id=row.dead_letter_id,
+            dead_letter_id=dead.get(row.saga_id),
             max_retry_limit=own_limit or self._defaults.max_retry_limit,
             previous_status=None if row.previous_status is None else SagaStatus(row.previous_status),
             traceparent=row.traceparent,

@@ -184,12 +184,15 @@ class Starter:
             moves = await self._applying.run(unit)
         except RowRefused as refused:
             moves = self._told_of_refusal(refused)
-        for one in [move.job_id for move in moves] if looks else job_ids:
+        for one in (move.job_id or 0 for move in moves) if looks else job_ids:
             self._results.pop(one, None)
         self._results |= left
         self._told(moves)
-        if any(move.has_due for move in moves):
-            self.look_at([move.subscription_id for move in moves if move.has_due])
+        room = [
+            one.subscription_id for one in moves if one.made_room or (one.has_due and self._has_no_place(one))
+        ]
+        if room:
+            self.look_at(room)
         if any(move.status is SagaStatus.PENDING_RETRY for move in moves):
             self.look_when_next_is_due()
         if len(moves) >= MANY or left:
@@ -198,6 +201,9 @@ class Starter:
             self._looks_for_results_at = 0.0
             return True
         return bool(self._results)
+
+    def _has_no_place(self, move: SagaMoved) -> bool:
+        return move.subscription_id in self._placeless
 
     def _told_of_refusal(self, refused: RowRefused) -> list[SagaMoved]:
         """A row that the database rejects is logged, and blocks neither the rest of its batch nor the next stage."""
