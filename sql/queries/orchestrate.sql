@@ -55,7 +55,7 @@ dead AS (
        w.probe_saga_id, slow_until = w.slow_until, wake_at = w.wake_at, order_cursor = w.order_cursor,
        discard_through = w.discard_through
 
--- part: sagas_moved_by_results
+-- part: decided_results
 WITH decision AS MATERIALIZED (
     SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
@@ -69,27 +69,14 @@ WITH decision AS MATERIALIZED (
       JOIN webhook_delivery_jobs j ON j.id = d.job_id
      WHERE s.status::text = 'InProgress' AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
      ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
-), all_held AS MATERIALIZED (
-    SELECT subscription_id
-      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS counted
-     GROUP BY subscription_id HAVING sum(missing) = 0
-), flow AS MATERIALIZED (
-    SELECT w.* FROM unnest(
-       -- insert: flow_arrays
-      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
-     WHERE (w.subscription_id IN (SELECT subscription_id FROM all_held)) IS TRUE -- or it would be such a join
-     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
-), written AS (
-    UPDATE subscription_flow f
-       SET version = f.version + 1,
-           -- insert: flow_of_w
-      FROM flow w WHERE f.subscription_id = w.subscription_id
-    RETURNING f.subscription_id
+
+-- part: applied_results
 ), applied AS (
     UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
       FROM held d
      WHERE j.id = d.job_id AND j.applied_at IS NULL
-       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
+
+-- part: moved_sagas
     RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
 ), moved AS (
     UPDATE webhook_delivery_sagas s
@@ -184,16 +171,38 @@ SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id
 
 -- name: apply_results
 -- Applies each result once: the saga moves only if it is still in progress and applied_at is still null. No lock is held
--- since the decision. A result that changes the flow of its subscription is applied together with that change: only if
--- the flow row is as it was when the decision was made, and if all results that made the change are applied. What another
--- session has locked is passed by; such a result stays for the next call. Each step returns all columns that the next
--- one needs: joining two steps would compare every row with every row.
--- insert: sagas_moved_by_results
+-- since the decision; what another session has locked is passed by and stays for the next call. For results that change
+-- no flow and make no dead letter, which are most: each step costs its beginning and end, used or not.
+-- insert: decided_results
+-- insert: applied_results
+-- insert: moved_sagas
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved;
 
--- name: apply_results_with_dead_letters
--- The same for results of which some make dead letters: the table's triggers run for each statement that may insert.
--- insert: sagas_moved_by_results
+-- name: apply_results_and_flow
+-- The same, with dead letters and changes of flow. A result that changes the flow of its subscription is applied together
+-- with that change: only if the flow row is as it was when the decision was made, and if all results that made the change
+-- are applied. Each step returns all columns that the next one needs: joining two steps would compare every row with
+-- every row.
+-- insert: decided_results
+), all_held AS MATERIALIZED (
+    SELECT subscription_id
+      FROM (SELECT subscription_id, 1 AS missing FROM decision UNION ALL SELECT subscription_id, -1 FROM held) AS counted
+     GROUP BY subscription_id HAVING sum(missing) = 0
+), flow AS MATERIALIZED (
+    SELECT w.* FROM unnest(
+       -- insert: flow_arrays
+      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
+     WHERE (w.subscription_id IN (SELECT subscription_id FROM all_held)) IS TRUE -- or it would be such a join
+     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+), written AS (
+    UPDATE subscription_flow f
+       SET version = f.version + 1,
+           -- insert: flow_of_w
+      FROM flow w WHERE f.subscription_id = w.subscription_id
+    RETURNING f.subscription_id
+-- insert: applied_results
+       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
+-- insert: moved_sagas
 ,
 -- insert: dead_letters_of_moved
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 'DeadLettered'
@@ -272,16 +281,7 @@ SELECT
 -- name: known_subscriptions
 SELECT subscription_id FROM subscription_flow WHERE subscription_id = ANY (%(subscription_ids)s::bigint[]);
 
--- name: start_due
--- Starts attempts into the given room of each subscription, oldest due first; the caller holds the locks of their flow
--- rows. A saga that another session has locked is skipped. Of an ordered subscription only the first saga of each
--- ordering key that has not ended may start: the recursive part steps from key to key on the index, from the one after
--- the cursor on, and once around. A probe is the one with the fewest attempts of the oldest 100.
--- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
--- was lowered below its attempts is returned without a job, to be ended by dead_letter_waiting. The rows without a
--- saga_id say of each subscription what is left.
--- What was routed since the transaction began is due too, so due times are compared with the statement's own time.
--- Steps are combined by grouping: a join of two of them would compare every row with every row.
+-- part: room_and_plain
 WITH room AS MATERIALIZED (
     SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(in_flight)s::int[], %(starts)s::int[], %(probes)s::boolean[],
                          %(slow)s::boolean[], %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[])
@@ -305,6 +305,76 @@ WITH room AS MATERIALIZED (
                       FOR NO KEY UPDATE SKIP LOCKED) AS g
                 ORDER BY CASE WHEN f.probe THEN g.attempt_count END, g.next_attempt_at, g.id LIMIT f.size) AS ids
       FROM free f
+
+-- part: moved_and_jobs
+), moved AS (
+    UPDATE webhook_delivery_sagas s
+       SET status = 'InProgress', updated_at = clock_timestamp()
+      FROM chosen c
+     WHERE s.id = c.id AND s.status::text IN ('Pending', 'PendingRetry') AND s.attempt_count < c.max_attempts
+    RETURNING s.id, s.subscription_id, s.attempt_count, s.next_attempt_at, c.max_attempts, c.slow
+), jobs AS (
+    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
+    SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts, slow
+      FROM moved ORDER BY next_attempt_at, id
+    RETURNING id, saga_id, slow
+), taken AS (
+    SELECT saga_id, max(job_id) AS job_id, bool_or(slow) AS slow
+      FROM (SELECT saga_id, id AS job_id, slow FROM jobs UNION ALL SELECT id, NULL, slow FROM chosen) AS either
+     GROUP BY saga_id
+
+-- part: left_of_plain
+    SELECT f.subscription_id, f.in_flight, f.size,
+           (SELECT count(*)::int FROM (
+                SELECT
+                  -- insert: waiting_sagas
+                   AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
+                   AND g.next_attempt_at <= statement_timestamp()
+                 LIMIT f.size + 1) AS counted) AS due,
+           (SELECT g.next_attempt_at
+            -- insert: waiting_sagas
+               AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
+               AND g.next_attempt_at > statement_timestamp()
+             ORDER BY g.next_attempt_at, g.id LIMIT 1) AS next_due_at,
+           0 AS blocked, NULL::text AS last_key, false AS is_cut
+      FROM free f
+
+-- part: started_and_left
+)
+SELECT s.subscription_id, s.id AS saga_id, x.job_id, x.slow, s.status::text AS previous_status,
+       s.attempt_count, s.next_attempt_at, s.final_error_code, e.webhook_id, e.traceparent,
+       NULL::int AS in_flight, NULL::int AS size, NULL::int AS due, NULL::int AS ordered_blocked,
+       NULL::timestamptz AS next_due_at, NULL::text AS order_cursor, false AS order_is_cut
+  FROM taken x
+  JOIN webhook_delivery_sagas s ON s.id = x.saga_id
+  JOIN events e ON e.id = s.event_id
+UNION ALL
+SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, max(in_flight), max(size),
+       max(due), sum(blocked)::int, min(next_due_at), max(last_key), bool_or(is_cut)
+  FROM left_over GROUP BY subscription_id
+
+-- name: start_due
+-- Starts attempts into the given room of each subscription, oldest due first; the caller holds the locks of their flow
+-- rows. A saga that another session has locked is skipped. A probe is the one with the fewest attempts of the oldest 100.
+-- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
+-- was lowered below its attempts is returned without a job, to be ended by dead_letter_waiting. The rows without a
+-- saga_id say of each subscription what is left. What was routed since the transaction began is due too, so due times
+-- are compared with the statement's own time. Steps are combined by grouping: a join of two of them would compare every
+-- row with every row.
+-- insert: room_and_plain
+), chosen AS MATERIALIZED (
+    SELECT unnest(ids) AS id, max_attempts, slow FROM plain
+-- insert: moved_and_jobs
+), left_over AS (
+-- insert: left_of_plain
+-- insert: started_and_left
+;
+
+-- name: start_due_in_order
+-- The same where some of the subscriptions have ordered sagas. Of these only the first of each ordering key that has not
+-- ended may start: the recursive part steps from key to key on the index, from the one after the cursor on, and once
+-- around. A statement of its own, because each step costs its beginning and end, used or not.
+-- insert: room_and_plain
 ), heads AS MATERIALIZED (
     SELECT f.subscription_id, f.max_attempts, f.slow, h.*
       FROM plain f CROSS JOIN LATERAL (
@@ -359,36 +429,9 @@ WITH room AS MATERIALIZED (
     SELECT id, max_attempts, slow FROM first_of_keys
     UNION ALL
     SELECT id, max_attempts, slow FROM named_first
-), moved AS (
-    UPDATE webhook_delivery_sagas s
-       SET status = 'InProgress', updated_at = clock_timestamp()
-      FROM chosen c
-     WHERE s.id = c.id AND s.status::text IN ('Pending', 'PendingRetry') AND s.attempt_count < c.max_attempts
-    RETURNING s.id, s.subscription_id, s.attempt_count, s.next_attempt_at, c.max_attempts, c.slow
-), jobs AS (
-    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
-    SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts, slow
-      FROM moved ORDER BY next_attempt_at, id
-    RETURNING id, saga_id, slow
-), taken AS (
-    SELECT saga_id, max(job_id) AS job_id, bool_or(slow) AS slow
-      FROM (SELECT saga_id, id AS job_id, slow FROM jobs UNION ALL SELECT id, NULL, slow FROM chosen) AS either
-     GROUP BY saga_id
+-- insert: moved_and_jobs
 ), left_over AS (
-    SELECT f.subscription_id, f.in_flight, f.size,
-           (SELECT count(*)::int FROM (
-                SELECT
-                  -- insert: waiting_sagas
-                   AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
-                   AND g.next_attempt_at <= statement_timestamp()
-                 LIMIT f.size + 1) AS counted) AS due,
-           (SELECT g.next_attempt_at
-            -- insert: waiting_sagas
-               AND g.subscription_id = f.subscription_id AND num_nonnulls(g.ordering_key) = 0
-               AND g.next_attempt_at > statement_timestamp()
-             ORDER BY g.next_attempt_at, g.id LIMIT 1) AS next_due_at,
-           0 AS blocked, NULL::text AS last_key, false AS is_cut
-      FROM free f
+-- insert: left_of_plain
     UNION ALL
     SELECT h.subscription_id, NULL, NULL, NULL,
            CASE WHEN h.status <> 'InProgress' AND h.next_attempt_at > statement_timestamp() THEN h.next_attempt_at END,
@@ -397,18 +440,8 @@ WITH room AS MATERIALIZED (
            CASE WHEN h.nth = %(most_keys)s OR h.may_start AND h.size = 1 THEN h.ordering_key END,
            h.nth = %(most_keys)s
       FROM heads h
-)
-SELECT s.subscription_id, s.id AS saga_id, x.job_id, x.slow, s.status::text AS previous_status,
-       s.attempt_count, s.next_attempt_at, s.final_error_code, e.webhook_id, e.traceparent,
-       NULL::int AS in_flight, NULL::int AS size, NULL::int AS due, NULL::int AS ordered_blocked,
-       NULL::timestamptz AS next_due_at, NULL::text AS order_cursor, false AS order_is_cut
-  FROM taken x
-  JOIN webhook_delivery_sagas s ON s.id = x.saga_id
-  JOIN events e ON e.id = s.event_id
-UNION ALL
-SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, max(in_flight), max(size),
-       max(due), sum(blocked)::int, min(next_due_at), max(last_key), bool_or(is_cut)
-  FROM left_over GROUP BY subscription_id;
+-- insert: started_and_left
+;
 
 -- name: end_waiting
 -- The waiting sagas of each subscription that end without another attempt: those due before a moment, up to an id.

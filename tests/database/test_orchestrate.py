@@ -157,7 +157,8 @@ async def test_a_decision_over_a_result_that_was_taken_meanwhile_moves_nothing(
         "change_flow": [False],
         **flow_columns([]),
     }
-    assert await fetch_dicts(orchestrator, load_queries("orchestrate")["apply_results"], late) == []
+    for statement in ("apply_results", "apply_results_and_flow"):
+        assert await fetch_dicts(orchestrator, load_queries("orchestrate")[statement], late) == []
     assert await seed.status_of(saga_id) is SagaStatus.IN_PROGRESS
 
 

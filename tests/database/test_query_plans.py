@@ -344,6 +344,7 @@ HOT = [
     orchestrate("start_due", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
     orchestrate("start_due", starting(DUE_IDS, probes=[True] * 20), answers=40, rows=1_000, buffers=6_000),
     orchestrate("start_due", starting([rows.CROWD]), answers=1, rows=1_100),
+    orchestrate("start_due_in_order", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
     orchestrate("due_sagas", {"subscription_id": DUE_IDS[5], "limit": 500}, answers=1),
     orchestrate("end_waiting", ending(DUE_IDS), answers=240, rows=1_000, buffers=4_000),
     orchestrate("write_flow", FLOWS),
@@ -353,7 +354,8 @@ HOT = [
     orchestrate("inactive_subscriptions", {"ids": list(range(1, 51))}, answers=50),
     orchestrate("dead_letter_of_saga", {"saga_id": 6_500_000}, answers=1),
     orchestrate("apply_results", taken("PendingRetry")),
-    orchestrate("apply_results", taken("DeadLettered")),
+    orchestrate("apply_results_and_flow", taken("PendingRetry")),
+    orchestrate("apply_results_and_flow", taken("DeadLettered")),
     orchestrate(
         "dead_letter_waiting",
         {

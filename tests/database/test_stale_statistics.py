@@ -249,6 +249,7 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": IDS, "most_woken": 0}),
     (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": [], "most_woken": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "start_due", starting(IDS)),
+    (Role.ORCHESTRATOR, "orchestrate", "start_due_in_order", starting(IDS)),
     (Role.ORCHESTRATOR, "orchestrate", "end_waiting", ending(IDS)),
     (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": IDS}),
     (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
@@ -287,7 +288,10 @@ def test_a_step_reads_what_it_takes(backlog_everywhere: DatabaseAddress) -> None
     assert [step for step in read if step[2] > 20 * TAKEN] == []
 
 
-def test_results_are_applied_to_the_rows_that_they_name(backlog_everywhere: DatabaseAddress) -> None:
+@pytest.mark.parametrize("statement", ["apply_results", "apply_results_and_flow"])
+def test_results_are_applied_to_the_rows_that_they_name(
+    backlog_everywhere: DatabaseAddress, statement: str
+) -> None:
     with psycopg.connect(backlog_everywhere.url) as connection:
         connection.execute("SET session_replication_role = replica")
         row = connection.execute(
@@ -297,9 +301,10 @@ def test_results_are_applied_to_the_rows_that_they_name(backlog_everywhere: Data
         assert row is not None
         connection.execute("UPDATE webhook_delivery_jobs SET response_status = 200 WHERE id >= %s", row[1:])
     plan = plan_kept(
-        backlog_everywhere, Role.ORCHESTRATOR, load_queries("orchestrate")["apply_results"], **applying(*row)
+        backlog_everywhere, Role.ORCHESTRATOR, load_queries("orchestrate")[statement], **applying(*row)
     )
-    assert _read_from("subscription_flow", plan) > 0
+    assert (_read_from("subscription_flow", plan) > 0) == (statement == "apply_results_and_flow")
+    assert _read_from("webhook_delivery_sagas", plan) > 0
     assert _read(plan) <= 20 * TAKEN
 
 
@@ -349,10 +354,10 @@ CROWD_STEPS: list[tuple[Role, str, dict[str, Any], int]] = [
     (Role.ORCHESTRATOR, "start_due", starting([4], 10), 20),
     (Role.ORCHESTRATOR, "start_due", starting([1], 10), 200),
     (Role.ORCHESTRATOR, "start_due", starting([1], 1, probes=[True]), 300),
-    (Role.ORCHESTRATOR, "start_due", starting([2], 10), 20),
-    (Role.ORCHESTRATOR, "start_due", starting([3], 10), 200),
-    (Role.ORCHESTRATOR, "start_due", starting([3], 10, cursors=["key 9"]), 200),
-    (Role.ORCHESTRATOR, "start_due", starting([1, 2, 3, 4], 10), 500),
+    (Role.ORCHESTRATOR, "start_due_in_order", starting([2], 10), 20),
+    (Role.ORCHESTRATOR, "start_due_in_order", starting([3], 10), 200),
+    (Role.ORCHESTRATOR, "start_due_in_order", starting([3], 10, cursors=["key 9"]), 200),
+    (Role.ORCHESTRATOR, "start_due_in_order", starting([1, 2, 3, 4], 10), 500),
     (Role.ORCHESTRATOR, "end_waiting", ending([1], limit=10), 100),
     (Role.ORCHESTRATOR, "end_waiting", ending([2, 4], limit=10), 100),
     (Role.ORCHESTRATOR, "flow_of_results", {"subscription_ids": [1, 2, 3, 4]}, 30),

@@ -6,9 +6,10 @@ A process under test takes its mistake from FAULTS_SABOTAGE at its start. The pr
 import os
 import random
 from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, LiteralString, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 VARIABLE = "FAULTS_SABOTAGE"
 
@@ -32,10 +33,10 @@ class Sabotage(StrEnum):
     NO_CLEANER = "nobody ends the leases of dead workers"
     HASTY_CLEANER = "leases that still run are ended with those that are over"
     TAKEN_AGAIN = "a result is taken without asking whether it was taken before"
-    FALSE_COMMIT = "one COMMIT in four is rolled back, and success is reported"
+    FALSE_COMMIT = "one of four batches of events is rolled back, and success is reported"
     NEW_ID = "each attempt has a webhook-id of its own"
     STICKY = "a connection is kept though its server can only be read any more"
-    TRUSTED_COMMIT = "a connection that breaks at its COMMIT is taken for a success"
+    TRUSTED_COMMIT = "a connection that breaks while events are stored is taken for a success"
     TRUSTED_QUEUE = "nobody looks for jobs that no message tells of"
     TOGETHER = "a job that its workers did not survive is claimed with others again"
     SILENCE = "an attempt that got no answer is taken for delivered"
@@ -137,27 +138,30 @@ def _hasty_cleaner() -> None:
 
 
 def _taken_again() -> None:
-    _rewrite("orchestrate", "finished_jobs", "AND j.applied_at IS NULL", "")
-    _rewrite("orchestrate", "apply_results", "AND j.applied_at IS NULL", "")
+    for statement in ("finished_jobs", "apply_results", "apply_results_and_flow"):
+        _rewrite("orchestrate", statement, "AND j.applied_at IS NULL", "")
 
 
 def _false_commit() -> None:
-    from psycopg import AsyncTransaction
+    from psycopg import AsyncCursor
 
-    leave = AsyncTransaction.__aexit__
+    from hooksaga.adapters.queries import load_queries
 
-    async def leave_somehow(transaction: Any, kind: Any, error: Any, trace: Any) -> Any:
-        if error is None and random.random() < 0.25:
-            await transaction.connection.execute("ROLLBACK")
-            await transaction.connection.execute("BEGIN")
-        return await leave(transaction, kind, error, trace)
+    execute, insert = AsyncCursor.execute, load_queries("accept_events")["insert_events"]
 
-    AsyncTransaction.__aexit__ = cast(Any, leave_somehow)
+    async def execute_somehow(cursor: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        if query != insert or random.random() >= 0.25:
+            return await execute(cursor, query, *args, **kwargs)
+        await cursor.connection.execute("BEGIN")
+        try:
+            return await execute(cursor, query, *args, **kwargs)
+        finally:
+            await cursor.connection.execute("ROLLBACK")
+
+    AsyncCursor.execute = cast(Any, execute_somehow)
 
 
 def _new_id() -> None:
-    from uuid import uuid4
-
     from hooksaga.stages import deliver
 
     deliver.event_id_text = lambda _webhook_id: f"evt_{uuid4().hex}"
@@ -171,19 +175,23 @@ def _sticky() -> None:
 
 
 def _trusted_commit() -> None:
-    from psycopg import AsyncTransaction, OperationalError
+    from psycopg import OperationalError
 
-    leave = AsyncTransaction.__aexit__
+    from hooksaga.stages import accept_events
 
-    async def leave_in_good_faith(transaction: Any, kind: Any, error: Any, trace: Any) -> Any:
+    insert = accept_events.insert_events
+
+    async def insert_in_good_faith(connection: Any, drafts: Any, **how: Any) -> Any:
         try:
-            return await leave(transaction, kind, error, trace)
+            return await insert(connection, drafts, **how)
         except OperationalError:
-            if error is not None:
-                raise
-            return None
+            now = datetime.now(UTC)
+            return {
+                position: accept_events.AcceptedEvent(0, uuid4(), draft.event_type, now)
+                for position, draft in enumerate(drafts, 1)
+            }
 
-    AsyncTransaction.__aexit__ = cast(Any, leave_in_good_faith)
+    accept_events.insert_events = cast(Any, insert_in_good_faith)
 
 
 def _trusted_queue() -> None:

@@ -107,11 +107,10 @@ async def _write(
     reasons = await reasons_of_inactive(
         connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
     )
-    columns = _columns(decided, reasons, flow_changes) | flow_columns(
-        [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
-    )
-    ends_dead = any(saga.status is SagaStatus.DEAD_LETTERED for _, saga in decided)
-    name = "apply_results_with_dead_letters" if ends_dead else "apply_results"
+    columns, name = _columns(decided, reasons, flow_changes), "apply_results"
+    if flow_changes or any(saga.status is SagaStatus.DEAD_LETTERED for _, saga in decided):
+        changed_rows = [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
+        columns, name = columns | flow_columns(changed_rows), "apply_results_and_flow"
     async with refusals():
         moved = await fetch_rows(connection, load_queries("orchestrate")[name], columns, MovedRow)
     return {row.saga_id: row.dead_letter_id for row in moved}

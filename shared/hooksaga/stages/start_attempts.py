@@ -184,7 +184,8 @@ class _Call:
             "most_keys": MOST_KEYS,
             "only": only,
         }
-        rows = await fetch_rows(self.connection, load_queries("orchestrate")["start_due"], params, StartedRow)
+        name = "start_due_in_order" if any(params["has_ordered"]) else "start_due"
+        rows = await fetch_rows(self.connection, load_queries("orchestrate")[name], params, StartedRow)
         return sorted(rows, key=lambda row: row.job_id or 0)
 
     async def _end_exhausted(self, started: Sequence[StartedRow]) -> dict[int, int | None]:
