@@ -150,7 +150,7 @@ class Session:
         """Close a connection with an open transaction, or to a read-only server."""
         connection = self._connection
         if connection is not None and (
-            connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+            connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE
             or _can_only_be_read(connection)
         ):
             await self.close()
@@ -271,8 +271,8 @@ async def fetch_dicts(connection: Connection, query: LiteralString, params: Para
 def _can_only_be_read(connection: Connection) -> bool:
     """Return whether the server reported itself read-only with its last answer. After a failover the old server may
     answer reads from stale rows without an error, and a polling unit would never find work again."""
-    return "on" in [connection.info.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
+    return b"on" in [connection.pgconn.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
 
 
-_READ_ONLY_PARAMETERS = ("default_transaction_read_only", "in_hot_standby")
+_READ_ONLY_PARAMETERS = (b"default_transaction_read_only", b"in_hot_standby")
 """Settings whose changes PostgreSQL 14 and later report without a query."""

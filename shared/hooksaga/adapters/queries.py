@@ -1,7 +1,8 @@
 """Named SQL blocks from sql/queries/*.sql.
 
 A block begins with a line `-- name: word` and ends before the next one. A part begins with `-- part: word` and is not
-a statement; a line `-- insert: word` below it is replaced by the part. Comment lines are not sent.
+a statement; a line `-- insert: word` below it is replaced by the part. Comments and indentation are not sent: psycopg
+remembers how to send a statement of up to 4,096 characters, and reads a longer one anew each time.
 """
 
 from functools import cache
@@ -27,5 +28,5 @@ def load_queries(stage: str) -> dict[str, LiteralString]:
         elif line.lstrip().startswith(_INSERT):
             lines += parts[line.split(_INSERT)[1].strip()]
         elif not line.lstrip().startswith("--"):
-            lines.append(line)
+            lines.append(line.strip())
     return {name: cast(LiteralString, "\n".join(body).strip().rstrip(";")) for name, body in blocks.items()}

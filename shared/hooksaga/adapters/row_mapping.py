@@ -47,11 +47,12 @@ ADAPTERS.register_dumper(list, ColumnDumper)
 
 
 def rows_as(row: type[R]) -> AsyncRowFactory[R]:
-    """Like psycopg's class_row, without a dict of arguments per row."""
+    """Like psycopg's class_row, without a dict of arguments per row and an object per column."""
 
     def factory(cursor: AsyncCursor[Any]) -> RowMaker[R]:
-        names = tuple(column.name for column in cursor.description or ())
-        arguments = _in_order_of_fields(row, names)
+        result = cursor.pgresult
+        columns = tuple(result.fname(column) for column in range(result.nfields)) if result else ()
+        names, arguments = _in_order_of_fields(row, columns)
         if arguments is None:
             return lambda values: row(**dict(zip(names, values, strict=True)))
         return lambda values: row(*arguments(values))
@@ -61,11 +62,13 @@ def rows_as(row: type[R]) -> AsyncRowFactory[R]:
 
 @lru_cache(256)
 def _in_order_of_fields(
-    row: type[Any], names: tuple[str, ...]
-) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """Puts the values of these columns into the order of the first fields; None when they are other ones."""
+    row: type[Any], columns: tuple[bytes, ...]
+) -> tuple[Sequence[str], Callable[[Sequence[Any]], Sequence[Any]] | None]:
+    """Return the names of these columns, and what puts their values into the order of the first fields; None when they
+    are other ones."""
+    names = [column.decode() for column in columns]
     parameters = signature(row).parameters
     fields = list(parameters)[: len(names)]
     if sorted(fields) != sorted(names) or any(one.kind is one.KEYWORD_ONLY for one in parameters.values()):
-        return None
-    return itemgetter(*map(names.index, fields)) if len(names) > 1 else tuple
+        return names, None
+    return names, itemgetter(*map(names.index, fields)) if len(names) > 1 else tuple
