@@ -103,3 +103,15 @@ SELECT j.id, false FROM claim c JOIN webhook_delivery_jobs j ON j.id = c.job_id
  WHERE (SELECT count(*) FROM waiting) < (SELECT count(*) FROM claim)
    AND j.status::text = 'Leased' AND j.worker_id = %(worker_id)s AND j.claim_count = c.claim_count
    AND j.id NOT IN (SELECT id FROM waiting);
+
+-- name: hand_back_lost_claims
+-- Releases what a worker holds by the database and does not know of: the answer to its claim was lost, so nothing was
+-- sent. Only of one lane, which claims nothing meanwhile.
+WITH held AS MATERIALIZED (
+    SELECT id FROM webhook_delivery_jobs
+     WHERE status = 'Leased' AND worker_id = %(worker_id)s AND slow = %(slow)s AND id <> ALL (%(in_hand)s::bigint[])
+     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE webhook_delivery_jobs j SET status = 'Pending', lease_until = NULL, worker_id = NULL
+  FROM held WHERE j.id = held.id
+RETURNING j.id;

@@ -342,6 +342,16 @@ async def test_a_claim_that_is_handed_back_waits_again_at_once(worker: Connectio
     assert again.claim_count == 2
 
 
+async def test_a_worker_hands_back_what_it_holds_without_knowing(worker: Connection, seed: Seed) -> None:
+    known, lost = await claim(worker, await seed.job(), await seed.job())
+    (other,) = await claim(worker, await seed.job(), worker_id="w2")
+    for slow, many in ((True, 0), (False, 1), (False, 0)):
+        released = await deliver.hand_back_lost_claims(worker, worker_id="w1", slow=slow, in_hand=[known.id])
+        assert released == many
+    states = {job.id: (await job_row(seed, job.id))["state"] for job in (known, lost, other)}
+    assert states == {known.id: "Leased", lost.id: "Pending", other.id: "Leased"}
+
+
 @pytest.mark.parametrize(("worker_id", "behind"), [("w2", 0), ("w1", 1)])
 async def test_only_the_holder_hands_a_claim_back(
     worker: Connection, seed: Seed, worker_id: str, behind: int

@@ -388,6 +388,13 @@ HOT = [
         rows=500,
         buffers=2_500,
     ),
+    deliver(
+        "hand_back_lost_claims",
+        {"worker_id": "w", "slow": False, "in_hand": list(rows.LEASED_JOBS[:-50])},
+        answers=50,
+        rows=2 * len(rows.LEASED_JOBS),
+        buffers=20_000,
+    ),
     Hot(
         Role.LEASE_CLEANER,
         "clean_leases",

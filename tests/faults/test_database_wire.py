@@ -3,6 +3,7 @@
 The process lives on and is not restarted. Whoever was told to repeat a call repeats it; nothing is lost or doubled.
 """
 
+import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.tls import ensure_certificates
+from tests.api.running_system import new_name
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
 from tests.e2e.world import findings
 from tests.faults.promises import IN_FULL, Promise, RecordProperty, arrivals, tried
+from tests.faults.story import arrivals as arrived
 from tests.faults.story import open_work, tell_story
 from tests.faults.stubborn import Stubborn
 from tests.faults.wire import SOCKET, Loss, Wire
@@ -82,3 +85,23 @@ def test_a_connection_that_breaks_at_any_write_loses_nothing(
     user.until(lambda: not open_work(user), "all work has ended")
     assert user.restarts == 0
     assert findings(user.up.server.start()) == []
+
+
+@pytest.mark.guarantees(Promise.DATABASE, "the answer to a claim lost: its leases last 35 s")
+def test_a_claim_whose_answer_is_lost_is_made_again_at_once(
+    user: Stubborn, wire: Wire, record_property: RecordProperty
+) -> None:
+    """The worker lives, so nobody else ends its leases, and it does not know what it has leased."""
+    user.up.start()
+    kind = new_name("claim")
+    fine, path = user.subscribe(kind, "/ok")
+    wire.arm("deliver.claim_jobs", Loss.UNANSWERED)
+    began = time.monotonic()
+    event = user.post(kind, new_name("key"), b"{}")
+    user.saga_in("Completed", event, fine)
+    seconds = time.monotonic() - began
+    assert wire.has_struck
+    assert seconds < 15
+    assert arrived(user, path, event) == 1
+    fault = "the answer to a claim lost: its leases last 35 s"
+    tried(record_property, Promise.DATABASE, fault, f"arrived once, after {seconds:.1f} s")

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages import deliver
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
@@ -61,7 +62,11 @@ class Bench:
         monkeypatch.setattr(deliver, "claim_jobs", self._claim)
         monkeypatch.setattr(deliver, "attempt", self._attempt)
         monkeypatch.setattr(delivery_lane, "note_claimed", lambda _jobs: None)
+        monkeypatch.setattr(deliver, "hand_back_lost_claims", self._hand_back_lost_claims)
+        self.fails = False
+        self.kept: list[list[int]] = []
         writer: Any = SimpleNamespace(
+            in_hand=[77],
             write=lambda result: self.written.append(result.job.id),
             until_room=self._at_once,
             let_go=lambda: None,
@@ -85,6 +90,10 @@ class Bench:
         """Tell the lane of jobs that its process has started."""
         self.places.slow.start(dict.fromkeys(numbers, 1))
 
+    async def _hand_back_lost_claims(self, _connection: object, *, in_hand: list[int], **_: Any) -> int:
+        self.kept.append(in_hand)
+        return 1
+
     async def _look(self, _connection: object, *, slow: bool, limit: int, one_alone: bool, **_: Any) -> Any:
         assert slow
         self.asked.append(None)
@@ -93,6 +102,8 @@ class Bench:
 
     async def _claim(self, _connection: object, *, job_ids: Sequence[int], **_: Any) -> Any:
         self.asked.append(job_ids)
+        if self.fails:
+            raise DatabaseUnavailable("the connection broke")
         return self._take([one for one in self.waiting if one.id in job_ids])
 
     def _take(self, taken: list[ClaimedJob]) -> list[ClaimedJob]:
@@ -148,6 +159,28 @@ async def test_started_jobs_are_claimed_by_their_ids_and_others_by_a_look(
     for number in (1, 2, 3, 4):
         await bench.end(number)
     assert bench.free == 5
+
+
+async def test_a_claim_whose_answer_is_lost_is_given_back_before_the_next_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(monkeypatch, 5, [job(1), job(2)])
+    bench.lane._looks_at = time.monotonic() + 60
+    bench.start(1)
+    await bench.lane.step()
+    bench.start(2)
+    bench.fails = True
+    with pytest.raises(DatabaseUnavailable):
+        await bench.lane.step()
+    assert bench.kept == []
+    await bench.lane.step()
+    assert (bench.kept, bench.waiting, bench.asked[-1]) == ([[1, 77]], [], None)
+    monkeypatch.setattr(bench.lane, "_lost_claims_until", 0.0)
+    monkeypatch.setattr(bench.lane, "_looks_at", 0.0)
+    await bench.lane.step()
+    assert len(bench.kept) == 1
+    for number in (1, 2):
+        await bench.end(number)
 
 
 async def test_what_may_kill_its_worker_is_sent_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,3 +255,19 @@ async def hand_back_jobs(
     rows = await fetch_rows(connection, load_queries("deliver")["hand_back_jobs"], params, _ClaimEnd)
     locked = {row.id for row in rows if not row.is_done}
     return [job for job in jobs if job.id in locked]
+
+
+class _Released(msgspec.Struct, frozen=True):
+    id: int
+
+
+async def hand_back_lost_claims(
+    connection: Connection, *, worker_id: str, slow: bool, in_hand: Sequence[int]
+) -> int:
+    """Release the jobs of one lane that this worker holds without knowing, and return how many.
+
+    The answer to their claim was lost with its connection, so their POSTs were never started. in_hand: what it knows.
+    """
+    params = {"worker_id": worker_id, "slow": slow, "in_hand": list(in_hand)}
+    query = load_queries("deliver")["hand_back_lost_claims"]
+    return len(await fetch_rows(connection, query, params, _Released))

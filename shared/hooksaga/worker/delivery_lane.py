@@ -42,6 +42,8 @@ MOST_AT_ONCE = 2
 """POSTs that start, and so mostly end, in one turn of the event loop, which the API and the other loops share."""
 
 LARGE_PAYLOAD = 4096
+LOST_CLAIM_SECONDS = 5.0
+"""A claim whose answer was lost may still be committed for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class DeliveryLane:
         self._alone_from = deliver.alone_from_lost(parts.settings.max_lost_leases)
         self._alone: tuple[ClaimedJob, float] | None = None
         self._locked: list[ClaimedJob] = []
-        self._looks_at = 0.0
+        self._looks_at = self._lost_claims_until = 0.0
         self._has_backlog = False
         self._stopping = False
 
@@ -87,7 +89,12 @@ class DeliveryLane:
         asked, claimed_at = self._places.next_jobs(limit), time.monotonic()
         if looks := not asked or claimed_at >= self._looks_at:
             self._looks_at = claimed_at + POLL_SECONDS
-        jobs = await self._claim(None if looks else asked, limit)
+            await self._hand_back_lost_claims()
+        try:
+            jobs = await self._claim(None if looks else asked, limit)
+        except DatabaseUnavailable:
+            self._lost_claims_until, self._looks_at = time.monotonic() + LOST_CLAIM_SECONDS, 0.0
+            raise
         note_claimed(jobs)
         self._places.claim([] if looks else asked, {job.id: job.subscription_id for job in jobs})
         self._parts.on_claimed()
@@ -121,6 +128,22 @@ class DeliveryLane:
                 one_alone=not self._sends_alone(),
             )
         )
+
+    async def _hand_back_lost_claims(self) -> None:
+        """After a claim without an answer: release what it may have leased, which would wait for its lease to end."""
+        if time.monotonic() >= self._lost_claims_until:
+            return
+        in_hand = [*(job.id for job in self._in_flight.values()), *self._parts.writer.in_hand]
+        released = await self._session.run(
+            partial(
+                deliver.hand_back_lost_claims,
+                worker_id=self._parts.worker_id,
+                slow=self._slow,
+                in_hand=in_hand,
+            )
+        )
+        if released:
+            logger.warning("lost claims handed back", extra={"jobs": released})
 
     def _sends_alone(self) -> bool:
         """Return whether a job that must be alone among its kind is in flight; never longer than its lease."""
