@@ -150,7 +150,10 @@ def letters(**wanted: Any) -> dict[str, Any]:
 
 
 def orchestrate(query: str, params: dict[str, Any], **limits: int) -> Hot:
-    return Hot(Role.ORCHESTRATOR, "orchestrate", query, params, **limits)
+    """params: also those of statements that do more; they are left out."""
+    statement = load_queries("orchestrate")[query]
+    named = {name: value for name, value in params.items() if f"%({name})s" in statement}
+    return Hot(Role.ORCHESTRATOR, "orchestrate", query, named, **limits)
 
 
 def deliver(query: str, params: dict[str, Any], **limits: int) -> Hot:
