@@ -95,12 +95,28 @@ async def test_a_starter_with_nothing_to_look_at_asks_nothing(monkeypatch: pytes
     monkeypatch.setattr(starter, "start_attempts", calls)
     monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     assert not await one.step()
-    assert calls.asked == [([], Settings().concurrency)]  # the first look of a process
     assert not await one.step()
-    assert len(calls.asked) == 1
+    assert calls.asked == []
     one.look_at([7, 8, 7])
     assert not await one.step()
-    assert calls.asked[1:] == [([7, 8], 0)]
+    assert calls.asked == [([7, 8], 0)]
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(-1.0, True), (0.0, True), (0.3, False), (None, False)])
+async def test_subscriptions_are_woken_when_the_database_says_that_one_is_due(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None, asked: bool
+) -> None:
+    one, calls = starter_of(monkeypatch), Calls()
+
+    async def soonest(_connection: object) -> float | None:
+        return seconds
+
+    monkeypatch.setattr(starter, "start_attempts", calls)
+    monkeypatch.setattr(starter, "seconds_until_next_wake", soonest)
+    assert not await one.step()
+    assert calls.asked == ([([], Settings().concurrency)] if asked else [])
+    longest = 0.3 if seconds == 0.3 else POLL_SECONDS
+    assert one.until_next_wake() <= longest
 
 
 async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +170,7 @@ async def test_a_subscription_without_a_place_is_looked_at_once_it_has_one(
     one._places.quick.start(started)
     one.look_at([5, 6])
     await one.step()
-    assert calls.asked == [([6], Settings().concurrency - 4)]
+    assert calls.asked == [([6], 0)]
     one._wakes.start.clear()
     one.note_claimed()
     assert not one._wakes.start.is_set()

@@ -1,7 +1,7 @@
 """Delivery loop of polling mode: claims jobs, POSTs them, and has their results written.
 
-The starter names the jobs that it has started; once in POLL_SECONDS the lane looks for others that wait, oldest first:
-of workers that died, and of processes that started more than they could send. A lane needs no fairness of its own,
+The starter names the jobs that it has started; from time to time the lane looks for others that wait, oldest first: of
+workers that died, and of processes that started more than they could send. A lane needs no fairness of its own,
 because the orchestrator starts attempts only into the room of each subscription. Jobs of slow subscriptions have a lane
 of their own. Jobs whose workers died repeatedly are sent one at a time: one of them may be what kills its workers.
 """

@@ -9,6 +9,11 @@ from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.runtime.telemetry import logger
 
 POLL_SECONDS = 1.0
+"""Rest of a loop whose work may come from outside: events and operations that others put into the database."""
+
+IDLE_SECONDS = 4.0
+"""Rest of a loop whose work this process tells it of, after a look has found nothing: whatever a hint has missed, and
+what other processes left. Shorter than the time after which an idle connection is checked before its next use."""
 
 Step: TypeAlias = Callable[[], Awaitable[bool]]
 """A step of a loop. Returns True when it found work, so that more may wait."""

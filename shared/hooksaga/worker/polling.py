@@ -19,7 +19,7 @@ from hooksaga.stages import end_waiting, route_events
 from hooksaga.stages.telemetry import note_moves, note_refused, note_routed
 from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
 from hooksaga.worker.gone_workers import LOOK_SECONDS
-from hooksaga.worker.loops import POLL_SECONDS, Step, run_loop
+from hooksaga.worker.loops import IDLE_SECONDS, POLL_SECONDS, Step, run_loop
 from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import ResultWriter
@@ -75,13 +75,16 @@ class PollingWorker:
                 for loop in (
                     self._loop("router", self._route, wakes.route),
                     self._loop("orchestrator", starter.step, wakes.start, starter.rest_seconds),
-                    self._loop("orchestrator", starter.apply, wakes.apply),
-                    self._loop("orchestrator", starter.walk, self._walk_now),
+                    self._loop("orchestrator", starter.apply, wakes.apply, lambda: IDLE_SECONDS),
+                    self._loop("orchestrator", starter.walk, self._walk_now, lambda: starter.walk_rest),
                     self._loop("lease_cleaner", upkeep.clean, self._clean_now, lambda: upkeep.clean_rest),
                     self._loop("lease_cleaner", upkeep.give_back, self._give_back_now, lambda: LOOK_SECONDS),
                     self._loop("bulk_operations", upkeep.step_bulk, self._bulk_now),
                     self._loop("health_monitor", upkeep.watch, wakes.watch, lambda: WATCH_SECONDS),
-                    *(self._loop("delivery", lane.step, wake) for lane, wake in self._lanes.items()),
+                    *(
+                        self._loop("delivery", lane.step, wake, lambda: IDLE_SECONDS)
+                        for lane, wake in self._lanes.items()
+                    ),
                 )
             ]
             writing = group.create_task(self._writer.run())

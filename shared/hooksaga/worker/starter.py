@@ -16,7 +16,7 @@ from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import Started, start_attempts
 from hooksaga.stages.telemetry import note_moves, note_refused
 from hooksaga.stages.wakes import seconds_until_next_wake, waiting_subscriptions
-from hooksaga.worker.loops import POLL_SECONDS, rest
+from hooksaga.worker.loops import IDLE_SECONDS, POLL_SECONDS, rest
 from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import GATHER_SECONDS, MANY
@@ -57,6 +57,7 @@ class Starter:
         self._refused_at = -POLL_SECONDS
         self._results: dict[int, None] = {}
         self._looks_for_results_at = 0.0
+        self.walk_rest = POLL_SECONDS
         self._walks_all = True
         self._walk_after = 0
         self._starting, self._applying = (Session(address, Role.ORCHESTRATOR) for _ in range(2))
@@ -75,13 +76,13 @@ class Starter:
         has_place = {one: self._places.any_for(one) for one in taken}
         ids = [one for one in taken if has_place[one]]
         self._placeless |= dict.fromkeys(one for one in taken if not has_place[one])
-        is_due = not self.until_next_wake()
+        is_due = not self.until_next_wake() and await self._is_any_due()
         if not ids and not is_due:
             return False
         started = await self._start(ids, most_woken=min(BATCH, ahead) if is_due else 0)
         self._told_of_starts(started)
         if is_due or started.wake_at:
-            await self._look_for_next_wake()
+            await self._is_any_due()
         return bool(len(self.queue))
 
     def rest_seconds(self) -> float:
@@ -122,7 +123,8 @@ class Starter:
             asyncio.get_running_loop().call_later(SHORTEST_REST_SECONDS, self.look_at, started.again)
         self._told(started.moves)
 
-    async def _look_for_next_wake(self) -> None:
+    async def _is_any_due(self) -> bool:
+        """Ask when the next subscription is to be looked at. Returns whether one is to be now."""
         pause = POLL_SECONDS
         self._next_wake_at = time.monotonic() + pause
         soonest = await self._starting.run(seconds_until_next_wake)
@@ -130,6 +132,7 @@ class Starter:
             pause = min(pause, max(SHORTEST_REST_SECONDS, soonest))
         # The earlier of both: another look may have been requested meanwhile.
         self._next_wake_at = min(self._next_wake_at, time.monotonic() + pause)
+        return soonest is not None and soonest <= 0
 
     def until_next_wake(self) -> float:
         """Return the seconds until a subscription is to be looked at, at most one poll: another process may add one."""
@@ -161,6 +164,7 @@ class Starter:
             lambda connection: waiting_subscriptions(connection, after=after, limit=WALK_PAGE)
         )
         self._walk_after = last or 0
+        self.walk_rest = POLL_SECONDS if last or ids else IDLE_SECONDS
         self._walks_all = self._walks_all and last is not None
         if ids:
             self.look_at(ids)
@@ -172,7 +176,7 @@ class Starter:
         self._wakes.apply.set()
 
     async def apply(self) -> bool:
-        """Apply the results of this process, and once in POLL_SECONDS of others and of lost leases. A subscription with
+        """Apply the results of this process, and from time to time of others and of lost leases. A subscription with
         more that is due is looked at again: a result makes room."""
         job_ids, now, left = list(islice(self._results, BATCH)), time.monotonic(), dict[int, None]()
         if looks := not job_ids or now >= self._looks_for_results_at:
