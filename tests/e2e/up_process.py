@@ -51,6 +51,7 @@ class UpProcess:
             **variables,
         }
         self._process: subprocess.Popen[bytes] | None = None
+        self._database: psycopg.Connection | None = None
 
     def spawn(self) -> None:
         """Start, without waiting for anything."""
@@ -119,12 +120,28 @@ class UpProcess:
     def close(self) -> None:
         if self.is_alive:
             self.kill()
+        if self._database is not None:
+            self._database.close()
         self.server.stop()
+
+    def database(self) -> psycopg.Connection:
+        """A superuser's connection, kept for the next caller: tests ask many times a second. Starts the server if
+        it does not run."""
+        if self._database is None or self._database.closed or not self._answers(self._database):
+            self._database = psycopg.connect(self.server.start(), autocommit=True)
+        return self._database
+
+    @staticmethod
+    def _answers(database: psycopg.Connection) -> bool:
+        try:
+            database.execute("SELECT")
+        except psycopg.OperationalError:
+            database.close()
+        return not database.closed
 
     def rows(self, query: LiteralString, params: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The answer to a superuser's query."""
-        with psycopg.connect(self.server.start(), autocommit=True) as connection:
-            return connection.cursor(row_factory=dict_row).execute(query, params).fetchall()
+        return self.database().cursor(row_factory=dict_row).execute(query, params).fetchall()
 
     def end_leases_of_dead_workers(self) -> int:
         """Expire all leases except those of the present process; return their number."""
@@ -136,9 +153,10 @@ class UpProcess:
 
     def _end_leases(self, which: LiteralString, param: object) -> int:
         """The guards of the database refuse this to everybody, so it is done past them."""
-        with psycopg.connect(self.server.start(), autocommit=True) as connection:
-            connection.execute("SET session_replication_role = replica")
-            return connection.execute(
+        database = self.database()
+        with database.transaction():
+            database.execute("SET LOCAL session_replication_role = replica")
+            return database.execute(
                 "UPDATE webhook_delivery_jobs SET lease_until = now() - interval '1 second' "
                 f"WHERE status = 'Leased' AND {which}",
                 [param],

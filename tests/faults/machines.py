@@ -30,5 +30,6 @@ class Machines:
             if process.is_alive:
                 os.kill(process.pid, signal.SIGCONT)
                 process.kill()
-        self._all[0].server.stop()
+        for process in self._all:
+            process.close()
         self.recorder.close()
