@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hooksaga.aws.deployment import ENVIRONMENTS, Environment
 from infra.node import use_current_node
 from tests.infra.deployment import Deployment
 
@@ -22,6 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.infra)
             item.add_marker(pytest.mark.xdist_group("infra"))
+
+
+def changed_dev(folder: Path, env: Environment) -> Deployment:
+    """Synthesise dev with other settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ENVIRONMENTS, "dev", env)
+        return synthesise(folder)
 
 
 def synthesise(folder: Path, **context: Any) -> Deployment:

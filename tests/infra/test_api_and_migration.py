@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from hooksaga.aws.deployment import ENVIRONMENTS
 from hooksaga.aws.gateway_answers import CODES
 from hooksaga.console.routes import ROUTES as CONSOLE_ROUTES
 from infra.components.rest_api import STAGE
-from tests.infra.conftest import synthesise
+from tests.infra.conftest import changed_dev
 from tests.infra.deployment import Deployment
 
 SCHEMAS = openapi_document()["components"]["schemas"]
@@ -88,13 +87,12 @@ def gateway_problems(deployment: Deployment) -> dict[str, dict[str, Any]]:
     return problems
 
 
-@pytest.fixture
-def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+@pytest.fixture(scope="module")
+def own_domain(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     dev = ENVIRONMENTS["dev"]
     certificate = "arn:aws:acm:eu-central-1:123456789012:certificate/1"
     api = replace(dev.api, domain_name="hooks.example.com", certificate_arn=certificate)
-    monkeypatch.setitem(ENVIRONMENTS, "dev", replace(dev, api=api))
-    return synthesise(tmp_path)
+    return changed_dev(tmp_path_factory.mktemp("own_domain"), replace(dev, api=api))
 
 
 def test_requests_are_throttled_and_logged(on_aws: Deployment) -> None:

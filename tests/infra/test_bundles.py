@@ -1,5 +1,7 @@
 """A bundle holds what its function imports, starts without anything else, and holds nothing more."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,20 +82,30 @@ def test_what_the_runtime_brings_is_left_out(function: str) -> None:
     assert not {"boto3", "botocore"} & set(contents_of(function).requirements)
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What Python compiles of one bundle, kept for the next: most of their files are the same."""
+    return tmp_path_factory.mktemp("compiled")
+
+
 @pytest.mark.parametrize("function", LOCAL.functions)
-def test_a_bundle_starts_with_nothing_else(function: str, tmp_path: Path) -> None:
+def test_a_bundle_starts_with_nothing_else(function: str, compiled: Path) -> None:
     """Built for this machine and this Python, and run without this environment's packages."""
     here = this_machine(f"{sys.version_info.major}.{sys.version_info.minor}")
-    build(function, here, tmp_path)
+    bundle = compiled.with_name("bundle")  # the same path each time: compiled files go by path and time
+    shutil.rmtree(bundle, ignore_errors=True)
+    build(function, here, bundle)
+    for place in contents_of(function).files:
+        os.utime(bundle / place, (0, 0))
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", START, str(tmp_path), function],
+        [sys.executable, "-I", "-S", "-X", f"pycache_prefix={compiled}", "-c", START, str(bundle), function],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert list(tmp_path.glob("hooksaga/sql/*/*.sql"))
-    assert (tmp_path / "amazon-rds.pem").exists()
+    assert list(bundle.glob("hooksaga/sql/*/*.sql"))
+    assert (bundle / "amazon-rds.pem").exists()
 
 
 def test_only_those_that_call_receivers_carry_what_calls_them() -> None:

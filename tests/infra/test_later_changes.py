@@ -1,6 +1,5 @@
 """Changes of an existing deployment: no stack removes an export that another one uses."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,50 +8,38 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from hooksaga.aws.deployment import ENVIRONMENTS, Environment, Nat
-from tests.infra.conftest import synthesise
+from hooksaga.aws.deployment import ENVIRONMENTS, Nat
+from tests.infra.conftest import changed_dev
 from tests.infra.deployment import Deployment
 
-Synthesise = Callable[[Environment], Deployment]
 
-
-@pytest.fixture
-def deployed_as(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synthesise:
-    """Dev, with these settings."""
-
-    def synthesised(env: Environment) -> Deployment:
-        monkeypatch.setitem(ENVIRONMENTS, "dev", env)
-        return synthesise(tmp_path / "changed")
-
-    return synthesised
-
-
-def with_proxy(wanted: Synthesise) -> Deployment:
+@pytest.fixture(scope="module")
+def with_proxy(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Dev with a proxy before its database."""
     dev = ENVIRONMENTS["dev"]
-    return wanted(replace(dev, database=replace(dev.database, proxy=True)))
+    proxied = replace(dev, database=replace(dev.database, proxy=True))
+    return changed_dev(tmp_path_factory.mktemp("with_proxy"), proxied)
 
 
-def test_a_proxy_is_added_in_one_deployment(dev: Deployment, deployed_as: Synthesise) -> None:
+def test_a_proxy_is_added_in_one_deployment(dev: Deployment, with_proxy: Deployment) -> None:
     """The stacks change one after the other, each while those after it are as they were."""
-    exported = exports(with_proxy(deployed_as))
-    assert imports(dev) <= exported
+    assert imports(dev) <= exports(with_proxy)
 
 
 def test_a_proxy_is_taken_away_once_the_functions_do_not_use_it(
-    dev: Deployment, deployed_as: Synthesise
+    dev: Deployment, with_proxy: Deployment
 ) -> None:
     """The pipeline alone first, then all."""
-    before = with_proxy(deployed_as)
     of_pipeline = imports(dev, "pipeline")
-    assert of_pipeline <= exports(before)
-    assert imports(before, "pipeline") - exports(dev), "else one deployment would do"
-    assert imports(before, "database") <= exports(dev)
-    assert imports(before, "observability") <= exports(dev)
+    assert of_pipeline <= exports(with_proxy)
+    assert imports(with_proxy, "pipeline") - exports(dev), "else one deployment would do"
+    assert imports(with_proxy, "database") <= exports(dev)
+    assert imports(with_proxy, "observability") <= exports(dev)
 
 
-def test_each_way_out_has_an_address_of_its_own(dev: Deployment, deployed_as: Synthesise) -> None:
+def test_each_way_out_has_an_address_of_its_own(dev: Deployment, tmp_path: Path) -> None:
     """A gateway cannot be made with the address that an instance still has."""
-    changed = deployed_as(replace(ENVIRONMENTS["dev"], nat=Nat.GATEWAY))
+    changed = changed_dev(tmp_path / "changed", replace(ENVIRONMENTS["dev"], nat=Nat.GATEWAY))
     assert len(changed.of_type("AWS::EC2::NatGateway")) == 1
     assert not set(dev.of_type("AWS::EC2::EIP")) & set(changed.of_type("AWS::EC2::EIP"))
     assert imports(dev) <= exports(changed)
