@@ -23,7 +23,7 @@ from tests.faults.sabotage import VARIABLE, from_environment
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-EXAMPLES, STEPS = (400, 100) if IN_FULL else (60, 60)
+EXAMPLES, STEPS = (400, 100) if IN_FULL else (25, 60)
 
 MUST_HAPPEN = (
     "answers lost after COMMIT",
