@@ -22,7 +22,7 @@ from tests.sqs.conftest import new_name, until
 
 pytestmark = [pytest.mark.sqs, pytest.mark.slow]
 
-EVENTS = [200, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(400)])]
+EVENTS = [50, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(400)])]
 SUBSCRIBERS = {
     "a": ("/ok/a", "/flaky/1/a", "/down/a", "/status/404/a"),
     "b": ("/ok/b", "/huge/40000/b"),
