@@ -23,7 +23,7 @@ from hooksaga.local.bench_figures import Percentiles, percentiles
 WIDE, OTHER = "bench.wide", "bench.other"
 OTHER_PATH = "/ok/other"
 LEAD_SECONDS = 1.0
-SHORTEST_SECONDS = 1.0
+MIN_SECONDS = 1.0
 """A stretch that is compared is no shorter: a few requests have no percentiles."""
 
 
@@ -120,7 +120,7 @@ def _round(place: Place, subscriptions: int, rate: float, seconds: float) -> Rou
         beside = running.result()
     arrived = _settle(place, beside, subscriptions)
     last = max(at for (path, _), at in arrived.items() if path != OTHER_PATH)
-    since, until = posted_at - beside.started_at, max(last, posted_at + SHORTEST_SECONDS) - beside.started_at
+    since, until = posted_at - beside.started_at, max(last, posted_at + MIN_SECONDS) - beside.started_at
     return Round(
         subscriptions,
         round(last - posted_at, 3),

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bench.simulated_sqs import Loop, Process
 from hooksaga.adapters.queues import MAX_DELAY_SECONDS
 from hooksaga.aws.deployment import Environment
-from hooksaga.aws.orchestration import AGAIN_SECONDS, CLOCKS_APART_SECONDS, LEAST_WAIT, LEFT_PAUSES_SECONDS
+from hooksaga.aws.orchestration import AGAIN_SECONDS, CLOCKS_APART_SECONDS, LEFT_PAUSES_SECONDS, MIN_WAIT
 from hooksaga.core import flow
 from hooksaga.core.flow import Flow, FlowSettings, Result, Room, room
 from hooksaga.core.saga import JobFailed, RetryPolicy, SagaStatus, decide
@@ -255,8 +255,8 @@ def _time_of(subscription: Subscription) -> datetime:
 
 
 def _spaced(wake_at: datetime | None, planned: datetime | None, now: datetime) -> datetime | None:
-    """Return a time that is LEAST_WAIT ahead, or the planned one where that is not much later."""
+    """Return a time that is MIN_WAIT ahead, or the planned one where that is not much later."""
     if wake_at is None:
         return None
-    wake_at = max(wake_at, now + LEAST_WAIT)
-    return planned if planned is not None and now < planned < wake_at + LEAST_WAIT else wake_at
+    wake_at = max(wake_at, now + MIN_WAIT)
+    return planned if planned is not None and now < planned < wake_at + MIN_WAIT else wake_at

@@ -15,7 +15,7 @@ from tests.hostile_cases import note_answer
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 600
-LONGEST_SECONDS = 1800
+MAX_SECONDS = 1800
 
 
 def check_description(api: Api, ids: dict[str, int], folder: Path, phases: str, *, examples: int) -> None:
@@ -37,7 +37,7 @@ def check_description(api: Api, ids: dict[str, int], folder: Path, phases: str, 
         env={**os.environ, "HOOKSAGA_TEST_IDS": json.dumps(ids)},
         capture_output=True,
         text=True,
-        timeout=LONGEST_SECONDS,
+        timeout=MAX_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -46,7 +46,7 @@ CHANGES = [
     SubscriptionChange(rate_limit=None),
     *(SubscriptionChange(circuit_breaker=has_one) for has_one in (False, True)),
 ]
-MOST_IN_FLIGHT = 2
+MAX_IN_FLIGHT = 2
 """The concurrency limit of each subscription, at most. Of three the last is ordered."""
 
 KEYS = {"1": "a", "1.0": None}
@@ -122,13 +122,13 @@ class Interleaving(RuleBasedStateMachine):
         self.untouched = {
             self.do(
                 self.crew.seed.subscription(
-                    kind, max_retry_limit=limit, max_in_flight=MOST_IN_FLIGHT, ordered=limit == 3
+                    kind, max_retry_limit=limit, max_in_flight=MAX_IN_FLIGHT, ordered=limit == 3
                 )
             ): kind
             for kind, limit in zip((*TYPES, TYPES[0]), (1, 2, 3), strict=True)
         }
         self.crew.ledger.limits = dict(zip(self.untouched, (1, 2, 3), strict=True))
-        self.crew.ledger.rooms = dict.fromkeys(self.untouched, MOST_IN_FLIGHT)
+        self.crew.ledger.rooms = dict.fromkeys(self.untouched, MAX_IN_FLIGHT)
 
     @rule(who=numbers, batch=st.lists(contents, min_size=1, max_size=3), pace=paces)
     def a_producer_sends(self, who: int, batch: list[tuple[str, str | None, str]], pace: Pace) -> None:

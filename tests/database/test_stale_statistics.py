@@ -20,7 +20,7 @@ EVERYWHERE = 10_000
 """How many wait at each stage at once."""
 TAKEN = 100
 NAMED = 25
-MOST_THROWN_AWAY = NAMED * NAMED
+MAX_THROWN_AWAY = NAMED * NAMED
 """Rows that were read in vain; a plan that reads the backlog throws nearly all of it away."""
 
 
@@ -82,7 +82,7 @@ def test_a_claim_reads_the_jobs_that_it_names(backlog: DatabaseAddress) -> None:
             alone_from=2,
             one_alone=True,
         )
-        <= MOST_THROWN_AWAY
+        <= MAX_THROWN_AWAY
     )
 
 

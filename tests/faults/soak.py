@@ -38,7 +38,7 @@ from tests.faults.soak_page import soak_page
 
 DEFAULT_OUTPUT = Path("build/soak.json")
 SAMPLES_WANTED = 360
-SHORTEST_PAUSE_SECONDS = 1.0
+MIN_PAUSE_SECONDS = 1.0
 SETTLED_WITHIN_SECONDS = 180
 LEASE_SECONDS = 35
 
@@ -109,7 +109,7 @@ class Soak:
         )
 
     async def _watch(self) -> None:
-        pause = max(SHORTEST_PAUSE_SECONDS, self._seconds / SAMPLES_WANTED)
+        pause = max(MIN_PAUSE_SECONDS, self._seconds / SAMPLES_WANTED)
         while True:
             self.samples.append(await asyncio.to_thread(self._sample))
             await asyncio.sleep(pause)

@@ -34,7 +34,7 @@ pytestmark = [
 
 EVENTS = 40 if IN_FULL else 10
 ENDED_WITHIN_SECONDS = 20 if VARIABLE in os.environ else 60
-LONGEST_BODY = 262_144
+MAX_BODY = 262_144
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -238,14 +238,14 @@ async def send_all(pipeline: Pipeline, row: dict[str, int]) -> None:
 
 
 GARBAGE = (
-    "[" * LONGEST_BODY,
-    '{"job_id":' * (LONGEST_BODY // 10),
-    '{"event_id": ' + "9" * (LONGEST_BODY - 20) + "}",
+    "[" * MAX_BODY,
+    '{"job_id":' * (MAX_BODY // 10),
+    '{"event_id": ' + "9" * (MAX_BODY - 20) + "}",
     '{"subscription_id": -1}',
     '{"subscription_id": 1e3}',
     '{"job_id": 9223372036854775808, "saga_id": 1}',
     '{"job_id": true, "saga_id": 1}',
-    "\u20ac" * (LONGEST_BODY // 3),
+    "\u20ac" * (MAX_BODY // 3),
     json.dumps({"Type": "Notification", "MessageId": "1", "Message": json.dumps({"event_id": 1})}),
     json.dumps({"Records": [{"eventSource": "aws:s3", "s3": {"object": {"key": "x" * 1000}}}]}),
     json.dumps({"Service": "Amazon S3", "Event": "s3:TestEvent"}),

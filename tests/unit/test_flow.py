@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hooksaga.core.flow import (
     FIRST_LIMIT,
     LAST_PROBE_SECONDS,
-    MOST_IN_FLIGHT,
+    MAX_IN_FLIGHT,
     OVERLOAD_CODES,
     PAYLOAD_CODES,
     SLOW_MS,
@@ -124,7 +124,7 @@ def test_a_success_grows_a_full_limit_by_one() -> None:
     assert grown.in_flight_limit == 14
 
 
-@pytest.mark.parametrize(("own", "most"), [(12, 12), (MOST_IN_FLIGHT, MOST_IN_FLIGHT)])
+@pytest.mark.parametrize(("own", "most"), [(12, 12), (MAX_IN_FLIGHT, MAX_IN_FLIGHT)])
 def test_a_limit_grows_to_its_maximum(own: int, most: int) -> None:
     settings = FlowSettings(max_in_flight=own)
     flow = Flow(in_flight_limit=most - 0.5)
@@ -192,7 +192,7 @@ def test_no_more_starts_than_the_bucket_gives(
     count: int, seconds: float, steps: Sequence[tuple[float, int]]
 ) -> None:
     settings, flow, now = FlowSettings(rate_count=count, rate_seconds=seconds), Flow(), NOW
-    flow = replace(flow, in_flight_limit=MOST_IN_FLIGHT)
+    flow = replace(flow, in_flight_limit=MAX_IN_FLIGHT)
     started = 0
     for pause, wanted in steps:
         now += timedelta(seconds=pause)
@@ -388,7 +388,7 @@ def test_room_is_never_negative_and_never_beyond_the_limits(
         done, in_flight = in_flight[: wanted // 2], in_flight[wanted // 2 :]
         results = [Result(one, code, retry_after, 10, now) for one in done]
         flow = after_results(settings, flow, results, len(done) + len(in_flight), now)
-        assert 1 <= flow.in_flight_limit <= MOST_IN_FLIGHT
+        assert 1 <= flow.in_flight_limit <= MAX_IN_FLIGHT
         assert (flow.breaker_opened_at is None) == (flow.probe_at is None)
         assert flow.tokens is None or count is None or 0 <= flow.tokens <= count
         assert flow.retry_after_until is None or flow.retry_after_until <= now + timedelta(hours=1)

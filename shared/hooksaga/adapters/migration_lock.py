@@ -33,7 +33,7 @@ CLIENT_CHECK_SECONDS = 1.0
 
 LOOK_SECONDS = 0.1
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 
 _KEY = 0x686F6F6B73616761  # "hooksaga"
 _CONCURRENTLY_UPDATED = "concurrently updated"
@@ -130,7 +130,7 @@ def _pauses() -> Iterator[float]:
     pause = FIRST_PAUSE_SECONDS
     while True:
         yield pause * random.uniform(1, 1.1)  # noqa: S311 - no secret
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
 class _Watch:

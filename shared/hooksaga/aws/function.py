@@ -26,7 +26,7 @@ from hooksaga.runtime.telemetry import logger, measure_with
 DEADLINE_MARGIN_SECONDS = 2
 """Seconds that a function reserves for writing results and its response."""
 
-SHORTEST_UNIT_SECONDS = 5
+MIN_UNIT_SECONDS = 5
 """Minimum time of a unit of work: a slow start may shorten the first invocation, not the later ones."""
 
 Event = dict[str, Any]
@@ -106,7 +106,7 @@ class Function:
 
 def _longest_unit_seconds(first: Invocation) -> float:
     """Return the longest unit's seconds: a first invocation starts with the whole timeout, which no variable holds."""
-    return max(first.seconds_left(), SHORTEST_UNIT_SECONDS)
+    return max(first.seconds_left(), MIN_UNIT_SECONDS)
 
 
 async def _as_coroutine(answer: Awaitable[Any]) -> Any:

@@ -19,7 +19,7 @@ from hooksaga.stages.wakes import waiting_subscriptions
 LEFT_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4)
 """What another orchestrator has locked is tried again after these pauses: its transaction takes milliseconds."""
 
-LEAST_WAIT = timedelta(seconds=0.5)
+MIN_WAIT = timedelta(seconds=0.5)
 """SQS delays by whole seconds. If a subscription could be due again sooner, each message would bring forth another
 before it arrives."""
 
@@ -122,7 +122,7 @@ class Turn:
             defaults=self._policy,
             subscription_ids=subscription_ids,
             most_woken=most_woken,
-            least_wait=LEAST_WAIT,
+            least_wait=MIN_WAIT,
         )
         try:
             started = await self._function.session.run(unit)

@@ -30,8 +30,8 @@ OWN_SOURCE = "hooksaga"
 
 EVENT_TYPE_RULE = "1 to 100 characters from A-Z a-z 0-9 _ . : / -"
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
-MOST_ORDERING_KEY = 255
-ORDERING_KEY_RULE = f"1 to {MOST_ORDERING_KEY} characters, none of them a control character"
+MAX_ORDERING_KEY = 255
+ORDERING_KEY_RULE = f"1 to {MAX_ORDERING_KEY} characters, none of them a control character"
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -228,7 +228,7 @@ def check_ordering_key(value: str) -> str:
 
 
 def is_ordering_key(value: str) -> bool:
-    return 0 < len(value) <= MOST_ORDERING_KEY and not _CONTROL_CHARACTER.search(value)
+    return 0 < len(value) <= MAX_ORDERING_KEY and not _CONTROL_CHARACTER.search(value)
 
 
 def check_idempotency_key(values: Sequence[str]) -> str | None:

@@ -27,7 +27,7 @@ from hooksaga.core.backoff import RETRY_AFTER_CAP_SECONDS
 from hooksaga.core.outcomes import UNCOUNTED, ErrorCode, http_error
 
 FIRST_LIMIT = 10.0
-MOST_IN_FLIGHT = 1000
+MAX_IN_FLIGHT = 1000
 LAST_PROBE_SECONDS = 600.0
 LONG_WAIT = timedelta(seconds=10)
 """Waits for a probe from this one on end at a whole second."""
@@ -37,7 +37,7 @@ SLOW_MS = 2000
 """An attempt that takes longer makes its subscription slow, for SLOW_SECONDS."""
 
 SLOW_SECONDS = 60.0
-LEAST_WAIT_SECONDS = 0.02
+MIN_WAIT_SECONDS = 0.02
 """Tokens are waited for at least so long, so that a high rate is served in batches."""
 
 PAYLOAD_CODES = frozenset(http_error(status) for status in (400, 413, 415, 422))
@@ -70,7 +70,7 @@ class FlowSettings(msgspec.Struct, frozen=True):
     are the system's."""
 
     paused_at: datetime | None = None
-    max_in_flight: int = MOST_IN_FLIGHT
+    max_in_flight: int = MAX_IN_FLIGHT
     rate_count: int | None = None
     rate_seconds: float | None = None
     circuit_breaker: bool = True
@@ -175,7 +175,7 @@ def _next_token_at(settings: FlowSettings, tokens: float, now: datetime) -> date
     assert settings.rate_count is not None
     assert settings.rate_seconds is not None
     seconds = (1 - tokens) * settings.rate_seconds / settings.rate_count
-    return now + timedelta(seconds=max(seconds, LEAST_WAIT_SECONDS))
+    return now + timedelta(seconds=max(seconds, MIN_WAIT_SECONDS))
 
 
 def after_start(
@@ -236,7 +236,7 @@ def _after_success(settings: FlowSettings, flow: Flow, now: datetime, *, is_full
             probe_at=None,
             probe_saga_id=None,
         )
-    most = min(settings.max_in_flight, MOST_IN_FLIGHT)
+    most = min(settings.max_in_flight, MAX_IN_FLIGHT)
     if is_full and flow.in_flight_limit < most:
         flow = replace(flow, in_flight_limit=min(float(most), flow.in_flight_limit + 1))
     return flow

@@ -38,8 +38,8 @@ from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 
 EVENT_TYPE = "bench.event"
 BATCH = 500
-SHORTEST_POLL_SECONDS = 0.02
-LONGEST_POLL_SECONDS = 0.5
+MIN_POLL_SECONDS = 0.02
+MAX_POLL_SECONDS = 0.5
 OPEN_PER_POLL_SECOND = 10_000
 """Open work is counted less often the more there is, because counting affects the result."""
 STALLED_SECONDS = 60
@@ -208,7 +208,7 @@ class _Run:
                     f"nothing was delivered for {STALLED_SECONDS} s; does the URL answer with 2xx?"
                 )
             pause = still_open / OPEN_PER_POLL_SECOND
-            await asyncio.sleep(min(LONGEST_POLL_SECONDS, max(SHORTEST_POLL_SECONDS, pause)))
+            await asyncio.sleep(min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, pause)))
         return stats
 
     def _open(self, stats: Stats) -> int:

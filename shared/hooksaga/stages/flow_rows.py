@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hooksaga.core.flow import MAX_WAIT_SECONDS, MOST_IN_FLIGHT, Flow, FlowSettings
+from hooksaga.core.flow import MAX_IN_FLIGHT, MAX_WAIT_SECONDS, Flow, FlowSettings
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import RetryPolicy
 
@@ -38,7 +38,7 @@ class FlowRow(Flow, frozen=True, kw_only=True):
         """Return what limits the flow."""
         return FlowSettings(
             self.paused_at,
-            self.max_in_flight or MOST_IN_FLIGHT,
+            self.max_in_flight or MAX_IN_FLIGHT,
             self.rate_limit_count,
             self.rate_limit_seconds,
             self.circuit_breaker,

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from hooksaga.api.answers.answer import NAME_PATTERN
 from hooksaga.core.described_input import BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
-from hooksaga.core.event_input import MAX_BATCH_ITEMS, MOST_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
+from hooksaga.core.event_input import MAX_BATCH_ITEMS, MAX_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ _NAME: Json = {"type": "string", "pattern": NAME_PATTERN}
 _ORDERING_KEY: Json = {
     "type": "string",
     "minLength": 1,
-    "maxLength": MOST_ORDERING_KEY,
+    "maxLength": MAX_ORDERING_KEY,
     "pattern": NO_CONTROL_CHARACTERS,
 }
 _OWN_TYPE: Json = {"type": "string", "pattern": OWN_TYPE_PATTERN}
@@ -80,7 +80,7 @@ _CLOUD_EVENT: Json = {
             "dataschema": _described("Validated, not stored.", _maybe(_text())),
             "subject": _described("Validated, not stored.", _maybe(_text())),
             "time": _described("Validated, not stored.", _maybe({"type": "string", "format": "date-time"})),
-            "partitionkey": _described("Like `ordering_key` of an event.", _maybe(_text(MOST_ORDERING_KEY))),
+            "partitionkey": _described("Like `ordering_key` of an event.", _maybe(_text(MAX_ORDERING_KEY))),
             "tenantid": _described("Like `tenant_id` of an event.", _maybe(_NAME)),
             "traceparent": _described("The event's trace; takes precedence over the request's.", {}),
         },

@@ -11,7 +11,7 @@ from hooksaga.local.sqs.runtime_api import REGION
 
 MAX_BATCH = 10
 MAX_DELAY_SECONDS = 900
-LONGEST_WAIT_SECONDS = 20
+MAX_WAIT_SECONDS = 20
 _CREDENTIAL = (
     f"AWS4-HMAC-SHA256 Credential=test/20260101/{REGION}/sqs/aws4_request, SignedHeaders=host, Signature=0"
 )
@@ -53,9 +53,7 @@ class SqsApi:
             "authorization": _CREDENTIAL,
         }
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=LONGEST_WAIT_SECONDS + 20)
-            )
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=MAX_WAIT_SECONDS + 20))
         body = json.dumps(parameters)
         try:
             async with self._session.post(self.endpoint + "/", data=body, headers=headers) as response:
