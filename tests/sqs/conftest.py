@@ -7,6 +7,7 @@ import asyncio
 import importlib.util
 import itertools
 import os
+import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -54,6 +55,19 @@ async def until(condition: Callable[[], Any], what: str, seconds: float = 45) ->
             return answer
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         await asyncio.sleep(0.05)
+
+
+def busy_pids(function: LambdaFunction) -> list[int]:
+    """Return the process ids of the environments that are at an invocation."""
+    return [environment.pid for environment in function._all if environment.busy]
+
+
+def kill_busy(function: LambdaFunction) -> None:
+    """Kill the environments that are at an invocation, of which there has to be one."""
+    busy = busy_pids(function)
+    assert busy
+    for pid in busy:
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from hooksaga.core.trace import span_id_of
 from hooksaga.local.sqs.event_source import Batch
 from tests.emf_lines import check_emf
 from tests.log_lines import canonical_lines, json_lines, kinds, moves_of
-from tests.sqs.conftest import until
+from tests.sqs.conftest import kill_busy, until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
 pytestmark = [
@@ -236,7 +236,7 @@ async def test_a_reset_lease_is_told_and_counted(pipeline: Pipeline) -> None:
     _, path = await pipeline.subscribe("o.reset", "/slow/1000")
     await post(pipeline, "o.reset")
     await until(lambda: pipeline.received(path), "the POST is in progress")
-    assert pipeline.system.functions["delivery"].kill_busy()
+    kill_busy(pipeline.system.functions["delivery"])
     for column in ("lease_until = now() - interval '1 second'", "created_at = now() - interval '1 minute'"):
         pipeline.rewrite(f"UPDATE webhook_delivery_jobs SET {column} WHERE status = 'Leased'")  # type: ignore[arg-type]
     assert await pipeline.until_ended("o.reset", 1) == {"Completed": 1}

@@ -15,7 +15,7 @@ from hooksaga.local.receiver_journal import Signature
 from hooksaga.local.sqs.event_source import Handled
 from hooksaga.local.sqs.queue_set import WORK_QUEUES
 from tests.faults.promises import Promise
-from tests.sqs.conftest import until
+from tests.sqs.conftest import kill_busy, until
 from tests.sqs.running_pipeline import Pipeline, running_pipeline
 
 pytestmark = [
@@ -116,7 +116,7 @@ async def test_a_delivery_killed_during_its_post_is_done_again(pipeline: Pipelin
     _, path = await pipeline.subscribe("a.killed", "/slow/1000")
     event_id = await pipeline.post("a.killed")
     await until(lambda: pipeline.received(path), "the POST is in progress")
-    assert pipeline.system.functions["delivery"].kill_busy()
+    kill_busy(pipeline.system.functions["delivery"])
     for column in ("lease_until = now() - interval '1 second'", "created_at = now() - interval '1 minute'"):
         pipeline.rewrite(f"UPDATE webhook_delivery_jobs SET {column} WHERE status = 'Leased'")  # type: ignore[arg-type]
     assert await pipeline.until_ended("a.killed", 1) == {"Completed": 1}

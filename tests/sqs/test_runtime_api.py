@@ -9,7 +9,7 @@ import pytest
 from hooksaga.local.sqs.functions import RequestTooLarge
 from hooksaga.local.sqs.runtime_api import MAX_REQUEST_BYTES
 from hooksaga.local.sqs.runtime_http import MAX_RESPONSE_BYTES
-from tests.sqs.conftest import NewFunction, until
+from tests.sqs.conftest import NewFunction, busy_pids, until
 
 pytestmark = pytest.mark.sqs
 
@@ -84,7 +84,7 @@ async def test_a_killed_process_fails_its_invocation_and_the_next_is_cold(new_fu
     function = new_function()
     await function.warm_up()
     invoking = asyncio.create_task(function.invoke({"do": "sleep", "seconds": 30}))
-    (pid,) = await until(function.busy_pids, "the function is at work")
+    (pid,) = await until(lambda: busy_pids(function), "the function is at work")
     os.kill(pid, signal.SIGKILL)
     outcome = await invoking
     assert outcome.error is not None

@@ -45,15 +45,6 @@ class LambdaFunction:
             await environment.wait_until_ready()
             await self._put_back(environment)
 
-    def busy_pids(self) -> list[int]:
-        return [environment.pid for environment in self._all if environment.busy]
-
-    def kill_busy(self) -> list[int]:
-        busy = [environment for environment in self._all if environment.busy]
-        for environment in busy:
-            environment.kill()
-        return [environment.pid for environment in busy]
-
     async def stop(self) -> None:
         await asyncio.gather(*(environment.stop() for environment in self._all))
         self._all.clear()
