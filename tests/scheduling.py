@@ -15,15 +15,13 @@ class FilesAndInfra(LoadFileScheduling):
 
 
 def longest_files_first(items: list[pytest.Item]) -> None:
-    """Order files with tests that are marked as slow, and infra, before all others.
+    """Order infra, which no other unit of work is as long as, then files with tests marked as slow, then all others.
 
     One that began last would run alone at the end. The many quick files fill up the processes that are done.
     """
     slow = {item.path for item in items if _is_slow(item)}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (not item.nodeid.startswith(SHARED_START), item.path not in slow))
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    if item.get_closest_marker("skip"):
-        return False
-    return item.get_closest_marker("slow") is not None or item.nodeid.startswith(SHARED_START)
+    return not item.get_closest_marker("skip") and item.get_closest_marker("slow") is not None
