@@ -4,7 +4,8 @@
 
 CREATE TYPE public.bulk_kind AS ENUM (
     'requeue',
-    'backfill'
+    'backfill',
+    'resend'
 );
 
 CREATE TYPE public.bulk_status AS ENUM (
@@ -65,6 +66,16 @@ BEGIN
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
              GROUP BY d.subscription_id;
+    ELSIF wanted_kind = 'resend' THEN
+        RETURN QUERY
+            SELECT j.subscription_id, count(*) FROM webhook_delivery_jobs j
+              JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+              JOIN events e ON e.id = g.event_id
+             WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
+               AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
+               AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, tenant, newest_id)
+             GROUP BY j.subscription_id;
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
@@ -228,7 +239,7 @@ CREATE TABLE public.bulk_operations (
     CONSTRAINT rate_in_range CHECK (((rate_per_second >= (0.01)::double precision) AND (rate_per_second <= (1000)::double precision)))
 );
 
-CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
+CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, origin_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
     AS $$
@@ -239,7 +250,7 @@ DECLARE
 BEGIN
     IF op.kind = 'requeue' THEN
         RETURN QUERY
-            SELECT d.id, d.event_id, d.id, '-infinity'::timestamptz FROM dead_letters d
+            SELECT d.id, d.event_id, d.saga_id, d.id, '-infinity'::timestamptz FROM dead_letters d
              WHERE d.subscription_id = lane_subscription AND d.id > after_id AND d.id <= op.until_id
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
@@ -250,10 +261,26 @@ BEGIN
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
              ORDER BY d.id LIMIT most;
+    ELSIF op.kind = 'resend' THEN
+        RETURN QUERY
+            SELECT j.id, g.event_id, g.id,
+                   (SELECT d.id FROM dead_letters d
+                     WHERE d.saga_id = g.id
+                       AND NOT EXISTS (SELECT FROM webhook_delivery_sagas r WHERE r.requeued_from = d.id)),
+                   j.finished_at
+              FROM webhook_delivery_jobs j
+              JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+              JOIN events e ON e.id = g.event_id
+             WHERE j.subscription_id = lane_subscription AND j.finished_at IS NOT NULL
+               AND j.finished_at >= greatest((wanted ->> 'ended_after')::timestamptz, after_at)
+               AND (j.finished_at > after_at OR j.id > after_id)
+               AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, op.created_at)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, op.tenant_id, op.until_id)
+             ORDER BY j.finished_at, j.id LIMIT most;
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
         RETURN QUERY
-            SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
+            SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
              WHERE e.event_type = wanted ->> 'event_type' AND e.tenant_id = op.tenant_id
                AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
                AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
@@ -287,6 +314,43 @@ BEGIN
     END IF;
     UPDATE work_state SET at_work_since = NULL;
 END
+$$;
+
+CREATE TABLE public.webhook_delivery_sagas (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    subscription_id bigint NOT NULL,
+    status public.saga_status DEFAULT 'Pending'::public.saga_status NOT NULL,
+    attempt_count integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    final_error_code character varying(100),
+    requeued_from bigint,
+    resent_from bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    ordering_key character varying(255),
+    bulk_operation_id bigint,
+    CONSTRAINT attempt_count_is_not_negative CHECK ((attempt_count >= 0))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+
+CREATE FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT saga.status::text IN ('Completed', 'DeadLettered') AND saga.attempt_count = attempt
+       AND (newest_id IS NULL OR saga.id <= newest_id)
+       AND (tenant IS NULL OR saga_tenant = tenant)
+       AND (wanted ->> 'event_type' IS NULL OR saga_type = wanted ->> 'event_type')
+       AND (wanted ->> 'status' IS NULL OR saga.status::text = wanted ->> 'status')
+       AND (wanted ->> 'error_code' IS NULL OR saga.status::text = 'DeadLettered'
+                                               AND saga.final_error_code = wanted ->> 'error_code')
+       AND (wanted ->> 'error_code' IS NOT NULL OR saga.status::text = 'Completed'
+            OR coalesce(saga.final_error_code, '') NOT IN ('canceled', 'discarded'))
+       AND NOT EXISTS (SELECT FROM webhook_delivery_sagas later
+                        WHERE later.event_id = saga.event_id AND later.subscription_id = saga.subscription_id
+                          AND later.id > saga.id AND later.id <= coalesce(newest_id, later.id))
 $$;
 
 CREATE FUNCTION public.keep_subscription_facts() RETURNS trigger
@@ -612,9 +676,13 @@ BEGIN
      WHERE (SELECT e.id FROM events e WHERE e.id = n.event_id) IS NULL
         OR (SELECT s.id FROM subscriptions s WHERE s.id = n.subscription_id) IS NULL
         OR n.requeued_from IS NOT NULL AND (SELECT d.id FROM dead_letters d WHERE d.id = n.requeued_from) IS NULL
+        OR n.resent_from IS NOT NULL AND (
+           SELECT (o.event_id, o.subscription_id) = (n.event_id, n.subscription_id)
+                  AND o.status::text IN ('Completed', 'DeadLettered')
+             FROM webhook_delivery_sagas o WHERE o.id = n.resent_from) IS FALSE
      LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'saga % names an event, a subscription or a dead letter that does not exist', orphan
+        RAISE EXCEPTION 'saga % names an event, a subscription or a dead letter that does not exist, or sends another pair again', orphan
             USING ERRCODE = 'foreign_key_violation';
     END IF;
     RETURN NULL;
@@ -650,27 +718,40 @@ CREATE FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) RETURNS TAB
 #variable_conflict use_column
 DECLARE
     made bigint[];
-    of_subscriptions bigint[];
 BEGIN
-    WITH inserted AS (
-        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from)
-        SELECT d.event_id, d.subscription_id, d.id
-          FROM dead_letters d JOIN subscriptions s ON s.id = d.subscription_id
-         WHERE d.id = ANY (dead_letter_ids) AND s.active AND s.verified AND s.deleted_at IS NULL
-         ORDER BY d.id
-        ON CONFLICT (requeued_from) WHERE requeued_from IS NOT NULL DO NOTHING
-        RETURNING requeued_from, subscription_id
-    )
-    SELECT array_agg(requeued_from), array_agg(DISTINCT subscription_id) INTO made, of_subscriptions FROM inserted;
-    IF made IS NOT NULL THEN
-        PERFORM wake_subscriptions(of_subscriptions, array_fill(now(), ARRAY[cardinality(of_subscriptions)]));
-    END IF;
+    made := start_sagas_again(
+        ARRAY(SELECT d.saga_id FROM dead_letters d WHERE d.id = ANY (dead_letter_ids)), once => true);
     RETURN QUERY
-        SELECT d.id, s.id, d.id = ANY (coalesce(made, '{}')),
+        SELECT d.id, s.id, coalesce(s.id = ANY (made), false),
                CASE WHEN s.id IS NULL THEN 'subscription_inactive' END
           FROM dead_letters d LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
          WHERE d.id = ANY (dead_letter_ids)
          ORDER BY d.id;
+END
+$$;
+
+CREATE FUNCTION public.resend_sagas(origin_ids bigint[]) RETURNS TABLE(origin_id bigint, saga_id bigint, created boolean, reason text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    made bigint[];
+BEGIN
+    made := start_sagas_again(origin_ids, once => false);
+    RETURN QUERY
+        SELECT o.id, CASE WHEN takes THEN again.id END, coalesce(again.id = ANY (made), false),
+               CASE WHEN o.status NOT IN ('Completed', 'DeadLettered') THEN 'saga_not_ended'
+                    WHEN NOT takes THEN 'subscription_inactive' END
+          FROM webhook_delivery_sagas o
+          JOIN LATERAL (SELECT s.active AND s.verified AND s.deleted_at IS NULL AS takes
+                          FROM subscriptions s WHERE s.id = o.subscription_id) AS state ON true
+          LEFT JOIN LATERAL (
+              SELECT g.id FROM webhook_delivery_sagas g
+               WHERE g.event_id = o.event_id AND g.subscription_id = o.subscription_id AND g.resent_from = o.id
+               ORDER BY g.id DESC LIMIT 1) AS again ON true
+         WHERE o.id = ANY (origin_ids)
+         ORDER BY o.id;
 END
 $$;
 
@@ -683,6 +764,44 @@ DECLARE
 BEGIN
     SELECT r.horizon INTO moment FROM retention_state r FOR SHARE;
     RETURN moment;
+END
+$$;
+
+CREATE FUNCTION public.retry_now(of_subscription bigint, only_saga bigint, most integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+DECLARE
+    found_ids bigint[];
+BEGIN
+    PERFORM FROM subscription_flow WHERE subscription_id = of_subscription FOR NO KEY UPDATE;
+    IF only_saga IS NULL THEN
+        found_ids := ARRAY(
+            SELECT g.id FROM webhook_delivery_sagas g
+             WHERE g.subscription_id = of_subscription AND g.status IN ('Pending', 'PendingRetry')
+               AND (g.status = 'PendingRetry' OR g.next_attempt_at <= now())
+             ORDER BY g.next_attempt_at DESC LIMIT most);
+    ELSE
+        found_ids := ARRAY(
+            SELECT g.id FROM webhook_delivery_sagas g
+             WHERE g.id = only_saga AND g.subscription_id = of_subscription
+               AND g.status::text IN ('Pending', 'PendingRetry'));
+    END IF;
+    IF cardinality(found_ids) = 0 THEN
+        RETURN 0;
+    END IF;
+    WITH held AS MATERIALIZED (
+        SELECT g.id FROM webhook_delivery_sagas g
+         WHERE g.id = ANY (found_ids) AND g.status::text IN ('Pending', 'PendingRetry') AND g.next_attempt_at > now()
+         ORDER BY g.id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE webhook_delivery_sagas s SET next_attempt_at = now(), updated_at = now()
+      FROM held WHERE s.id = held.id;
+    UPDATE subscription_flow f
+       SET version = f.version + 1, wake_at = now(), retry_after_until = NULL,
+           probe_at = CASE WHEN f.breaker_opened_at IS NULL THEN f.probe_at ELSE least(f.probe_at, now()) END
+     WHERE f.subscription_id = of_subscription;
+    RETURN cardinality(found_ids);
 END
 $$;
 
@@ -723,6 +842,7 @@ BEGIN
         VALUES (wanted_kind, tenant, wanted, rate, why,
                 coalesce((SELECT k.name FROM api_keys k WHERE k.id = key_id), caller), key_id,
                 coalesce(CASE wanted_kind WHEN 'requeue' THEN (SELECT max(d.id) FROM dead_letters d)
+                                          WHEN 'resend' THEN (SELECT max(g.id) FROM webhook_delivery_sagas g)
                                           ELSE (SELECT max(e.id) FROM events e) END, 0))
         ON CONFLICT (kind, coalesce(tenant_id, ''), filter) WHERE status IN ('Running', 'Paused') DO NOTHING
         RETURNING * INTO made;
@@ -769,6 +889,35 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.start_sagas_again(origin_ids bigint[], once boolean) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+DECLARE
+    made bigint[];
+    of_subscriptions bigint[];
+BEGIN
+    WITH inserted AS (
+        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, resent_from, requeued_from)
+        SELECT o.event_id, o.subscription_id, o.id, d.id
+          FROM webhook_delivery_sagas o
+          JOIN subscriptions s ON s.id = o.subscription_id AND s.active AND s.verified AND s.deleted_at IS NULL
+          LEFT JOIN dead_letters d ON d.saga_id = o.id
+           AND NOT EXISTS (SELECT FROM webhook_delivery_sagas r WHERE r.requeued_from = d.id)
+         WHERE o.id = ANY (origin_ids) AND o.status::text IN ('Completed', 'DeadLettered')
+           AND (d.id IS NOT NULL OR NOT once)
+         ORDER BY o.id
+        ON CONFLICT DO NOTHING
+        RETURNING id, subscription_id
+    )
+    SELECT array_agg(id), array_agg(DISTINCT subscription_id) INTO made, of_subscriptions FROM inserted;
+    IF made IS NOT NULL THEN
+        PERFORM wake_subscriptions(of_subscriptions, array_fill(now(), ARRAY[cardinality(of_subscriptions)]));
+    END IF;
+    RETURN coalesce(made, '{}');
+END
+$$;
+
 CREATE FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) RETURNS TABLE(operation_id bigint, status public.bulk_status, saga_ids bigint[], subscription_ids bigint[], delays double precision[])
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -812,7 +961,7 @@ BEGIN
     WITH looked_at AS MATERIALIZED (
         SELECT l.*,
                s.active AND s.verified AND s.deleted_at IS NULL
-                   AND (op.kind = 'requeue' OR s.event_type = op.filter ->> 'event_type') AS takes,
+                   AND (op.kind <> 'backfill' OR s.event_type = op.filter ->> 'event_type') AS takes,
                max_open <= (
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g
@@ -839,9 +988,10 @@ BEGIN
         SELECT * FROM (SELECT f.*, row_number() OVER (ORDER BY f.nth, f.place) - 1 AS slot FROM found f) AS numbered
          WHERE slot < free
     ), started AS (
-        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from, bulk_operation_id,
-                                            next_attempt_at)
-        SELECT event_id, subscription_id, dead_letter_id, op.id, first_slot + slot * gap FROM slotted ORDER BY id
+        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, resent_from, requeued_from,
+                                            bulk_operation_id, next_attempt_at)
+        SELECT event_id, subscription_id, origin_id, dead_letter_id, op.id, first_slot + slot * gap
+          FROM slotted ORDER BY id
         ON CONFLICT DO NOTHING
         RETURNING id, subscription_id, next_attempt_at
     ), progress AS MATERIALIZED (
@@ -1147,23 +1297,6 @@ CREATE TABLE public.subscription_flow (
     CONSTRAINT in_flight_limit_in_range CHECK (((in_flight_limit >= (1)::double precision) AND (in_flight_limit <= (1000)::double precision)))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
-
-CREATE TABLE public.webhook_delivery_sagas (
-    id bigint NOT NULL,
-    event_id bigint NOT NULL,
-    subscription_id bigint NOT NULL,
-    status public.saga_status DEFAULT 'Pending'::public.saga_status NOT NULL,
-    attempt_count integer DEFAULT 0 NOT NULL,
-    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
-    final_error_code character varying(100),
-    requeued_from bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    ordering_key character varying(255),
-    bulk_operation_id bigint,
-    CONSTRAINT attempt_count_is_not_negative CHECK ((attempt_count >= 0))
-)
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
 
 CREATE VIEW public.oldest_due_by_subscription WITH (security_barrier='true') AS
  WITH RECURSIVE waiting(subscription_id) AS (
@@ -1649,11 +1782,17 @@ CREATE UNIQUE INDEX uniq_job_saga_active ON public.webhook_delivery_jobs USING b
 
 CREATE UNIQUE INDEX uniq_job_saga_attempt ON public.webhook_delivery_jobs USING btree (saga_id, attempt_at);
 
-CREATE UNIQUE INDEX uniq_saga_event_subscription ON public.webhook_delivery_sagas USING btree (event_id, subscription_id, COALESCE(requeued_from, (0)::bigint));
+CREATE UNIQUE INDEX uniq_saga_event_subscription ON public.webhook_delivery_sagas USING btree (event_id, subscription_id, (
+CASE
+    WHEN ((requeued_from IS NULL) AND (resent_from IS NULL)) THEN (0)::bigint
+    ELSE id
+END));
 
 CREATE UNIQUE INDEX uniq_saga_order ON public.webhook_delivery_sagas USING btree (subscription_id, ordering_key) WHERE ((ordering_key IS NOT NULL) AND (status = 'InProgress'::public.saga_status));
 
 CREATE UNIQUE INDEX uniq_saga_requeued_from ON public.webhook_delivery_sagas USING btree (requeued_from) WHERE (requeued_from IS NOT NULL);
+
+CREATE UNIQUE INDEX uniq_saga_resent_open ON public.webhook_delivery_sagas USING btree (resent_from) WHERE ((resent_from IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
 CREATE UNIQUE INDEX uniq_secret_current ON public.subscription_secrets USING btree (subscription_id) WHERE (expires_at IS NULL);
 
@@ -1737,7 +1876,7 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FO
         CASE
             WHEN ((old.status = 'InProgress'::public.saga_status) AND (new.status <> 'InProgress'::public.saga_status)) THEN 1
             ELSE 0
-        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR (((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
+        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR ((((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.resent_from IS DISTINCT FROM old.resent_from)) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 
 CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (NOT ((old.status = new.status) OR ((old.status = 'Pending'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'PendingRetry'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))))))) EXECUTE FUNCTION public.refuse_row('saga', 'not a legal move');
 
@@ -1940,6 +2079,46 @@ REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, la
 
 REVOKE ALL ON FUNCTION public.give_retention_its_owner() FROM PUBLIC;
 
+GRANT SELECT ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT ON TABLE public.webhook_delivery_sagas TO job_worker;
+GRANT SELECT ON TABLE public.webhook_delivery_sagas TO dead_letter_operator;
+GRANT SELECT,DELETE ON TABLE public.webhook_delivery_sagas TO retention_operator;
+
+GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
+GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+GRANT UPDATE(id) ON TABLE public.webhook_delivery_sagas TO retention_operator;
+
+GRANT SELECT(event_id),INSERT(event_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(event_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT SELECT(subscription_id),INSERT(subscription_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(status) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT UPDATE(attempt_count) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
+GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+
+GRANT SELECT(requeued_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
+
+GRANT SELECT(resent_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
+
+GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+
+GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
+GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
+REVOKE ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) TO dead_letter_operator;
+
 REVOKE ALL ON FUNCTION public.keep_subscription_facts() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.list_api_keys() FROM PUBLIC;
@@ -1980,8 +2159,14 @@ REVOKE ALL ON FUNCTION public.refuse_untrue_dead_letters() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.resend_sagas(origin_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.resend_sagas(origin_ids bigint[]) TO dead_letter_operator;
+
 REVOKE ALL ON FUNCTION public.retention_horizon() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.retention_horizon() TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.retry_now(of_subscription bigint, only_saga bigint, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.retry_now(of_subscription bigint, only_saga bigint, most integer) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.revoke_api_key(key_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.revoke_api_key(key_id bigint) TO dead_letter_operator;
@@ -1997,6 +2182,8 @@ GRANT ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, 
 REVOKE ALL ON FUNCTION public.start_flow() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.start_health_afresh() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.start_sagas_again(origin_ids bigint[], once boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) TO dead_letter_operator;
@@ -2206,41 +2393,6 @@ GRANT UPDATE(wake_at) ON TABLE public.subscription_flow TO saga_orchestrator;
 GRANT UPDATE(order_cursor) ON TABLE public.subscription_flow TO saga_orchestrator;
 
 GRANT UPDATE(discard_through) ON TABLE public.subscription_flow TO saga_orchestrator;
-
-GRANT SELECT ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT SELECT ON TABLE public.webhook_delivery_sagas TO job_worker;
-GRANT SELECT ON TABLE public.webhook_delivery_sagas TO dead_letter_operator;
-GRANT SELECT,DELETE ON TABLE public.webhook_delivery_sagas TO retention_operator;
-
-GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO router_worker;
-GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
-GRANT SELECT(id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-GRANT UPDATE(id) ON TABLE public.webhook_delivery_sagas TO retention_operator;
-
-GRANT SELECT(event_id),INSERT(event_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
-GRANT SELECT(event_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT SELECT(subscription_id),INSERT(subscription_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
-GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT SELECT(status) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT UPDATE(attempt_count) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
-GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-
-GRANT SELECT(requeued_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
-
-GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-
-GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
-GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT SELECT ON TABLE public.oldest_due_by_subscription TO dead_letter_operator;
 

@@ -1,5 +1,6 @@
 -- Counts the matches of a filter by subscription, for the dry run and for the lanes of a new operation. newest_id
--- null: no upper limit. The plan is made for each filter. Dead letters with the error code canceled match only if the
+-- null: no upper limit. The plan is made for each filter. A resend counts the last attempts of deliveries, which have
+-- the time when a delivery ended. Dead letters with the error code canceled match only if the
 -- filter names that code: a requeue of everything else must not undo a cancel.
 CREATE OR REPLACE FUNCTION count_bulk_lanes(wanted_kind bulk_kind, tenant varchar, wanted jsonb, newest_id bigint)
 RETURNS TABLE (subscription_id bigint, matched bigint)
@@ -20,6 +21,16 @@ BEGIN
                AND (wanted ->> 'failed_before' IS NULL OR d.failed_at < (wanted ->> 'failed_before')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.requeued_from = d.id)
              GROUP BY d.subscription_id;
+    ELSIF wanted_kind = 'resend' THEN
+        RETURN QUERY
+            SELECT j.subscription_id, count(*) FROM webhook_delivery_jobs j
+              JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+              JOIN events e ON e.id = g.event_id
+             WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
+               AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
+               AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, tenant, newest_id)
+             GROUP BY j.subscription_id;
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s

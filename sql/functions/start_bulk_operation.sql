@@ -15,6 +15,7 @@ BEGIN
         VALUES (wanted_kind, tenant, wanted, rate, why,
                 coalesce((SELECT k.name FROM api_keys k WHERE k.id = key_id), caller), key_id,
                 coalesce(CASE wanted_kind WHEN 'requeue' THEN (SELECT max(d.id) FROM dead_letters d)
+                                          WHEN 'resend' THEN (SELECT max(g.id) FROM webhook_delivery_sagas g)
                                           ELSE (SELECT max(e.id) FROM events e) END, 0))
         ON CONFLICT (kind, coalesce(tenant_id, ''), filter) WHERE status IN ('Running', 'Paused') DO NOTHING
         RETURNING * INTO made;

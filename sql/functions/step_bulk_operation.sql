@@ -50,7 +50,7 @@ BEGIN
     WITH looked_at AS MATERIALIZED (
         SELECT l.*,
                s.active AND s.verified AND s.deleted_at IS NULL
-                   AND (op.kind = 'requeue' OR s.event_type = op.filter ->> 'event_type') AS takes,
+                   AND (op.kind <> 'backfill' OR s.event_type = op.filter ->> 'event_type') AS takes,
                max_open <= (
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g
@@ -77,9 +77,10 @@ BEGIN
         SELECT * FROM (SELECT f.*, row_number() OVER (ORDER BY f.nth, f.place) - 1 AS slot FROM found f) AS numbered
          WHERE slot < free
     ), started AS (
-        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, requeued_from, bulk_operation_id,
-                                            next_attempt_at)
-        SELECT event_id, subscription_id, dead_letter_id, op.id, first_slot + slot * gap FROM slotted ORDER BY id
+        INSERT INTO webhook_delivery_sagas (event_id, subscription_id, resent_from, requeued_from,
+                                            bulk_operation_id, next_attempt_at)
+        SELECT event_id, subscription_id, origin_id, dead_letter_id, op.id, first_slot + slot * gap
+          FROM slotted ORDER BY id
         ON CONFLICT DO NOTHING
         RETURNING id, subscription_id, next_attempt_at
     ), progress AS MATERIALIZED (

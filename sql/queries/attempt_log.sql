@@ -56,7 +56,7 @@ SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transactio
 
 -- part: attempt
        j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
-       j.max_attempts, g.requeued_from, g.bulk_operation_id, j.worker_id, j.claim_count,
+       j.max_attempts, g.requeued_from, g.resent_from, g.bulk_operation_id, j.worker_id, j.claim_count,
        host(j.resolved_ip) AS resolved_ip, j.reconnected,
        j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at
 
@@ -81,7 +81,7 @@ SELECT
    AND (%(finished_before)s::timestamptz IS NULL OR j.finished_at < %(finished_before)s);
 
 -- name: show_attempt
-SELECT j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent,
+SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent,
        -- insert: attempt
   -- insert: with_its_event
  WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);

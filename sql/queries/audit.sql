@@ -60,7 +60,7 @@ UNION ALL
 
 -- name: pair_with_two_first_sagas
 SELECT event_id, subscription_id, count(*) AS sagas FROM webhook_delivery_sagas
- WHERE requeued_from IS NULL GROUP BY event_id, subscription_id HAVING count(*) > 1 LIMIT %(limit)s;
+ WHERE requeued_from IS NULL AND resent_from IS NULL GROUP BY event_id, subscription_id HAVING count(*) > 1 LIMIT %(limit)s;
 
 -- name: saga_with_wrong_active_jobs
 -- InProgress: exactly one job that is active or not applied yet. Any other state: none.
@@ -137,6 +137,14 @@ SELECT s.id AS saga_id, s.requeued_from
   FROM webhook_delivery_sagas s JOIN dead_letters d ON d.id = s.requeued_from
  WHERE (s.event_id, s.subscription_id) <> (d.event_id, d.subscription_id) LIMIT %(limit)s;
 
+-- name: resent_saga_with_another_pair
+-- An origin that retention has deleted proves nothing. A requeue is checked by its dead letter.
+SELECT s.id AS saga_id, s.resent_from
+  FROM webhook_delivery_sagas s JOIN webhook_delivery_sagas o ON o.id = s.resent_from
+ WHERE s.requeued_from IS NULL
+   AND ((s.event_id, s.subscription_id) <> (o.event_id, o.subscription_id)
+        OR o.status NOT IN ('Completed', 'DeadLettered')) LIMIT %(limit)s;
+
 -- name: bulk_operation_counts_wrong
 -- done equals the operation's sagas, unless it is so old that retention may have deleted some; in a Completed one, all
 -- matches are done or skipped; and an operation is the sum of its lanes.
@@ -159,7 +167,9 @@ SELECT g.id AS saga_id, o.id AS operation_id
   JOIN bulk_operations o ON o.id = g.bulk_operation_id
   JOIN events e ON e.id = g.event_id
  WHERE o.tenant_id IS NOT NULL AND e.tenant_id <> o.tenant_id
-    OR (o.kind = 'requeue') <> (g.requeued_from IS NOT NULL)
+    OR o.kind = 'requeue' AND g.requeued_from IS NULL
+    OR o.kind = 'backfill' AND num_nonnulls(g.requeued_from, g.resent_from) > 0
+    OR o.kind = 'resend' AND (g.resent_from IS NULL OR g.resent_from > o.until_id)
     OR o.kind = 'requeue' AND g.requeued_from > o.until_id
     OR o.kind = 'backfill' AND g.event_id > o.until_id
  LIMIT %(limit)s;

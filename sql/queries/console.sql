@@ -28,7 +28,7 @@ SELECT m.minute, count(j.finished_at) AS seen, count(*) FILTER (WHERE j.status =
  GROUP BY m.minute ORDER BY m.minute;
 
 -- name: latencies
--- Time from an event's acceptance to the end of its delivery, with retries, without requeues and backfills: of the last
+-- Time from an event's acceptance to the end of its delivery, with retries, without resends and backfills: of the last
 -- `sample` attempts of each minute.
 SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.milliseconds) AS percentiles
   FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1),
@@ -41,7 +41,7 @@ SELECT m.minute, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY l.mill
              ORDER BY w.finished_at DESC LIMIT %(sample)s) AS j
       JOIN webhook_delivery_sagas g ON g.id = j.saga_id
       JOIN events e ON e.id = g.event_id
-     WHERE j.status = 'Completed' AND g.requeued_from IS NULL AND g.bulk_operation_id IS NULL) AS l
+     WHERE j.status = 'Completed' AND g.requeued_from IS NULL AND g.resent_from IS NULL AND g.bulk_operation_id IS NULL) AS l
  GROUP BY m.minute ORDER BY m.minute;
 
 -- name: backlog

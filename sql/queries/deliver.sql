@@ -19,7 +19,7 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
        (SELECT array_agg(k.secret ORDER BY k.id DESC) FROM subscription_secrets k
          WHERE k.subscription_id = c.subscription_id
            AND (k.expires_at IS NULL OR k.expires_at > now())) AS secrets,
-       c.alone, g.requeued_from, g.bulk_operation_id
+       c.alone, g.requeued_from, g.resent_from, g.bulk_operation_id
   FROM claimed c
   JOIN webhook_delivery_sagas g ON g.id = c.saga_id
   JOIN events e ON e.id = g.event_id

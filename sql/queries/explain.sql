@@ -70,7 +70,8 @@ WITH event AS MATERIALIZED (
       FROM routing_decisions WHERE event_id = %(event_id)s
 ), saga AS MATERIALIZED (
     SELECT DISTINCT ON (subscription_id) *, bool_or(by_router) OVER (PARTITION BY subscription_id) AS routed
-      FROM (SELECT g.*, g.requeued_from IS NULL AND g.created_at IN (SELECT routed_at FROM decision) AS by_router
+      FROM (SELECT g.*, g.requeued_from IS NULL AND g.resent_from IS NULL
+                   AND g.created_at IN (SELECT routed_at FROM decision) AS by_router
               FROM webhook_delivery_sagas g
              WHERE g.event_id = %(event_id)s AND g.subscription_id = ANY (%(subscription_ids)s::bigint[])) AS started
      ORDER BY subscription_id, id DESC
@@ -83,7 +84,8 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        coalesce(accepted_after(event.id, event.accepted_by, seen.eligible_after_event, seen.eligible_snapshot), false)
            AS then_in_time,
        saga.id AS saga_id, saga.status AS saga_status, saga.created_at AS saga_created_at, saga.attempt_count,
-       saga.next_attempt_at, saga.final_error_code, saga.requeued_from, letter.id AS dead_letter_id, letter.reason AS dead_letter_reason,
+       saga.next_attempt_at, saga.final_error_code, saga.requeued_from, saga.resent_from,
+       letter.id AS dead_letter_id, letter.reason AS dead_letter_reason,
        coalesce(saga.routed, false) AS routed, coalesce(saga.by_router, false) AS by_router
   FROM event CROSS JOIN unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS wanted (id, position)
   JOIN subscriptions s ON s.id = wanted.id

@@ -5,7 +5,7 @@ SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at, ordering_
  WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
 
 -- name: sagas_of_event
-SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from,
+SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from, resent_from,
        bulk_operation_id, created_at
   FROM webhook_delivery_sagas WHERE event_id = %(event_id)s ORDER BY id LIMIT %(limit)s;
 

@@ -51,7 +51,7 @@ WITH taken AS MATERIALIZED (
              AND accepted_after(c.id, c.accepted_by, sub.eligible_after_event, eligible_snapshot_of(sub.id))
           OFFSET 0) AS s
      ORDER BY c.id, s.id
-    ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING
+    ON CONFLICT (event_id, subscription_id, (CASE WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0 ELSE id END)) DO NOTHING
     RETURNING id, event_id, subscription_id
 ), decided AS (
     INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, newest_change, snapshot,

@@ -1,10 +1,10 @@
--- Bulk operations requeue many dead letters, or backfill old events to one subscription, at a steady rate. Their rows
--- hold the request, its author and its progress; any process can execute the next step.
-CREATE TYPE bulk_kind AS ENUM ('requeue', 'backfill');
+-- Bulk operations requeue many dead letters, resend many ended deliveries, or backfill old events to one subscription,
+-- at a steady rate. Their rows hold the request, its author and its progress; any process can execute the next step.
+CREATE TYPE bulk_kind AS ENUM ('requeue', 'backfill', 'resend');
 CREATE TYPE bulk_status AS ENUM ('Running', 'Paused', 'Stopped', 'Completed');
 
--- until_id: dead letters (or events) with a greater id are excluded, so a delivery that fails again is not requeued
--- in a loop. last_slot_at: the next_attempt_at of the newest saga that the operation started; the next one follows 1
+-- until_id: dead letters (or events, or for a resend sagas) with a greater id are excluded, so a delivery that fails
+-- again is not requeued in a loop. last_slot_at: the next_attempt_at of the newest saga that the operation started; the next one follows 1
 -- / rate_per_second later. tenant_id null: all tenants.
 CREATE TABLE bulk_operations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -39,8 +39,8 @@ CREATE UNIQUE INDEX uniq_bulk_open ON bulk_operations (kind, coalesce(tenant_id,
 CREATE INDEX idx_bulk_running ON bulk_operations (last_step_at NULLS FIRST, id) WHERE status = 'Running';
 
 -- One lane per subscription of an operation. Lanes are served in turn, each with its own position, so an inactive,
--- slow or overloaded subscription does not block the others. after_at is used for events only, which are ordered by
--- (created_at, id); dead letters are ordered by id.
+-- slow or overloaded subscription does not block the others. after_at is used for events, which are ordered by
+-- (created_at, id), and for a resend by last attempts, ordered by (finished_at, id); dead letters are ordered by id.
 CREATE TABLE bulk_operation_lanes (
     operation_id bigint NOT NULL REFERENCES bulk_operations (id),
     subscription_id bigint NOT NULL,

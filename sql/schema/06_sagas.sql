@@ -1,6 +1,8 @@
 -- One saga is the delivery of one event to one subscription, with all its attempts. A trigger checks that both exist,
 -- without a lock (decision 59). bulk_operation_id: the operation that started it, if any. ordering_key: set by the
--- router for an ordered subscription, '' for an event without one; null: outside of the order.
+-- router for an ordered subscription, '' for an event without one; null: outside of the order. resent_from: the ended
+-- saga that this one sends again, by a requeue or a resend; retention may have deleted it. requeued_from: its dead
+-- letter, if this is the requeue of it.
 CREATE TYPE saga_status AS ENUM ('Pending', 'InProgress', 'PendingRetry', 'Completed', 'DeadLettered');
 
 CREATE TABLE webhook_delivery_sagas (
@@ -12,6 +14,7 @@ CREATE TABLE webhook_delivery_sagas (
     next_attempt_at timestamptz NOT NULL DEFAULT now(),
     final_error_code varchar(100),
     requeued_from bigint,
+    resent_from bigint,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     ordering_key varchar(255),
@@ -24,13 +27,17 @@ CREATE TABLE webhook_delivery_sagas (
 -- indexes serve the same query, and finished sagas, most of the table, are excluded from the indexes that find work
 -- (decision 38).
 
--- Makes routing idempotent: a pair exists once from routing, and once per requeue. Also serves lookups by event.
+-- Makes routing idempotent: a pair has one first saga, and any number that send it again. Also serves lookups by event.
 CREATE UNIQUE INDEX uniq_saga_event_subscription ON webhook_delivery_sagas
-    (event_id, subscription_id, coalesce(requeued_from, 0));
+    (event_id, subscription_id, (CASE WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0 ELSE id END));
 
 -- Requeueing a dead letter twice returns the same saga.
 CREATE UNIQUE INDEX uniq_saga_requeued_from ON webhook_delivery_sagas (requeued_from)
     WHERE requeued_from IS NOT NULL;
+
+-- Resending a saga twice returns the same saga until that one has ended.
+CREATE UNIQUE INDEX uniq_saga_resent_open ON webhook_delivery_sagas (resent_from)
+    WHERE resent_from IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');
 
 -- Sagas with an active attempt: how many each subscription has in progress, which its room limits.
 CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status, subscription_id) WHERE status = 'InProgress';
@@ -50,3 +57,5 @@ CREATE UNIQUE INDEX uniq_saga_order ON webhook_delivery_sagas (subscription_id, 
 -- A step of a bulk operation counts per lane the sagas that it started and that have not ended.
 CREATE INDEX idx_saga_bulk_open ON webhook_delivery_sagas (subscription_id)
     WHERE bulk_operation_id IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');
+
+-- load: functions/is_to_resend.sql

@@ -25,7 +25,9 @@ CREATE INDEX idx_dead_event_type ON dead_letters (event_type, id);
 CREATE INDEX idx_dead_error_code ON dead_letters (final_error_code, id);
 CREATE INDEX idx_dead_failed_at ON dead_letters (failed_at);
 
+-- load: functions/start_sagas_again.sql
 -- load: functions/requeue_dead_letter.sql
+-- load: functions/resend_sagas.sql
 
 -- Dead letters for which no hooksaga.delivery.dead_lettered event exists yet.
 CREATE TABLE operational_outbox (

@@ -40,6 +40,7 @@ CREATE INDEX idx_flow_retry_after ON subscription_flow (retry_after_until) WHERE
 -- load: functions/earlier_event_waits.sql
 -- load: functions/start_flow.sql
 -- load: functions/wake_subscriptions.sql
+-- load: functions/retry_now.sql
 
 CREATE TRIGGER a_new_subscription_has_flow AFTER INSERT ON subscriptions
     FOR EACH ROW EXECUTE FUNCTION start_flow();

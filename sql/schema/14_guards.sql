@@ -89,8 +89,8 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
             AND CASE WHEN OLD.status = 'InProgress' AND NEW.status <> 'InProgress' THEN 1 ELSE 0 END
         OR (NEW.id, NEW.event_id, NEW.subscription_id, NEW.created_at)
             <> (OLD.id, OLD.event_id, OLD.subscription_id, OLD.created_at)
-        OR (NEW.requeued_from, NEW.bulk_operation_id, NEW.ordering_key)
-            IS DISTINCT FROM (OLD.requeued_from, OLD.bulk_operation_id, OLD.ordering_key)
+        OR (NEW.requeued_from, NEW.resent_from, NEW.bulk_operation_id, NEW.ordering_key)
+            IS DISTINCT FROM (OLD.requeued_from, OLD.resent_from, OLD.bulk_operation_id, OLD.ordering_key)
     )
     EXECUTE FUNCTION refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 

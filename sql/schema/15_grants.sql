@@ -27,7 +27,7 @@ GRANT SELECT, UPDATE, DELETE ON routing_outbox TO router_worker;
 GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, snapshot, sagas_started)
     ON routing_decisions TO router_worker;
 GRANT INSERT (event_id, subscription_id, ordering_key) ON webhook_delivery_sagas TO router_worker;
-GRANT SELECT (id, event_id, subscription_id, requeued_from) ON webhook_delivery_sagas TO router_worker;
+GRANT SELECT (id, event_id, subscription_id, requeued_from, resent_from) ON webhook_delivery_sagas TO router_worker;
 
 -- saga_orchestrator: the only role that changes sagas; inserts jobs and dead letters. A dead letter records why its
 -- subscription was disabled.
@@ -104,10 +104,10 @@ GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery
     retention_state, work_state TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
-GRANT EXECUTE ON FUNCTION accepted_after, change_was_seen, earlier_event_waits, requeue_dead_letter, count_bulk_lanes,
-    start_bulk_operation, step_bulk_operation, move_bulk_operation, pace_bulk_operation, retention_horizon,
-    prune_finished, check_api_key, create_api_key, list_api_keys, revoke_api_key,
-    create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
+GRANT EXECUTE ON FUNCTION accepted_after, change_was_seen, earlier_event_waits, requeue_dead_letter, resend_sagas,
+    retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
+    pace_bulk_operation, retention_horizon, prune_finished, check_api_key, create_api_key, list_api_keys,
+    revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 
 -- The audit reports how many ids are left. SELECT on a sequence does not allow nextval.

@@ -198,7 +198,7 @@ def test_the_now_page_renews_itself(visit: Visit, running: RunningSystem) -> Non
 def test_reading_works_without_javascript(browser: "Browser", running: RunningSystem) -> None:
     visit = Visit(browser, running, java_script_enabled=False)
     page = visit.go(running.sign_in_link())
-    for name in ("Events", "Subscriptions", "Deliveries", "Dead letters", "Bulk requeue", "Keys"):
+    for name in ("Events", "Subscriptions", "Deliveries", "Dead letters", "Bulk operations", "Keys"):
         page.get_by_role("link", name=name, exact=True).first.click()
         assert page.get_by_role("heading", level=1).inner_text() == name
     visit.context.close()

@@ -13,7 +13,7 @@ from hooksaga.adapters.database import Connection, Role, fetch_dicts
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
-from hooksaga.operations import requeue
+from hooksaga.operations import requeue, resend
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.operations.audit import audit
 from hooksaga.operations.work_state import begin_work, end_work, is_at_rest
@@ -320,6 +320,17 @@ async def test_a_requeued_saga_of_another_pair(auditor: Connection, seed: Seed, 
         )
         await seed.connection.execute(statement.encode())
     assert await broken(auditor) == {"requeued_saga_with_another_pair"}
+
+
+@pytest.mark.parametrize("column", ["event_id", "subscription_id"])
+async def test_a_resent_saga_of_another_pair(auditor: Connection, seed: Seed, column: str) -> None:
+    await resend.resend_saga(seed.connection, await seed.saga(SagaStatus.COMPLETED), tenant_id=None)
+    await seed.event_for(await seed.subscription())
+    async with seed.connection.transaction():
+        await seed.connection.execute("SET LOCAL session_replication_role = replica")
+        statement = f"UPDATE webhook_delivery_sagas SET {column} = {column} + 1 WHERE resent_from IS NOT NULL"
+        await seed.connection.execute(statement.encode())
+    assert await broken(auditor) == {"resent_saga_with_another_pair"}
 
 
 LAST_ID = 2**63 - 1

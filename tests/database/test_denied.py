@@ -305,6 +305,8 @@ LIMITED_TO: list[tuple[str, set[Role]]] = [
     ("SELECT consecutive_failures FROM subscription_health", {Role.HEALTH_MONITOR, Role.SUBSCRIPTIONS}),
     ("SELECT * FROM missed_while_disabled(1, 1)", {Role.SUBSCRIPTIONS}),
     ("SELECT * FROM requeue_dead_letter('{}')", {Role.ADMIN}),
+    ("SELECT * FROM resend_sagas('{}')", {Role.ADMIN}),
+    ("SELECT retry_now(1, NULL, 1)", {Role.ADMIN}),
     ("SELECT * FROM start_bulk_operation('requeue', NULL, '{}', 1, '', NULL, 'me')", {Role.ADMIN}),
     ("SELECT * FROM step_bulk_operation('{}', 1, 1, 1, 1)", {Role.ADMIN}),
     ("SELECT move_bulk_operation(1, NULL, 'Stopped')", {Role.ADMIN}),

@@ -162,6 +162,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "created_at": TIME,
         "updated_at": TIME,
         "requeued_from": "bigint",
+        "resent_from": "bigint",
     },
     "webhook_delivery_jobs": {
         "id": "bigint",
@@ -220,9 +221,11 @@ INDEXES: dict[str, str] = {
     " (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id)",
     "idx_saga_status": "webhook_delivery_sagas (status, subscription_id)",
     "uniq_saga_event_subscription": (
-        "UNIQUE webhook_delivery_sagas (event_id, subscription_id, COALESCE(requeued_from, 0::bigint))"
+        "UNIQUE webhook_delivery_sagas (event_id, subscription_id, (\nCASE\n"
+        "    WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0::bigint\n    ELSE id\nEND))"
     ),
     "uniq_saga_requeued_from": "UNIQUE webhook_delivery_sagas (requeued_from)",
+    "uniq_saga_resent_open": "UNIQUE webhook_delivery_sagas (resent_from)",
     "idx_job_status_lease": "webhook_delivery_jobs (status, lease_until)",
     "uniq_job_saga_attempt": "UNIQUE webhook_delivery_jobs (saga_id, attempt_at)",
     "idx_dead_saga": "dead_letters (saga_id)",

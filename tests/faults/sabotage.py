@@ -97,7 +97,9 @@ def _outbox_first() -> None:
            AND s.active AND s.verified AND s.deleted_at IS NULL AND accepted_after(
                e.id, e.accepted_by, s.eligible_after_event, s.eligible_snapshot)
          WHERE e.id = ANY (%(event_ids)s::bigint[])
-        ON CONFLICT (event_id, subscription_id, coalesce(requeued_from, 0)) DO NOTHING RETURNING event_id, id"""
+        ON CONFLICT (event_id, subscription_id,
+                     (CASE WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0 ELSE id END)) DO NOTHING
+        RETURNING event_id, id"""
 
     async def route_in_two_steps(connection: Any, **_: Any) -> Any:
         taken = await connection.execute("DELETE FROM routing_outbox RETURNING event_id")

@@ -184,6 +184,8 @@ CASES: dict[str, Case] = {
     "admin/request.cancel_saga": Case(
         a_dead_letter, asked(202, {"saga_id": 2, "status": "Pending"}), {CANCELED: 0}
     ),
+    "admin/request.resend_saga": Case(a_dead_letter, asked(201, {"saga_id": 3}), {SAGAS: 3}),
+    "admin/request.retry_saga_now": Case(a_dead_letter, asked(202, {"saga_id": 2, "waits_for": "start"})),
     "admin/request_refused.cancel_ended_saga": Case(a_dead_letter, asked(409, {"code": "saga_not_waiting"})),
     "admin/request.event": Case(
         a_dead_letter,
@@ -284,6 +286,8 @@ CASES: dict[str, Case] = {
     "admin/api_gateway.requeue_one": Case(a_dead_letter, http(201, dead_letter_id=1, saga_id=3), {SAGAS: 3}),
     "admin/api_gateway.requeue_matching": Case(a_dead_letter, http(200, matched=1, requeued=1), {SAGAS: 3}),
     "admin/api_gateway.cancel_saga": Case(a_dead_letter, http(202, saga_id=2, status="Pending")),
+    "admin/api_gateway.resend_saga": Case(a_dead_letter, http(201, saga_id=3), {SAGAS: 3}),
+    "admin/api_gateway.retry_saga_now": Case(a_dead_letter, http(202, saga_id=2)),
     "admin/api_gateway_refused.cancel_ended_saga": Case(a_dead_letter, http(409, code="saga_not_waiting")),
     "admin/api_gateway.event": Case(a_dead_letter, http(200, payload={"n": 1}, sagas=[{"id": 1}])),
     "admin/api_gateway.event_routing": Case(

@@ -22,20 +22,31 @@ WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
 
 @pytest.mark.parametrize(
-    ("attempt_number", "requeued_from", "bulk_operation_id", "trigger"),
+    ("attempt_number", "requeued_from", "resent_from", "bulk_operation_id", "trigger"),
     [
-        (1, None, None, "first"),
-        (2, None, None, "retry"),
-        (1, 7, None, "requeue"),
-        (1, 7, 3, "requeue"),
-        (1, None, 3, "backfill"),
-        (2, 7, 3, "retry"),
+        (1, None, None, None, "first"),
+        (2, None, None, None, "retry"),
+        (1, 7, 5, None, "requeue"),
+        (1, 7, 5, 3, "requeue"),
+        (1, None, 5, None, "resend"),
+        (1, None, 5, 3, "resend"),
+        (1, None, None, 3, "backfill"),
+        (2, 7, 5, 3, "retry"),
     ],
 )
 def test_an_attempt_says_why_it_was_made(
-    attempt_number: int, requeued_from: int | None, bulk_operation_id: int | None, trigger: str
+    attempt_number: int,
+    requeued_from: int | None,
+    resent_from: int | None,
+    bulk_operation_id: int | None,
+    trigger: str,
 ) -> None:
-    told = trigger_of(attempt_number, requeued_from=requeued_from, bulk_operation_id=bulk_operation_id)
+    told = trigger_of(
+        attempt_number,
+        requeued_from=requeued_from,
+        resent_from=resent_from,
+        bulk_operation_id=bulk_operation_id,
+    )
     assert told == trigger
 
 
@@ -133,6 +144,7 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
         ({}, None),
         ({"requeued_from": 7}, StartedBy.REQUEUE),
         ({"requeued_from": 7, "bulk_operation_id": 3}, StartedBy.REQUEUE),
+        ({"resent_from": 5}, StartedBy.RESEND),
         ({"bulk_operation_id": 3}, StartedBy.BACKFILL),
     ],
 )

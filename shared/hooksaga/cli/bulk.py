@@ -1,6 +1,7 @@
-"""`hooksaga bulk`: bulk requeues and backfills, which run in the background at their rate.
+"""`hooksaga bulk`: bulk requeues, resends and backfills, which run in the background at their rate.
 
-The commands that start one (`dead-letters requeue --rate`, `subscriptions backfill`) follow it like `bulk watch`.
+The commands that start one (`dead-letters requeue --rate`, `sagas resend`, `subscriptions backfill`) follow it like
+`bulk watch`.
 """
 
 import time
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Bulk requeues and backfills: list, watch, pause, resume, stop, change the rate.",
+    help="Bulk requeues, resends and backfills: list, watch, pause, resume, stop, change the rate.",
 )
 
 PATH = "/v1/bulk-operations"
@@ -35,7 +36,7 @@ LOOK_SECONDS = 0.5
 TIMEOUT_SECONDS = 60
 """How long `watch` waits for an unavailable API, for example during a restart."""
 
-KIND_NOUNS = {"requeue": "dead letters", "backfill": "events"}
+KIND_NOUNS = {"requeue": "dead letters", "backfill": "events", "resend": "deliveries"}
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The operation's number.")]
 Rate = Annotated[

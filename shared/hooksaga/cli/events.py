@@ -68,6 +68,8 @@ def _saga_line(saga: dict[str, Any]) -> str:
         words.append(f"last error {saga['final_error_code']}")
     if saga["requeued_from"] is not None:
         words.append(f"requeued from dead letter {saga['requeued_from']}")
+    elif saga["resent_from"] is not None:
+        words.append(f"resent from saga {saga['resent_from']}")
     return printable(f"{', '.join(words)}  (saga {saga['id']})")
 
 

@@ -148,6 +148,8 @@ def _started(saga: Json) -> str:
     match saga["started_by"]:
         case "requeue":
             return f"requeued at {short_time(saga['created_at'])}: "
+        case "resend":
+            return f"resent at {short_time(saga['created_at'])}: "
         case "backfill":
             return f"backfilled at {short_time(saga['created_at'])}: "
         case _:

@@ -1,4 +1,4 @@
-"""`hooksaga subscriptions pause`, `resume` and `flow`."""
+"""`hooksaga subscriptions pause`, `resume`, `retry-now` and `flow`."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -51,6 +51,26 @@ def resume(
     resumed = _act(id, "resume", {"backlog": backlog.value}, api_url, api_key, as_json)
     if resumed is not None:
         echo(f"subscription {id} is not paused; {_waiting(resumed['flow'])}")
+
+
+def retry_now(
+    id: Id,  # noqa: A002
+    api_url: ApiUrl = DEFAULT_URL,
+    api_key: ApiKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Retry at once all deliveries of a subscription that wait for a retry.
+
+    A wait for Retry-After ends, and an open circuit breaker probes now.
+    """
+    with connect(api_url, api_key) as client:
+        answer = client.fetch("POST", f"/v1/subscriptions/{id}/retry-now")
+        done = client.read(answer)
+    if as_json:
+        show_json(answer)
+    else:
+        echo(f"{done['retried']:,} deliveries of subscription {id} are tried now")
+        echo_error(f"Next: hooksaga subscriptions flow {id}")
 
 
 def _act(

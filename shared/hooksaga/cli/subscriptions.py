@@ -7,7 +7,14 @@ import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.subscription_flow import flow_in_brief, pause, rate_in_brief, resume, show_flow
+from hooksaga.cli.subscription_flow import (
+    flow_in_brief,
+    pause,
+    rate_in_brief,
+    resume,
+    retry_now,
+    show_flow,
+)
 from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
 from hooksaga.cli.subscription_options import (
     Active,
@@ -39,6 +46,7 @@ app.command("health")(show_health)
 app.command("pause")(pause)
 app.command("resume")(resume)
 app.command("flow")(show_flow)
+app.command("retry-now")(retry_now)
 
 PATH = "/v1/subscriptions"
 

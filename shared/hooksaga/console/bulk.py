@@ -1,4 +1,4 @@
-"""Bulk requeue: dry run, start, progress, pause, resume, stop."""
+"""Bulk requeue and resend: dry run, start, progress, pause, resume, stop."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hooksaga.api.http_api import path_id, services_of
 from hooksaga.console.forms import Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
-from hooksaga.core.bulk import BulkStatus
+from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
@@ -60,8 +60,13 @@ def _form(
         count=count,
         seconds=count.matched / rate if count and rate else None,
         wrong=form_fault(request, wrong) if wrong else None,
-        back=None if request.method == "GET" else "/console/bulk-operations/new",
+        back=None if request.method == "GET" else _form_path(form),
     )
+
+
+def _form_path(form: Fields) -> str:
+    kind = "?kind=resend" if form.raw("kind") == BulkKind.RESEND else ""
+    return f"/console/bulk-operations/new{kind}"
 
 
 @action("admin")
@@ -86,8 +91,11 @@ async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 
 def _content(form: Fields) -> dict[str, Any]:
-    moments = {"failed_after": form.moment("after"), "failed_before": form.moment("before")}
+    resends = form.raw("kind") == BulkKind.RESEND
+    verb = "ended" if resends else "failed"
+    moments = {f"{verb}_after": form.moment("after"), f"{verb}_before": form.moment("before")}
     chosen: dict[str, Any] = {
+        "status": form.text("status") if resends else None,
         "subscription_id": form.number("subscription"),
         "event_type": form.text("type"),
         "error_code": form.text("error"),
@@ -95,7 +103,7 @@ def _content(form: Fields) -> dict[str, Any]:
     }
     rate = form.decimal("rate")
     return {
-        "kind": "requeue",
+        "kind": BulkKind.RESEND.value if resends else BulkKind.REQUEUE.value,
         "filter": {name: value for name, value in chosen.items() if value is not None},
         "reason": form.raw("reason").strip(),
         **({} if rate is None else {"rate_per_second": rate}),

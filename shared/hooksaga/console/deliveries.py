@@ -12,6 +12,7 @@ from hooksaga.console.session import Place, Visitor
 from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, started_by, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.saga import SagaStatus
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import attempt_log
 from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, WholeAttempt
@@ -89,6 +90,7 @@ async def show(request: Request, visitor: Visitor) -> Response:
         attempt=attempt,
         headers=_headers(attempt),
         trigger=_trigger(attempt),
+        resendable=attempt.saga_status in (SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED),
     )
 
 
@@ -100,7 +102,11 @@ def _headers(attempt: WholeAttempt) -> dict[str, str]:
         webhook_id=event_id_text(attempt.webhook_id),
         event_type=attempt.event_type,
         attempt_number=attempt.attempt_number,
-        cause=started_by(requeued_from=attempt.requeued_from, bulk_operation_id=attempt.bulk_operation_id),
+        cause=started_by(
+            requeued_from=attempt.requeued_from,
+            resent_from=attempt.resent_from,
+            bulk_operation_id=attempt.bulk_operation_id,
+        ),
         traceparent=delivery_traceparent(
             attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
         ),
@@ -111,5 +117,6 @@ def _trigger(attempt: WholeAttempt) -> str:
     return trigger_of(
         attempt.attempt_number,
         requeued_from=attempt.requeued_from,
+        resent_from=attempt.resent_from,
         bulk_operation_id=attempt.bulk_operation_id,
     )

@@ -8,16 +8,13 @@ from starlette.responses import Response
 
 from hooksaga.adapters.database import Connection
 from hooksaga.api.error_code_views import checked_code_filter
-from hooksaga.api.http_api import path_id, services_of
+from hooksaga.api.http_api import services_of
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
 from hooksaga.console.forms import Fields, query_fields
-from hooksaga.console.pages import action, page, panel_status, redirect, render
+from hooksaga.console.pages import page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
-from hooksaga.core.errors import Conflict, NotFound
-from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import Position
@@ -126,21 +123,8 @@ def _waits(saga: SagaView | SagaStanding) -> datetime | None:
 
 def _trigger(saga: SagaView, attempt: inspect.Attempt) -> str:
     return trigger_of(
-        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+        attempt.attempt_number,
+        requeued_from=saga.requeued_from,
+        resent_from=saga.resent_from,
+        bulk_operation_id=saga.bulk_operation_id,
     )
-
-
-@action("admin")
-async def cancel(request: Request, visitor: Visitor, form: Fields) -> Response:
-    services = services_of(request)
-    saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
-    tenant_id = visitor.caller.tenant_id
-    saga = await services.admin.run(
-        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=tenant_id)
-    )
-    if saga.status in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
-        await services.wakes.cancel_saga(saga.traced)
-    elif saga.final_error_code != ErrorCode.CANCELED:
-        message = f"saga {saga_id} is {saga.status}: only a waiting saga can be canceled"
-        raise Conflict("saga_not_waiting", message)
-    return redirect(request, f"{visitor.place.path}/events/{event_id_text(saga.webhook_id)}")

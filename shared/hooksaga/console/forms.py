@@ -1,5 +1,6 @@
 """Input of pages: query parameters of searches, and forms. An empty field counts as missing."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,6 +18,8 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 60
 _FORM_SURPLUS = 4
 """Factor over the largest payload: a form escapes a three-byte character with nine bytes."""
+
+_NO_SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2})([Zz+-])")
 
 Model = TypeVar("Model", bound=BaseModel)
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -56,13 +59,13 @@ class Fields:
             raise _invalid(name, "must be a number") from None
 
     def moment(self, name: str) -> datetime | None:
-        """Return a time in UTC. Browsers send times without an offset; these are UTC too."""
+        """Return a time in UTC. Browsers send times without an offset; these are UTC too. Seconds may be left out."""
         text = self.raw(name).strip()
         if not text:
             return None
         try:
             local = datetime.fromisoformat(text)
-            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(text)
+            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(_NO_SECONDS.sub(r"\1:00\2", text))
         except ValueError as error:
             raise _invalid(name, str(error)) from None
 

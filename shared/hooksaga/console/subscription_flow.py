@@ -1,9 +1,10 @@
-"""Pause and resume a subscription, with one click each."""
+"""Pause and resume a subscription, and retry what waits, with one click each."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hooksaga.api.http_api import services_of
+from hooksaga.api.routes.sagas import retry_all_now_for
 from hooksaga.console.forms import Fields, checked
 from hooksaga.console.pages import action
 from hooksaga.console.session import Visitor
@@ -38,3 +39,11 @@ async def resume(request: Request, visitor: Visitor, form: Fields) -> Response:
     )
     await services.wakes.subscriptions_due({row.id: None})
     return back_to(request, visitor, row, done="discarded" if asked.backlog == "discard" else "resumed")
+
+
+@action("admin")
+async def retry_now(request: Request, visitor: Visitor, form: Fields) -> Response:
+    """Retry at once all deliveries that wait for a retry."""
+    row = await read_one(request, visitor)
+    await retry_all_now_for(services_of(request), row.id, visitor.caller.tenant_id)
+    return back_to(request, visitor, row, done="retried")

@@ -1,9 +1,11 @@
 """Traditional Chinese catalogue of the console: English sentences and database values with their translations."""
 
 from hooksaga.console.words_flow_zh_hant import FLOW_WORDS
+from hooksaga.console.words_repair_zh_hant import REPAIR_WORDS
 
 WORDS: dict[str, str] = {
     **FLOW_WORDS,
+    **REPAIR_WORDS,
     # What the database says
     "1xx": "1xx",
     "2xx": "2xx",
@@ -43,7 +45,6 @@ WORDS: dict[str, str] = {
     "Subscriptions": "訂閱",
     "Deliveries": "投遞紀錄",
     "Dead letters": "死信",
-    "Bulk requeue": "批次重送",
     "Portal": "訂閱者入口",
     "Keys": "金鑰",
     "Sign in": "登入",
@@ -225,7 +226,6 @@ WORDS: dict[str, str] = {
     "requeued": "已重送",
     "No matching dead letters.": "沒有符合的死信。",
     "timeline": "事件歷程",
-    "Requeues many dead letters at a given rate, in turn for each subscription.": "以指定速率重送大量死信，並在各訂閱之間輪流。",
     "New bulk requeue": "新增批次重送",
     "Operation": "作業",
     "Kind": "種類",
@@ -233,10 +233,7 @@ WORDS: dict[str, str] = {
     "Skipped": "略過",
     "Matched": "符合",
     "No operations yet.": "還沒有任何作業。",
-    "An empty field matches all. Counting sends nothing; you start the requeue afterwards.": "留空表示全部。試算筆數不會送出任何內容，確認後再開始重送。",
     "Canceled and discarded deliveries are excluded unless the error code names them.": "已取消或已捨棄的投遞不會重送，除非錯誤代碼填 canceled 或 discarded。",
-    "{matched} dead letters of {subscriptions} subscriptions match.": "符合條件：{subscriptions} 個訂閱的 {matched} 筆死信。",
-    "The requeue takes at least about {time}.": "重送至少需要約 {time}。",
     "Rate per second": "每秒筆數",
     "stored with the operation": "隨作業保存",
     "Count": "試算筆數",

@@ -20,6 +20,7 @@ class AttemptTrigger(StrEnum):
     FIRST = "first"
     RETRY = "retry"
     REQUEUE = "requeue"
+    RESEND = "resend"
     BACKFILL = "backfill"
 
 
@@ -27,6 +28,7 @@ class StartedBy(StrEnum):
     """What started a delivery, if not routing: the value of the header."""
 
     REQUEUE = "requeue"
+    RESEND = "resend"
     BACKFILL = "backfill"
 
 
@@ -62,19 +64,30 @@ class SentHeaders:
 
 
 def trigger_of(
-    attempt_number: int, *, requeued_from: int | None, bulk_operation_id: int | None
+    attempt_number: int,
+    *,
+    requeued_from: int | None,
+    resent_from: int | None,
+    bulk_operation_id: int | None,
 ) -> AttemptTrigger:
     """Return the trigger of an attempt."""
     if attempt_number > 1:
         return AttemptTrigger.RETRY
-    cause = started_by(requeued_from=requeued_from, bulk_operation_id=bulk_operation_id)
+    cause = started_by(
+        requeued_from=requeued_from, resent_from=resent_from, bulk_operation_id=bulk_operation_id
+    )
     return AttemptTrigger.FIRST if cause is None else AttemptTrigger(cause.value)
 
 
-def started_by(*, requeued_from: int | None, bulk_operation_id: int | None) -> StartedBy | None:
-    """Return what started a saga; None: routing. A requeue by a bulk operation also names the dead letter."""
+def started_by(
+    *, requeued_from: int | None, resent_from: int | None, bulk_operation_id: int | None
+) -> StartedBy | None:
+    """Return what started a saga; None: routing. A requeue also names the saga that it sends again, and a requeue or
+    resend by a bulk operation its operation."""
     if requeued_from is not None:
         return StartedBy.REQUEUE
+    if resent_from is not None:
+        return StartedBy.RESEND
     return None if bulk_operation_id is None else StartedBy.BACKFILL
 
 

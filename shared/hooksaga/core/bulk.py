@@ -1,4 +1,6 @@
-"""Bulk operations: requeue many dead letters, or send old events to one subscription, at a given rate.
+"""Bulk operations: requeue many dead letters, resend many ended deliveries, or send old events to one subscription.
+
+Each at a given rate.
 
     Running ◀──resume── Paused
     Running ──pause──▶ Paused
@@ -15,6 +17,13 @@ from enum import StrEnum
 class BulkKind(StrEnum):
     REQUEUE = "requeue"
     BACKFILL = "backfill"
+    RESEND = "resend"
+
+
+KIND_WORDS = (
+    "`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier events. "
+    "`resend`: start a new saga for the newest delivery of each event that has ended."
+)
 
 
 class BulkStatus(StrEnum):

@@ -54,12 +54,16 @@ def described_without_null(*fields: str) -> Callable[[dict[str, Any]], None]:
 _NULL: Schema = {"type": "null"}
 _MOMENT: Schema = {"type": "string", "format": "date-time"}
 
+_NO_RESEND: Schema = {"ended_after": _NULL, "ended_before": _NULL, "status": _NULL}
+_NO_FAILED: Schema = {"failed_after": _NULL, "failed_before": _NULL}
+_NO_RANGE: Schema = {"since": _NULL, "until": _NULL}
+
 BULK_OPERATION_RULES: dict[str, JsonValue] = {
     "oneOf": [
         {
             "properties": {
                 "kind": {"const": "requeue"},
-                "filter": {"properties": {"since": _NULL, "until": _NULL}},
+                "filter": {"properties": {**_NO_RANGE, **_NO_RESEND}},
             },
         },
         {
@@ -73,9 +77,19 @@ BULK_OPERATION_RULES: dict[str, JsonValue] = {
                         "since": _MOMENT,
                         "event_type": _NULL,
                         "error_code": _NULL,
-                        "failed_after": _NULL,
-                        "failed_before": _NULL,
+                        **_NO_FAILED,
+                        **_NO_RESEND,
                     },
+                },
+            },
+        },
+        {
+            "required": ["filter"],
+            "properties": {
+                "kind": {"const": "resend"},
+                "filter": {
+                    "required": ["ended_after"],
+                    "properties": {"ended_after": _MOMENT, **_NO_FAILED, **_NO_RANGE},
                 },
             },
         },

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from hooksaga.core.bulk import DEFAULT_RATE, MAX_RATE, MIN_RATE
+from hooksaga.core.bulk import DEFAULT_RATE, KIND_WORDS, MAX_RATE, MIN_RATE
 from hooksaga.core.described_input import BULK_OPERATION_RULES
 from hooksaga.core.models import (
     Description,
@@ -45,22 +45,34 @@ Rate = Annotated[
 
 _REQUEUE_FIELDS = frozenset({"subscription_id", "event_type", "error_code", "failed_after", "failed_before"})
 _BACKFILL_FIELDS = frozenset({"subscription_id", "since", "until"})
+_RESEND_FIELDS = frozenset(
+    {"subscription_id", "event_type", "error_code", "status", "ended_after", "ended_before"}
+)
+_ALLOWED = {"requeue": _REQUEUE_FIELDS, "backfill": _BACKFILL_FIELDS, "resend": _RESEND_FIELDS}
+_REQUIRED = {
+    "requeue": frozenset[str](),
+    "backfill": frozenset({"subscription_id", "since"}),
+    "resend": frozenset({"ended_after"}),
+}
 
 
 class BulkFilter(StrictModel):
-    """Filter of a bulk operation: dead letters for a requeue, events of one subscription's type for a backfill.
+    """Filter of a bulk operation: dead letters for a requeue, ended deliveries for a resend, events of one
+    subscription's type for a backfill.
 
-    since is inclusive, until is not.
+    since and ended_after are inclusive, until and ended_before are not.
     """
 
     subscription_id: RowId | None = Field(
         default=None,
-        description="Only dead letters of this subscription, or the subscription of a backfill.",
+        description="Only dead letters or deliveries of this subscription, or the subscription of a backfill.",
         examples=[8],
     )
-    event_type: EventType | None = Field(default=None, description="Only dead letters of this event type.")
+    event_type: EventType | None = Field(
+        default=None, description="Only dead letters or deliveries of this event type."
+    )
     error_code: ErrorCodeText | None = Field(
-        default=None, description="Only dead letters with this error code."
+        default=None, description="Only dead letters, or dead-lettered deliveries, with this error code."
     )
     failed_after: Moment | None = Field(
         default=None, description="Only dead letters that failed at or after this time."
@@ -77,6 +89,16 @@ class BulkFilter(StrictModel):
         default=None,
         description="Backfill: events accepted before this time. Omitted: up to now.",
     )
+    status: Literal["Completed", "DeadLettered"] | None = Field(
+        default=None, description="Resend: only deliveries that ended so. Omitted: both."
+    )
+    ended_after: Moment | None = Field(
+        default=None, description="Resend: deliveries whose last attempt ended at or after this time."
+    )
+    ended_before: Moment | None = Field(
+        default=None,
+        description="Resend: deliveries whose last attempt ended before this time. Omitted: up to now.",
+    )
 
 
 class NewBulkOperation(StrictModel):
@@ -84,9 +106,8 @@ class NewBulkOperation(StrictModel):
 
     model_config = ConfigDict(json_schema_extra=BULK_OPERATION_RULES)
 
-    kind: Literal["requeue", "backfill"] = Field(
-        description="`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier "
-        "events.",
+    kind: Literal["requeue", "backfill", "resend"] = Field(
+        description=KIND_WORDS,
         examples=["requeue"],
     )
     filter: BulkFilter = Field(
@@ -103,11 +124,12 @@ class NewBulkOperation(StrictModel):
     @model_validator(mode="after")
     def _filter_is_of_its_kind(self) -> "NewBulkOperation":
         given = set(self.filter.model_dump(exclude_none=True))
-        allowed = _REQUEUE_FIELDS if self.kind == "requeue" else _BACKFILL_FIELDS
-        if wrong := sorted(given - allowed):
+        if wrong := sorted(given - _ALLOWED[self.kind]):
             raise ValueError(f"{wrong[0]} is not allowed in the filter of a {self.kind}")
-        if self.kind == "backfill" and not {"subscription_id", "since"} <= given:
-            raise ValueError("subscription_id and since are required in the filter of a backfill")
+        if not _REQUIRED[self.kind] <= given:
+            names = " and ".join(sorted(_REQUIRED[self.kind], reverse=True))
+            verb = "are" if len(_REQUIRED[self.kind]) > 1 else "is"
+            raise ValueError(f"{names} {verb} required in the filter of a {self.kind}")
         return self
 
 

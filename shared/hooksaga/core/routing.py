@@ -32,6 +32,7 @@ class StartedBy(StrEnum):
     ROUTING = "routing"
     BACKFILL = "backfill"
     REQUEUE = "requeue"
+    RESEND = "resend"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ STATE_PROBLEMS = (
     Problem(
         "subscription_inactive",
         409,
-        "The subscription is not active and verified, so a requeue or backfill is not possible.",
+        "The subscription is not active and verified, so a requeue, resend, retry or backfill is not possible.",
         "Activate and verify the subscription, then repeat the call.",
     ),
     Problem(
@@ -90,7 +90,19 @@ STATE_PROBLEMS = (
     Problem(
         "saga_not_waiting",
         409,
-        "The saga is in progress or has ended. Only a waiting saga can be canceled.",
-        "Check its status. Repeat the call after the current attempt.",
+        "The saga is in progress or has ended. Only a waiting saga can be canceled or retried now.",
+        "Check its status. Repeat the call after the current attempt, or resend the saga once it has ended.",
+    ),
+    Problem(
+        "saga_not_ended",
+        409,
+        "The saga waits or is in progress. Only a saga that has ended can be resent.",
+        "Retry it now, or wait until it is Completed or DeadLettered.",
+    ),
+    Problem(
+        "nothing_waits",
+        409,
+        "No delivery of the subscription waits for a retry.",
+        "Nothing is needed. To send ended deliveries again, requeue or resend them.",
     ),
 )

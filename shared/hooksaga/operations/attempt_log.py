@@ -87,6 +87,7 @@ class LoggedAttempt:
     attempt_number: int
     max_attempts: int | None
     requeued_from: int | None
+    resent_from: int | None
     bulk_operation_id: int | None
     worker_id: str | None
     claim_count: int
@@ -102,8 +103,10 @@ class LoggedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WholeAttempt(LoggedAttempt):
-    """One attempt with the first 16 KiB of the response, and the stored data of the request's headers."""
+    """One attempt with the first 16 KiB of the response, the stored data of the request's headers, and the state of its
+    saga."""
 
+    saga_status: str
     retry_after_seconds: int | None
     response_body: str | None
     response_truncated: bool

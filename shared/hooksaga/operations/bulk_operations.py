@@ -1,4 +1,4 @@
-"""Bulk operations: requeue many dead letters, or send old events to one subscription, at a given rate.
+"""Bulk operations: requeue many dead letters, resend many ended deliveries, or send old events to one subscription.
 
 All state is in the rows, and a step is one statement (see sql/functions/step_bulk_operation.sql): any process that
 takes the next step continues where the last one ended, on time by the database's clock. Each subscription has a lane.
@@ -134,7 +134,7 @@ async def _selection(
     """
     given = wanted.filter.model_dump(exclude_none=True)
     chosen = {name: _kept(value) for name, value in given.items()}
-    if wanted.kind == BulkKind.REQUEUE:
+    if wanted.kind != BulkKind.BACKFILL:
         return caller.tenant_id, chosen
     params = {"id": given["subscription_id"], "tenant_id": caller.tenant_id}
     facts = await fetch_row(connection, _query("backfill_facts"), params, _BackfillFacts)

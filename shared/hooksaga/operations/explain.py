@@ -204,6 +204,7 @@ class _Row:
     next_attempt_at: datetime | None
     final_error_code: str | None
     requeued_from: int | None
+    resent_from: int | None
     dead_letter_id: int | None
     dead_letter_reason: str | None
     routed: bool
@@ -271,6 +272,8 @@ def _saga(
 def _started_by(routing: Routing, row: _Row) -> StartedBy | None:
     if row.requeued_from is not None:
         return StartedBy.REQUEUE
+    if row.resent_from is not None:
+        return StartedBy.RESEND
     if routing.state is RoutingState.UNRECORDED:
         return None
     return StartedBy.ROUTING if row.by_router else StartedBy.BACKFILL

@@ -51,6 +51,7 @@ class SagaView:
     next_attempt_at: datetime
     final_error_code: str | None
     requeued_from: int | None
+    resent_from: int | None
     bulk_operation_id: int | None
     created_at: datetime
     waiting: Waiting | None = None

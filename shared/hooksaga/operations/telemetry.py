@@ -9,6 +9,7 @@ from hooksaga.operations.breaker_events import BreakerTold
 from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.operations.observe import FlowGauges
 from hooksaga.operations.requeue import Requeued
+from hooksaga.operations.resend import Resent
 from hooksaga.operations.watch_endpoints import Watched
 from hooksaga.runtime.metrics import Metric
 from hooksaga.runtime.telemetry import count, logger, observe
@@ -16,6 +17,10 @@ from hooksaga.runtime.telemetry import count, logger, observe
 
 def note_requeued(answers: Iterable[Requeued]) -> None:
     count(Metric.SAGAS_CREATED, sum(answer.created for answer in answers))
+
+
+def note_resent(answer: Resent) -> None:
+    count(Metric.SAGAS_CREATED, int(answer.created))
 
 
 def note_bulk_step(step: BulkStep) -> None:

@@ -122,7 +122,9 @@ def build_request(
     """
     body = job.payload.encode()
     webhook_id = event_id_text(job.webhook_id)
-    cause = started_by(requeued_from=job.requeued_from, bulk_operation_id=job.bulk_operation_id)
+    cause = started_by(
+        requeued_from=job.requeued_from, resent_from=job.resent_from, bulk_operation_id=job.bulk_operation_id
+    )
     keys = [_signing_key(box.open(sealed)) for sealed in job.secrets or []]
     headers = {
         "content-type": "application/json",

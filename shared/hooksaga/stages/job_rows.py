@@ -38,6 +38,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     secrets: list[str] | None
     alone: bool = False
     requeued_from: int | None = None
+    resent_from: int | None = None
     bulk_operation_id: int | None = None
 
     @property

@@ -92,6 +92,12 @@ SubscriptionId = Annotated[RowId, described("The subscription.", 7)]
 SagaId = Annotated[RowId, described("The saga.", 4711)]
 AcceptedAt = Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53.589793Z")]
 RequeuedFrom = Annotated[RowId | None, described("The dead letter that was requeued as this saga.", None)]
+ResentFrom = Annotated[
+    RowId | None,
+    described(
+        "The ended saga that this one sends again, by a requeue or a resend; `null` for all others.", None
+    ),
+]
 BulkOperationId = Annotated[
     RowId | None, described("The bulk operation that started the saga; `null` for all others.", None)
 ]

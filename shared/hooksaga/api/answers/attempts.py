@@ -15,6 +15,7 @@ from hooksaga.api.answers.answer import (
     JobState,
     Page,
     RequeuedFrom,
+    ResentFrom,
     RowId,
     SagaId,
     SubscriptionId,
@@ -120,6 +121,7 @@ class WholeAttempt(LoggedAttempt):
     """An attempt with all its fields."""
 
     requeued_from: RequeuedFrom
+    resent_from: ResentFrom
     bulk_operation_id: BulkOperationId
     retry_after_seconds: RetryAfter
     request_headers: RequestHeaders

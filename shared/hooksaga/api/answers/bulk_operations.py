@@ -14,18 +14,17 @@ from hooksaga.api.answers.answer import (
     described,
     one_of,
 )
-from hooksaga.core.bulk import BulkKind, BulkStatus
+from hooksaga.core.bulk import KIND_WORDS, BulkKind, BulkStatus
 
 Kind = Annotated[
     str,
     one_of(BulkKind),
-    described(
-        "`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier events.",
-        "requeue",
-    ),
+    described(KIND_WORDS, "requeue"),
 ]
 Rate = Annotated[float, described("Sagas started per second, for all subscriptions together.", 20.0)]
-Matched = Annotated[Count, described("Dead letters, or events, that matched the filter at the start.", 12000)]
+Matched = Annotated[
+    Count, described("Dead letters, events or deliveries that matched the filter at the start.", 12000)
+]
 Done = Annotated[Count, described("Sagas started.", 4260)]
 Skipped = Annotated[
     Count,
@@ -47,7 +46,7 @@ class BulkLane(Answer):
 
 
 class BulkOperation(Answer):
-    """A requeue of many dead letters, or a backfill of events, at a given rate."""
+    """A requeue of many dead letters, a resend of many deliveries, or a backfill of events, at a given rate."""
 
     id: Annotated[RowId, described("Id.", 3)]
     kind: Kind
@@ -104,7 +103,8 @@ class BulkCount(Answer):
     kind: Annotated[Kind, described("The requested kind.", "requeue")]
     rate_per_second: Rate
     matched: Annotated[
-        Count, described("Dead letters, or events, for which the operation would start sagas.", 12000)
+        Count,
+        described("Dead letters, events or deliveries for which the operation would start sagas.", 12000),
     ]
     subscriptions: Annotated[Count, described("Number of subscriptions among them.", 1)]
     seconds: Annotated[float, described("Minimum time to start all of them.", 600.0)]

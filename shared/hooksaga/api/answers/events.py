@@ -14,6 +14,7 @@ from hooksaga.api.answers.answer import (
     OwnEventId,
     Payload,
     RequeuedFrom,
+    ResentFrom,
     RowId,
     SagaState,
     SubscriptionId,
@@ -74,6 +75,7 @@ class Saga(Answer):
         ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
     ]
     requeued_from: RequeuedFrom
+    resent_from: ResentFrom
     bulk_operation_id: BulkOperationId
     created_at: Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53.598000Z")]
     attempts: Annotated[list[Attempt], described("All attempts, oldest first.")]

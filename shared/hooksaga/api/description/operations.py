@@ -19,8 +19,8 @@ GROUPS = {
     "subscriptions": "Register endpoints for event types, and configure their retries.",
     "dead-letters": "Deliveries that ended without success. Each keeps its payload and can be requeued as a new saga.",
     "attempts": "The log of all attempts, with time, trigger and result.",
-    "bulk-operations": "Requeue many dead letters, or backfill earlier events, in the background at a "
-    "given rate. Operations survive crashes and restarts, and limit the load on each endpoint.",
+    "bulk-operations": "Requeue many dead letters, resend many deliveries, or backfill earlier events, in the "
+    "background at a given rate. Operations survive crashes and restarts, and limit the load on each endpoint.",
     "portal-links": "Signed links to pages with one tenant's subscriptions and deliveries, for your own users.",
     "sagas": "A saga is the delivery of one event to one subscription.",
     "service": "Backlog, health and API description.",

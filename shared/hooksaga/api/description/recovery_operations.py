@@ -1,6 +1,6 @@
 """Operations on dead letters, sagas and bulk operations."""
 
-from hooksaga.api.answers import bulk_operations, dead_letters
+from hooksaga.api.answers import bulk_operations, dead_letters, sagas
 from hooksaga.api.description.operation import BODY, Given, Operation
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation, RequeueFilter
 
@@ -65,8 +65,44 @@ OPERATIONS = (
     ),
     Operation(
         "post",
+        "/v1/sagas/{id}/resend",
+        "Resend a delivery that has ended",
+        ("admin",),
+        {
+            "201": Given(sagas.ResentSaga, "The new saga."),
+            "200": Given(sagas.ResentSaga, "The saga of an earlier resend that has not ended."),
+        },
+        words="Starts a new saga for the same event and subscription, whatever the result of the first one was. The "
+        "endpoint gets the same `webhook-id`, so it must not drop it as a duplicate. A dead letter of the saga counts "
+        "as requeued. A repeated call returns the same saga until that one has ended.",
+        problems="404 409",
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
+        "/v1/sagas/{id}/retry-now",
+        "Retry a waiting saga now",
+        ("admin",),
+        {"202": Given(sagas.RetriedSaga)},
+        words="Its next attempt starts at once, within the limits of the subscription. A wait for `Retry-After` ends, "
+        "and an open circuit breaker probes now. A paused subscription stays paused.",
+        problems="404 409",
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
+        "/v1/subscriptions/{id}/retry-now",
+        "Retry all deliveries of a subscription that wait for a retry",
+        ("admin",),
+        {"202": Given(sagas.RetriedSubscription)},
+        words="As for one saga.",
+        problems="404 409",
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
         "/v1/bulk-operations",
-        "Start a requeue or a backfill at a given rate, or count its matches",
+        "Start a requeue, a resend or a backfill at a given rate, or count its matches",
         ("admin",),
         {
             "201": Given(bulk_operations.BulkOperationStarted, "The operation, which has started."),
@@ -75,8 +111,9 @@ OPERATIONS = (
                 "The identical operation that is still open, or the counts of a dry run.",
             ),
         },
-        words="Each match gets one new saga, at `rate_per_second`. A requeue excludes dead letters "
-        "with `canceled` or `discarded`, unless `error_code` names it. An identical call while the operation is "
+        words="Each match gets one new saga, at `rate_per_second`. A requeue and a resend exclude deliveries "
+        "with `canceled` or `discarded`, unless `error_code` names it. A resend sends each event once: its newest "
+        "delivery to the subscription, if that has ended. An identical call while the operation is "
         "open returns the same operation. `dry_run` only counts.",
         problems=f"{BODY} 404 409",
         body=NewBulkOperation,

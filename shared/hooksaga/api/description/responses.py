@@ -48,7 +48,9 @@ _OF_SUBSCRIPTION = (
     "post_subscriptions_one_rotate_secret",
     "get_subscriptions_one_health",
     "get_subscriptions_one_stats",
+    "post_subscriptions_one_retry_now",
 )
+_OF_NEW_SAGA = ("post_sagas_one_cancel", "post_sagas_one_retry_now")
 _OF_BULK_OPERATION = (
     "get_bulk_operations_one",
     "patch_bulk_operations_one",
@@ -58,7 +60,8 @@ _LINKS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("post_events", "202"): (_OF_EVENT, "/id"),
     ("post_events", "200"): (_OF_EVENT, "/id"),
     ("post_subscriptions", "201"): (_OF_SUBSCRIPTION, "/id"),
-    ("post_dead_letters_one_requeue", "201"): (("post_sagas_one_cancel",), "/saga_id"),
+    ("post_dead_letters_one_requeue", "201"): (_OF_NEW_SAGA, "/saga_id"),
+    ("post_sagas_one_resend", "201"): (_OF_NEW_SAGA, "/saga_id"),
     ("post_bulk_operations", "201"): (_OF_BULK_OPERATION, "/id"),
 }
 """Maps an operation and a status to the operations that take the id at this place of the response. Lists have no

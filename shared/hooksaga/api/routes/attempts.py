@@ -151,7 +151,11 @@ def _whole(row: WholeAttempt) -> answers.WholeAttempt:
         webhook_id=event_id,
         event_type=row.event_type,
         attempt_number=row.attempt_number,
-        cause=started_by(requeued_from=row.requeued_from, bulk_operation_id=row.bulk_operation_id),
+        cause=started_by(
+            requeued_from=row.requeued_from,
+            resent_from=row.resent_from,
+            bulk_operation_id=row.bulk_operation_id,
+        ),
         traceparent=delivery_traceparent(row.webhook_id, row.traceparent, row.id, row.claim_count),
     )
     return answers.WholeAttempt.of(row, event_id=event_id, trigger=_trigger(row), request_headers=headers)
@@ -159,7 +163,10 @@ def _whole(row: WholeAttempt) -> answers.WholeAttempt:
 
 def _trigger(row: LoggedAttempt) -> str:
     return trigger_of(
-        row.attempt_number, requeued_from=row.requeued_from, bulk_operation_id=row.bulk_operation_id
+        row.attempt_number,
+        requeued_from=row.requeued_from,
+        resent_from=row.resent_from,
+        bulk_operation_id=row.bulk_operation_id,
     )
 
 

@@ -1,4 +1,5 @@
-"""/v1/bulk-operations: requeue many dead letters, or send many old events to one subscription, at a steady rate."""
+"""/v1/bulk-operations: requeue many dead letters, resend many deliveries, or send many old events to one
+subscription, at a steady rate."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -180,11 +180,18 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attem
         webhook_id=event_id_text(view.webhook_id),
         event_type=view.event_type,
         attempt_number=attempt.attempt_number,
-        cause=started_by(requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id),
+        cause=started_by(
+            requeued_from=saga.requeued_from,
+            resent_from=saga.resent_from,
+            bulk_operation_id=saga.bulk_operation_id,
+        ),
         traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
     )
     trigger = trigger_of(
-        attempt.attempt_number, requeued_from=saga.requeued_from, bulk_operation_id=saga.bulk_operation_id
+        attempt.attempt_number,
+        requeued_from=saga.requeued_from,
+        resent_from=saga.resent_from,
+        bulk_operation_id=saga.bulk_operation_id,
     )
     return Attempt.of(attempt, trigger=trigger, request_headers=headers)
 

@@ -16,6 +16,7 @@ from hooksaga.api.query_parameters import (
     query_moment,
     query_text,
 )
+from hooksaga.api.routes import sagas
 from hooksaga.api.services import Services
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound, RefusedRow
 from hooksaga.core.event_ids import event_id_text
@@ -154,6 +155,7 @@ ROUTES = [
     Route("/v1/dead-letters/{id}", show_dead_letter, methods=["GET"]),
     Route("/v1/dead-letters/{id}/requeue", requeue_dead_letter, methods=["POST"]),
     Route("/v1/sagas/{id}/cancel", cancel_saga, methods=["POST"]),
+    *sagas.ROUTES,
     Route("/v1/stats", show_stats, methods=["GET"]),
     Route("/healthz", check_health, methods=["GET"]),
 ]

@@ -1,0 +1,91 @@
+"""Send deliveries again: an ended one as a new saga, a waiting one at once. No old saga changes its result."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import Conflict, NotFound
+from hooksaga.core.saga import SagaStatus
+from hooksaga.core.trace import correlation_id_of
+
+MAX_RETRIED = 10_000
+"""Maximum of deliveries that one call retries."""
+
+WAITING = (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """Result of a resend. created: by this call, not by an earlier one that has not ended."""
+
+    origin_id: int
+    subscription_id: int
+    saga_id: int | None
+    created: bool
+    reason: str | None
+    webhook_id: UUID
+    traceparent: str | None
+
+    @property
+    def correlation_id(self) -> str:
+        return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Deliveries of a subscription that are tried as soon as its flow allows. takes: it is active and verified."""
+
+    subscription_id: int
+    takes: bool
+    retried: int
+
+
+async def resend_saga(connection: Connection, saga_id: int, *, tenant_id: str | None) -> Resent:
+    """Start a new saga for one that has ended; a repeat returns the same one until it has ended.
+
+    Raises NotFound `saga_not_found`, or Conflict `saga_not_ended` or `subscription_inactive`.
+    """
+    params = {"saga_id": saga_id, "tenant_id": tenant_id}
+    answer = await fetch_row(connection, load_queries("resend")["resend_saga"], params, Resent)
+    if answer is None:
+        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+    if answer.reason == "saga_not_ended":
+        raise Conflict("saga_not_ended", f"saga {saga_id} has not ended: it can be retried now, not resent")
+    if answer.reason is not None:
+        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+    return answer
+
+
+async def retry_saga_now(connection: Connection, saga_id: int, *, tenant_id: str | None) -> Retried:
+    """Make a waiting saga due now. Raises NotFound `saga_not_found`, or Conflict `saga_not_waiting` or
+    `subscription_inactive`."""
+    params = {"saga_id": saga_id, "tenant_id": tenant_id, "most": 1}
+    answer = await fetch_row(connection, load_queries("resend")["retry_saga_now"], params, Retried)
+    if answer is None:
+        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+    if not answer.takes:
+        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+    if not answer.retried:
+        raise Conflict(
+            "saga_not_waiting", f"saga {saga_id} does not wait: only a waiting saga is retried now"
+        )
+    return answer
+
+
+async def retry_subscription_now(
+    connection: Connection, subscription_id: int, *, tenant_id: str | None
+) -> Retried:
+    """Make all deliveries of a subscription that wait for a retry due now, at most MAX_RETRIED.
+
+    Raises NotFound `subscription_not_found`, or Conflict `nothing_waits` or `subscription_inactive`.
+    """
+    params = {"id": subscription_id, "tenant_id": tenant_id, "most": MAX_RETRIED}
+    answer = await fetch_row(connection, load_queries("resend")["retry_subscription_now"], params, Retried)
+    if answer is None:
+        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    if not answer.takes:
+        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+    if not answer.retried:
+        raise Conflict("nothing_waits", f"no delivery of subscription {subscription_id} waits for a retry")
+    return answer
