@@ -34,6 +34,47 @@ CREATE FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((event_id > newest_event) OR (NOT pg_visible_in_snapshot(accepted_by, seen)));
 
+CREATE TABLE public.bulk_operations (
+    id bigint NOT NULL,
+    kind public.bulk_kind NOT NULL,
+    status public.bulk_status DEFAULT 'Running'::public.bulk_status NOT NULL,
+    tenant_id character varying(100),
+    filter jsonb NOT NULL,
+    rate_per_second double precision NOT NULL,
+    reason character varying(500) DEFAULT ''::character varying NOT NULL,
+    created_by character varying(100) NOT NULL,
+    created_by_key_id bigint,
+    until_id bigint NOT NULL,
+    matched bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    steps bigint DEFAULT 0 NOT NULL,
+    last_slot_at timestamp with time zone,
+    last_step_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    stop_reason character varying(100),
+    CONSTRAINT counts_are_not_negative CHECK (((matched >= 0) AND (done >= 0) AND (skipped >= 0))),
+    CONSTRAINT ended_operations_have_their_time CHECK (((status = ANY (ARRAY['Stopped'::public.bulk_status, 'Completed'::public.bulk_status])) = (finished_at IS NOT NULL))),
+    CONSTRAINT filter_is_an_object CHECK ((jsonb_typeof(filter) = 'object'::text)),
+    CONSTRAINT only_stopped_operations_have_a_stop_reason CHECK (((stop_reason IS NULL) OR (status = 'Stopped'::public.bulk_status))),
+    CONSTRAINT rate_in_range CHECK (((rate_per_second >= (0.01)::double precision) AND (rate_per_second <= (1000)::double precision)))
+);
+
+CREATE FUNCTION public.bulk_operation_fails(op public.bulk_operations) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT op.done <= 10000 AND failing >= 10 AND failing >= 0.9 * (op.done - untried)
+      FROM (SELECT count(*) FILTER (WHERE g.status IN ('PendingRetry', 'DeadLettered')) AS failing,
+                   count(*) FILTER (WHERE g.status IN ('Pending', 'InProgress')) AS untried
+              FROM webhook_delivery_sagas g
+             WHERE g.bulk_operation_id = op.id
+               AND g.status IN ('Pending', 'InProgress', 'PendingRetry', 'DeadLettered')) AS counted
+$$;
+
 CREATE FUNCTION public.change_was_seen(change_id bigint, changed_by xid8, changed_in pg_snapshot, newest_change bigint, snapshot pg_snapshot) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((change_id <= newest_change) AND (pg_visible_in_snapshot(changed_by, snapshot) OR (pg_snapshot_xmax(changed_in) > pg_snapshot_xmax(snapshot))));
@@ -212,32 +253,6 @@ CREATE FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestam
     SELECT DISTINCT one, valid_until FROM unnest(session_hashes) AS one
     ON CONFLICT (session_sha256) DO NOTHING
 $$;
-
-CREATE TABLE public.bulk_operations (
-    id bigint NOT NULL,
-    kind public.bulk_kind NOT NULL,
-    status public.bulk_status DEFAULT 'Running'::public.bulk_status NOT NULL,
-    tenant_id character varying(100),
-    filter jsonb NOT NULL,
-    rate_per_second double precision NOT NULL,
-    reason character varying(500) DEFAULT ''::character varying NOT NULL,
-    created_by character varying(100) NOT NULL,
-    created_by_key_id bigint,
-    until_id bigint NOT NULL,
-    matched bigint DEFAULT 0 NOT NULL,
-    done bigint DEFAULT 0 NOT NULL,
-    skipped bigint DEFAULT 0 NOT NULL,
-    steps bigint DEFAULT 0 NOT NULL,
-    last_slot_at timestamp with time zone,
-    last_step_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    CONSTRAINT counts_are_not_negative CHECK (((matched >= 0) AND (done >= 0) AND (skipped >= 0))),
-    CONSTRAINT ended_operations_have_their_time CHECK (((status = ANY (ARRAY['Stopped'::public.bulk_status, 'Completed'::public.bulk_status])) = (finished_at IS NOT NULL))),
-    CONSTRAINT filter_is_an_object CHECK ((jsonb_typeof(filter) = 'object'::text)),
-    CONSTRAINT rate_in_range CHECK (((rate_per_second >= (0.01)::double precision) AND (rate_per_second <= (1000)::double precision)))
-);
 
 CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, origin_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
@@ -942,6 +957,15 @@ BEGIN
            < now() + make_interval(secs => horizon_seconds)
      ORDER BY o.last_step_at NULLS FIRST, o.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF bulk_operation_fails(op) THEN
+        UPDATE bulk_operations o
+           SET status = 'Stopped', stop_reason = 'failing', finished_at = clock_timestamp(),
+               updated_at = clock_timestamp()
+         WHERE o.id = op.id
+        RETURNING o.id, o.status INTO operation_id, status;
+        RETURN NEXT;
         RETURN;
     END IF;
     IF op.kind = 'backfill' THEN
@@ -1752,6 +1776,8 @@ CREATE INDEX idx_outbox_order ON public.routing_outbox USING btree (ordering_key
 
 CREATE INDEX idx_saga_bulk_open ON public.webhook_delivery_sagas USING btree (subscription_id) WHERE ((bulk_operation_id IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
+CREATE INDEX idx_saga_bulk_outcome ON public.webhook_delivery_sagas USING btree (bulk_operation_id, subscription_id) INCLUDE (status) WHERE ((bulk_operation_id IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status])));
+
 CREATE INDEX idx_saga_order ON public.webhook_delivery_sagas USING btree (subscription_id, ordering_key, event_id) WHERE ((ordering_key IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
 CREATE INDEX idx_saga_status ON public.webhook_delivery_sagas USING btree (status, subscription_id) WHERE (status = 'InProgress'::public.saga_status);
@@ -1942,6 +1968,10 @@ REVOKE ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, 
 GRANT ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_event bigint, seen pg_snapshot) TO router_worker;
 GRANT ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_event bigint, seen pg_snapshot) TO dead_letter_operator;
 
+GRANT SELECT ON TABLE public.bulk_operations TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.bulk_operation_fails(op public.bulk_operations) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.change_was_seen(change_id bigint, changed_by xid8, changed_in pg_snapshot, newest_change bigint, snapshot pg_snapshot) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.change_was_seen(change_id bigint, changed_by xid8, changed_in pg_snapshot, newest_change bigint, snapshot pg_snapshot) TO dead_letter_operator;
 
@@ -2072,8 +2102,6 @@ GRANT ALL ON FUNCTION public.eligible_snapshot_of(subscription_id bigint) TO rou
 
 REVOKE ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) TO dead_letter_operator;
-
-GRANT SELECT ON TABLE public.bulk_operations TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) FROM PUBLIC;
 

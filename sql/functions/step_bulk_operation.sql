@@ -3,6 +3,8 @@
 -- nothing to do. Concurrent callers skip the locked operation, so the rate holds for any number of them. A locked
 -- lane is skipped too, and served later.
 --
+-- An operation whose deliveries nearly all fail is stopped, with the reason (bulk_operation_fails).
+--
 -- A lane whose subscription is no longer eligible is finished, and its remaining matches count as skipped. A lane
 -- with max_open sagas of bulk operations in progress, due or waiting for a retry waits; the others share the slots evenly.
 -- Sagas are inserted in the order of their sources, as in every other stage.
@@ -31,6 +33,15 @@ BEGIN
            < now() + make_interval(secs => horizon_seconds)
      ORDER BY o.last_step_at NULLS FIRST, o.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF bulk_operation_fails(op) THEN
+        UPDATE bulk_operations o
+           SET status = 'Stopped', stop_reason = 'failing', finished_at = clock_timestamp(),
+               updated_at = clock_timestamp()
+         WHERE o.id = op.id
+        RETURNING o.id, o.status INTO operation_id, status;
+        RETURN NEXT;
         RETURN;
     END IF;
     IF op.kind = 'backfill' THEN

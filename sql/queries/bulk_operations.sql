@@ -41,23 +41,41 @@ SELECT move_bulk_operation(%(id)s::bigint, %(tenant_id)s::varchar, %(status)s::b
 SELECT pace_bulk_operation(%(id)s::bigint, %(tenant_id)s::varchar, %(rate_per_second)s::float8)::text AS moved;
 
 -- part: bulk_operation
-SELECT id, kind::text, status::text, tenant_id, filter, rate_per_second, reason, created_by, created_by_key_id,
-       matched, done, skipped, last_step_at, created_at, updated_at, finished_at
-  FROM bulk_operations
+-- Completed sagas are those that neither failed nor are under way: retention may have deleted some.
+SELECT o.id, o.kind::text, o.status::text, o.tenant_id, o.filter, o.rate_per_second, o.reason, o.created_by,
+       o.created_by_key_id, o.matched, o.done, o.skipped, o.done - c.failed - c.under_way AS delivered, c.failed,
+       c.under_way, c.retrying, o.stop_reason, o.last_step_at, o.created_at, o.updated_at, o.finished_at
+  FROM bulk_operations o
+ CROSS JOIN LATERAL (
+      SELECT count(*) FILTER (WHERE g.status = 'DeadLettered') AS failed,
+             count(*) FILTER (WHERE g.status <> 'DeadLettered') AS under_way,
+             count(*) FILTER (WHERE g.status = 'PendingRetry') AS retrying
+        FROM webhook_delivery_sagas g
+       WHERE g.bulk_operation_id = o.id
+         AND g.status IN ('Pending', 'InProgress', 'PendingRetry', 'DeadLettered')) AS c
 
 -- name: list_bulk_operations
 -- insert: bulk_operation
- WHERE (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
-   AND (%(status)s::text IS NULL OR status::text = %(status)s)
-   AND (%(before_id)s::bigint IS NULL OR id < %(before_id)s)
- ORDER BY id DESC LIMIT %(limit)s;
+ WHERE (%(tenant_id)s::text IS NULL OR o.tenant_id = %(tenant_id)s)
+   AND (%(status)s::text IS NULL OR o.status::text = %(status)s)
+   AND (%(before_id)s::bigint IS NULL OR o.id < %(before_id)s)
+ ORDER BY o.id DESC LIMIT %(limit)s;
 
 -- name: show_bulk_operation
 -- insert: bulk_operation
- WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
+ WHERE o.id = %(id)s AND (%(tenant_id)s::text IS NULL OR o.tenant_id = %(tenant_id)s);
 
 -- name: lanes_of_bulk_operation
 -- Unfinished lanes first, the one with the most remaining work before the others.
-SELECT subscription_id, matched, done, skipped, finished FROM bulk_operation_lanes
- WHERE operation_id = %(id)s
- ORDER BY finished, matched - done - skipped DESC, subscription_id LIMIT %(limit)s;
+SELECT l.subscription_id, l.matched, l.done, l.skipped, l.done - c.failed - c.under_way AS delivered, c.failed,
+       c.under_way, c.retrying, l.finished
+  FROM (SELECT * FROM bulk_operation_lanes WHERE operation_id = %(id)s
+         ORDER BY finished, matched - done - skipped DESC, subscription_id LIMIT %(limit)s) AS l
+ CROSS JOIN LATERAL (
+      SELECT count(*) FILTER (WHERE g.status = 'DeadLettered') AS failed,
+             count(*) FILTER (WHERE g.status <> 'DeadLettered') AS under_way,
+             count(*) FILTER (WHERE g.status = 'PendingRetry') AS retrying
+        FROM webhook_delivery_sagas g
+       WHERE g.bulk_operation_id = l.operation_id AND g.subscription_id = l.subscription_id
+         AND g.status IN ('Pending', 'InProgress', 'PendingRetry', 'DeadLettered')) AS c
+ ORDER BY l.finished, l.matched - l.done - l.skipped DESC, l.subscription_id;

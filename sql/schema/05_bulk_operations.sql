@@ -5,7 +5,7 @@ CREATE TYPE bulk_status AS ENUM ('Running', 'Paused', 'Stopped', 'Completed');
 
 -- until_id: dead letters (or events, or for a resend sagas) with a greater id are excluded, so a delivery that fails
 -- again is not requeued in a loop. last_slot_at: the next_attempt_at of the newest saga that the operation started; the next one follows 1
--- / rate_per_second later. tenant_id null: all tenants.
+-- / rate_per_second later. tenant_id null: all tenants. stop_reason: why it stopped by itself.
 CREATE TABLE bulk_operations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind bulk_kind NOT NULL,
@@ -26,7 +26,9 @@ CREATE TABLE bulk_operations (
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
+    stop_reason varchar(100),
     CONSTRAINT rate_in_range CHECK (rate_per_second BETWEEN 0.01 AND 1000),
+    CONSTRAINT only_stopped_operations_have_a_stop_reason CHECK (stop_reason IS NULL OR status = 'Stopped'),
     CONSTRAINT filter_is_an_object CHECK (jsonb_typeof(filter) = 'object'),
     CONSTRAINT counts_are_not_negative CHECK (matched >= 0 AND done >= 0 AND skipped >= 0),
     CONSTRAINT ended_operations_have_their_time CHECK (

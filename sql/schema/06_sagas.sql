@@ -58,4 +58,9 @@ CREATE UNIQUE INDEX uniq_saga_order ON webhook_delivery_sagas (subscription_id, 
 CREATE INDEX idx_saga_bulk_open ON webhook_delivery_sagas (subscription_id)
     WHERE bulk_operation_id IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');
 
+-- Outcomes of a bulk operation: all of its sagas but the Completed ones, which are the rest of `done`. Few in a healthy one.
+CREATE INDEX idx_saga_bulk_outcome ON webhook_delivery_sagas (bulk_operation_id, subscription_id) INCLUDE (status)
+    WHERE bulk_operation_id IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry', 'DeadLettered');
+
 -- load: functions/is_to_resend.sql
+-- load: functions/bulk_operation_fails.sql

@@ -22,6 +22,11 @@ FIELDS = {
     "matched",
     "done",
     "skipped",
+    "delivered",
+    "failed",
+    "under_way",
+    "retrying",
+    "stop_reason",
     "last_step_at",
     "created_at",
     "updated_at",
@@ -74,10 +79,13 @@ def test_every_match_is_requeued_once(api: Api, running: RunningSystem, three: D
     )
     done = ended(api, operation)
     assert (done["status"], done["done"], done["skipped"]) == ("Completed", 3, 0)
-    assert done["lanes"] == [
-        {"subscription_id": three.subscription_id, "matched": 3, "done": 3, "skipped": 0, "finished": True}
-    ]
     assert len(dead_letters(running, three.subscription_id, 6)) == 6  # they died again, and stay so
+    done = shown(api, operation)
+    told = {"done": 3, "skipped": 0, "delivered": 0, "failed": 3, "under_way": 0, "retrying": 0}
+    assert told.items() <= done.items()
+    assert done["lanes"] == [
+        {"subscription_id": three.subscription_id, "matched": 3, **told, "finished": True}
+    ]
     again = api.good("GET", f"/v1/dead-letters?event_type={three.event_type}")["items"]
     assert [one["requeued_as"] is None for one in again] == [True] * 3 + [False] * 3
 

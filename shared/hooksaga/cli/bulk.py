@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.failures import CommandFailed
 from hooksaga.cli.terminal import (
     AsJson,
     echo,
@@ -33,6 +34,10 @@ app = typer.Typer(
 PATH = "/v1/bulk-operations"
 ENDED = ("Stopped", "Completed")
 LOOK_SECONDS = 0.5
+OUTCOME_SECONDS = 10
+"""How long `watch` waits after the end of an operation for the first attempts of its deliveries."""
+
+OUTCOMES = {"delivered": "delivered", "failed again": "failed", "under way": "under_way"}
 TIMEOUT_SECONDS = 60
 """How long `watch` waits for an unavailable API, for example during a restart."""
 
@@ -73,14 +78,14 @@ def list_all(
     if as_json:
         show_json(answer)
         return
-    columns = ("id", "kind", "status", "done", "skipped", "of", "per second", "began", "by", "reason")
+    columns = ("id", "kind", "status", *OUTCOMES, "skipped", "of", "per second", "began", "by", "reason")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
-    names = ("id", "kind", "status", "done", "skipped", "matched", "rate_per_second")
+    names = ("id", "kind", "status", *OUTCOMES.values(), "skipped", "matched", "rate_per_second")
     return (*(one[name] for name in names), short_time(one["created_at"]), one["created_by"], one["reason"])
 
 
@@ -96,9 +101,10 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
     lanes = operation.pop("lanes")
     chosen = ", ".join(f"{name}={value}" for name, value in operation["filter"].items())
     show_fields({**operation, "filter": chosen or "all", "reason": operation["reason"] or None})
-    columns = ("subscription_id", "matched", "done", "skipped", "finished")
+    columns = ("subscription_id", "matched", "done", "skipped", *OUTCOMES.values(), "finished")
     show_table(
-        [name.replace("_id", "") for name in columns], [[lane[name] for name in columns] for lane in lanes]
+        ["subscription", "matched", "done", "skipped", *OUTCOMES, "finished"],
+        [[lane[name] for name in columns] for lane in lanes],
     )
 
 
@@ -241,9 +247,15 @@ def follow(client: "ApiClient", operation: dict[str, Any], as_json: bool) -> Non
         show_json(operation)
     else:
         echo(_summary(operation))
+    if operation["stop_reason"] is not None:
+        raise CommandFailed(
+            f"bulk operation {number} stopped by itself: nearly all of its deliveries failed\nlook at the errors with "
+            f"`hooksaga attempts list --failed`, fix the endpoint, then run the same command for the rest"
+        )
 
 
 def _watch(client: "ApiClient", operation: dict[str, Any]) -> dict[str, Any]:
+    deadline: float | None = None
     with progress_bar() as bar:
         task = bar.add_task("", total=None)
         while True:
@@ -254,7 +266,10 @@ def _watch(client: "ApiClient", operation: dict[str, Any]) -> dict[str, Any]:
                 completed=operation["done"] + operation["skipped"],
             )
             if operation["status"] in ENDED:
-                return operation
+                deadline = deadline or time.monotonic() + OUTCOME_SECONDS
+                untried = operation["under_way"] - operation["retrying"]
+                if not untried or time.monotonic() > deadline:
+                    return operation
             time.sleep(LOOK_SECONDS)
             operation = _look(client, operation["id"])
 
@@ -278,5 +293,6 @@ def _summary(operation: Mapping[str, Any]) -> str:
     return (
         f"bulk operation {operation['id']} ({operation['kind']}) is {operation['status']}: "
         f"{operation['done']} of {operation['matched']} {KIND_NOUNS[operation['kind']]} started, "
-        f"{operation['skipped']} skipped, at {operation['rate_per_second']:g} per second"
+        f"{operation['skipped']} skipped, at {operation['rate_per_second']:g} per second; "
+        + ", ".join(f"{operation[name]} {word}" for word, name in OUTCOMES.items())
     )

@@ -121,7 +121,7 @@ async def show(request: Request, visitor: Visitor) -> Response:
     )
     is_panel = request.url.path.endswith("/panel")
     template = "bulk_panel.html" if is_panel else "bulk_operation.html"
-    status = panel_status(request, changes=operation.finished_at is None)
+    status = panel_status(request, changes=operation.finished_at is None or operation.under_way > 0)
     return render(request, visitor, template, status=status, operation=operation)
 
 

@@ -65,7 +65,11 @@ class Fields:
             return None
         try:
             local = datetime.fromisoformat(text)
-            return local.replace(tzinfo=UTC) if local.tzinfo is None else read_moment(_NO_SECONDS.sub(r"\1:00\2", text))
+            return (
+                local.replace(tzinfo=UTC)
+                if local.tzinfo is None
+                else read_moment(_NO_SECONDS.sub(r"\1:00\2", text))
+            )
         except ValueError as error:
             raise _invalid(name, str(error)) from None
 

@@ -8,6 +8,13 @@ REPAIR_WORDS: dict[str, str] = {
     "Retry now": "立即重試",
     "resent from saga {id}": "由 saga {id} 重送",
     "The deliveries that waited for a retry are tried now.": "等待重試的投遞已立即重試。",
+    "The operation stopped by itself: nearly all of its deliveries fail.": "作業已自動停止：幾乎所有投遞都失敗。",
+    "Fix the endpoint, then start the same operation again for the rest.": "請先修復端點，再重新開始相同的作業以處理其餘項目。",
+    "nearly all failed": "幾乎全部失敗",
+    "delivered": "已投遞",
+    "failed again": "再次失敗",
+    "under way": "進行中",
+    "under way, {count} waiting for a retry": "進行中，其中 {count} 筆等待重試",
     "Bulk operations": "批次作業",
     "Requeue or resend many deliveries at a given rate, in turn for each subscription.": (
         "以指定速率重送大量死信或投遞，並在各訂閱之間輪流。"

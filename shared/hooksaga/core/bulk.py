@@ -6,6 +6,7 @@ Each at a given rate.
     Running ──pause──▶ Paused
     Running | Paused ──stop──▶ Stopped
     Running ──nothing left──▶ Completed
+    Running ──nearly all fail──▶ Stopped
 
 An operation only starts sagas, which then behave as any other (see saga.py). A pause, a stop or a crash therefore
 affects only sagas that are not started.
@@ -24,6 +25,12 @@ KIND_WORDS = (
     "`requeue`: start new sagas for dead letters. `backfill`: start the first saga of earlier events. "
     "`resend`: start a new saga for the newest delivery of each event that has ended."
 )
+
+
+class StopReason(StrEnum):
+    """Why an operation stopped by itself."""
+
+    FAILING = "failing"
 
 
 class BulkStatus(StrEnum):

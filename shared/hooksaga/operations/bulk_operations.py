@@ -31,18 +31,26 @@ class BulkCaller:
 
 @dataclass(frozen=True, slots=True)
 class BulkLane:
-    """Progress of an operation for one subscription."""
+    """Progress of an operation for one subscription, and the outcomes of its deliveries, as in BulkOperation."""
 
     subscription_id: int
     matched: int
     done: int
     skipped: int
+    delivered: int
+    failed: int
+    under_way: int
+    retrying: int
     finished: bool
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOperation:
-    """One operation. done: sagas started. skipped: requeued by another caller, or without an active subscription."""
+    """One operation. done: sagas started. skipped: requeued by another caller, or without an active subscription.
+
+    Of the sagas started: delivered, failed (dead-lettered), or under_way; retrying of these wait for a retry after a
+    failure. stop_reason: why it stopped by itself; None if it did not.
+    """
 
     id: int
     kind: str
@@ -56,6 +64,11 @@ class BulkOperation:
     matched: int
     done: int
     skipped: int
+    delivered: int
+    failed: int
+    under_way: int
+    retrying: int
+    stop_reason: str | None
     last_step_at: datetime | None
     created_at: datetime
     updated_at: datetime

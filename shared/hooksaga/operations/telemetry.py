@@ -24,11 +24,14 @@ def note_resent(answer: Resent) -> None:
 
 
 def note_bulk_step(step: BulkStep) -> None:
-    """Log one line per step that started sagas or ended its operation."""
+    """Log one line per step that started sagas or ended its operation. A step also stops one whose deliveries fail."""
     count(Metric.SAGAS_CREATED, len(step.saga_ids))
     if step.operation_id is not None and (step.saga_ids or step.status != BulkStatus.RUNNING):
         keys = {"bulk_operation_id": step.operation_id, "status": step.status, "sagas": len(step.saga_ids)}
-        logger.info("bulk operation stepped", extra=keys)
+        if step.status == BulkStatus.STOPPED:
+            logger.warning("bulk operation stopped: nearly all of its deliveries fail", extra=keys)
+        else:
+            logger.info("bulk operation stepped", extra=keys)
 
 
 def note_verification_failed(subscription_id: int, error_code: str | None) -> None:

@@ -14,7 +14,7 @@ from hooksaga.api.answers.answer import (
     described,
     one_of,
 )
-from hooksaga.core.bulk import KIND_WORDS, BulkKind, BulkStatus
+from hooksaga.core.bulk import KIND_WORDS, BulkKind, BulkStatus, StopReason
 
 Kind = Annotated[
     str,
@@ -35,6 +35,12 @@ Skipped = Annotated[
 ]
 
 
+Delivered = Annotated[Count, described("Of the sagas started: delivered.", 4201)]
+FailedAgain = Annotated[Count, described("Of the sagas started: failed, and are dead letters.", 11)]
+UnderWay = Annotated[Count, described("Of the sagas started: not ended yet.", 48)]
+Retrying = Annotated[Count, described("Of those under way: wait for a retry after a failed attempt.", 6)]
+
+
 class BulkLane(Answer):
     """Progress of an operation for one subscription."""
 
@@ -42,6 +48,10 @@ class BulkLane(Answer):
     matched: Matched
     done: Done
     skipped: Skipped
+    delivered: Delivered
+    failed: FailedAgain
+    under_way: UnderWay
+    retrying: Retrying
     finished: Annotated[bool, described("Whether the operation is finished for this subscription.", False)]
 
 
@@ -69,6 +79,18 @@ class BulkOperation(Answer):
     matched: Matched
     done: Done
     skipped: Skipped
+    delivered: Delivered
+    failed: FailedAgain
+    under_way: UnderWay
+    retrying: Retrying
+    stop_reason: Annotated[
+        Annotated[str, one_of(StopReason)] | None,
+        described(
+            "Why it stopped by itself; `null` if it did not. `failing`: at least 10 of its deliveries, and 90 % of "
+            "those that were tried, had failed.",
+            None,
+        ),
+    ]
     last_step_at: Annotated[
         Time | None,
         described("Time of the last step; `null` before the first.", "2026-03-14T12:03:33.100000Z"),
