@@ -198,6 +198,8 @@ CREATE TABLE public.subscriptions (
     description character varying(500) DEFAULT ''::character varying NOT NULL,
     active boolean DEFAULT true NOT NULL,
     verified boolean DEFAULT false NOT NULL,
+    verified_by_key_id bigint,
+    verified_reason character varying(500),
     eligible_since timestamp with time zone,
     eligible_after_event bigint,
     eligible_snapshot pg_snapshot,
@@ -1125,7 +1127,7 @@ CREATE TABLE public.api_keys (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     revoked_at timestamp with time zone,
     CONSTRAINT key_is_a_sha256 CHECK ((octet_length(key_sha256) = 32)),
-    CONSTRAINT scopes_are_known CHECK ((scopes <@ ARRAY['events:write'::text, 'subscriptions:write'::text, 'admin'::text]))
+    CONSTRAINT scopes_are_known CHECK ((scopes <@ ARRAY['events:write'::text, 'subscriptions:write'::text, 'subscriptions:verify'::text, 'admin'::text]))
 );
 
 ALTER TABLE public.api_keys ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

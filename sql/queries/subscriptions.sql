@@ -1,17 +1,20 @@
 -- part: subscription
        id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
        max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered,
-       max_wait_seconds, circuit_breaker, paused_at, headers, created_at, updated_at, deleted_at
+       max_wait_seconds, circuit_breaker, paused_at, headers, created_at, updated_at, deleted_at, verified_by_key_id,
+       verified_reason
 
 -- name: create_subscription
 -- Inserts the subscription and its secret in one statement: neither is ever visible without the other.
 WITH created AS (
     INSERT INTO subscriptions (tenant_id, event_type, callback_url, description, active, max_retry_limit,
                                base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count,
-                               rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, headers)
+                               rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, headers, verified,
+                               verified_by_key_id, verified_reason)
     VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(max_in_flight)s, %(rate_limit_count)s,
-            %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(headers)s::jsonb)
+            %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(headers)s::jsonb,
+            %(verified)s, %(verified_by_key_id)s, %(verified_reason)s)
     RETURNING
            -- insert: subscription
 ), kept AS (
@@ -66,7 +69,9 @@ SELECT secret, extract(epoch FROM clock_timestamp())::bigint AS read_at FROM sub
 
 -- name: mark_verified
 -- Only the address that answered the challenge becomes verified: if it changed meanwhile, no row matches.
-UPDATE subscriptions SET callback_url = %(url)s, pending_callback_url = NULL, verified = true
+UPDATE subscriptions 
+   SET callback_url = %(url)s, pending_callback_url = NULL, verified = true, verified_by_key_id = NULL,
+       verified_reason = NULL
  WHERE id = %(id)s AND deleted_at IS NULL
    AND coalesce(pending_callback_url, callback_url) = %(url)s
 RETURNING

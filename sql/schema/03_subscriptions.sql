@@ -1,5 +1,7 @@
 -- Which endpoint receives which events. Configuration only. headers: {"x-token": {"sealed": "<ciphertext>"}}, by
 -- name. A plain string in place of the inner object is an unsealed value, which `hooksaga secrets reseal` seals.
+-- verified_by_key_id, verified_reason: the API key that vouched for callback_url at creation, and why; null if the
+-- endpoint answered a challenge.
 CREATE TABLE subscriptions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id varchar(100) NOT NULL DEFAULT 'default',
@@ -9,6 +11,8 @@ CREATE TABLE subscriptions (
     description varchar(500) NOT NULL DEFAULT '',
     active boolean NOT NULL DEFAULT true,
     verified boolean NOT NULL DEFAULT false,
+    verified_by_key_id bigint,
+    verified_reason varchar(500),
     eligible_since timestamptz,
     eligible_after_event bigint,
     eligible_snapshot pg_snapshot,

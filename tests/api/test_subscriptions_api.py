@@ -29,6 +29,8 @@ FIELDS = {
     "max_wait_seconds",
     "circuit_breaker",
     "paused_at",
+    "verified_by_key_id",
+    "verified_reason",
     "flow",
     "headers",
     "created_at",
@@ -61,7 +63,14 @@ def test_a_new_subscription_is_unverified_whatever_is_asked(running: RunningSyst
     created = create(api)
     assert (created["active"], created["verified"], created["eligible_since"]) == (True, False, None)
     with running.nothing_stored():
-        for field in ("verified", "eligible_since", "id", "secret", "pending_callback_url", "deleted_at"):
+        for field in (
+            "verified",
+            "eligible_since",
+            "id",
+            "verified_by_key_id",
+            "pending_callback_url",
+            "deleted_at",
+        ):
             answer = api.post("/v1/subscriptions", {**GOOD, field: None})
             assert_problem(answer, 422, "invalid_field", field)
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from hooksaga.core.signing import InvalidSecret, decode_secret, encode_secret, sign
+from hooksaga.core.signing import (
+    SECRET_PREFIX,
+    WHSEC_PATTERN,
+    InvalidSecret,
+    decode_secret,
+    encode_secret,
+    sign,
+)
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(range(100, 132))
@@ -149,3 +157,15 @@ def test_other_texts_are_no_secret_and_do_not_show_in_the_message(text: str) -> 
 def test_the_refusal_of_a_secret_says_the_rule(text: str, rule: str) -> None:
     with pytest.raises(InvalidSecret, match=f"^{rule}$"):
         decode_secret(text)
+
+
+@pytest.mark.parametrize("size", range(20, 70))
+def test_the_described_form_of_a_secret_is_what_is_accepted(size: int) -> None:
+    text = SECRET_PREFIX + base64.b64encode(bytes(range(size))).decode()
+    for shown in (text, text.rstrip("="), text + "=", text[:-1] + "B", text.replace("whsec_", "whsec-")):
+        try:
+            decode_secret(shown)
+        except InvalidSecret:
+            assert re.match(WHSEC_PATTERN, shown) is None
+        else:
+            assert re.match(WHSEC_PATTERN, shown) is not None

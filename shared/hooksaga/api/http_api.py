@@ -20,6 +20,9 @@ ANY_JSON = "*/json or */*+json"
 BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
 
+VERIFY_SCOPE = "subscriptions:verify"
+"""Scope of a key that may create subscriptions as verified, without a challenge."""
+
 OPERATOR = "hooksaga.operator"
 """In the scope of a request that came without HTTP: the Caller, who is an operator."""
 
@@ -39,13 +42,15 @@ class Caller:
     """The caller of a request. tenant_id None: may act for every tenant. key_id None: without a key, named by `name`.
 
     is_operator: the caller runs the installation, with an `admin` key that is bound to no tenant. All others are
-    subscribers or producers, who must not learn about the inside of this network.
+    subscribers or producers, who must not learn about the inside of this network. may_verify: the key has the scope
+    that lets it vouch for addresses.
     """
 
     tenant_id: str | None
     key_id: int | None
     is_operator: bool = False
     name: str | None = None
+    may_verify: bool = False
 
 
 def services_of(request: Request) -> Services:
@@ -66,7 +71,8 @@ async def authorize(request: Request, *scopes: str) -> Caller:
         raise Unauthorized("the key is unknown or revoked")
     if not set(scopes) & set(found.scopes):
         raise Forbidden(f"this key needs one of the scopes: {', '.join(scopes)}")
-    return Caller(found.tenant_id, found.id, found.tenant_id is None and "admin" in found.scopes)
+    is_operator = found.tenant_id is None and "admin" in found.scopes
+    return Caller(found.tenant_id, found.id, is_operator, may_verify=VERIFY_SCOPE in found.scopes)
 
 
 def bearer_of(request: Request) -> str:

@@ -1,6 +1,8 @@
 """Options of `hooksaga subscriptions create` and `update`."""
 
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -58,6 +60,29 @@ Active = Annotated[
 ]
 
 
+SecretFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="File with your own signing secret, whsec_ and base64; - reads stdin.",
+        show_default="a random secret",
+    ),
+]
+
+
+Verified = Annotated[
+    bool | None,
+    typer.Option(
+        "--verified",
+        help="Vouch for the URL, without a challenge. Needs the scope subscriptions:verify.",
+        show_default=False,
+    ),
+]
+VerifiedReason = Annotated[
+    str | None, typer.Option(help="Why you vouch for it, for the record.", show_default=False)
+]
+
+
 class Resettable(StrEnum):
     """Fields that can be reset to the default. A pending callback URL is dropped, and so are all headers."""
 
@@ -89,6 +114,14 @@ def read_headers(options: list[str] | None) -> dict[str, str] | None:
     if wrong := [name for name, mark, _ in pairs if not mark or not name]:
         raise WrongUse(f"--header must be NAME=VALUE, not {wrong[0]!r}")
     return {name: value for name, _, value in pairs}
+
+
+def read_secret(path: str | None) -> str | None:
+    """Return the secret in a file, or on stdin. A command line would show it to other users. Raises OSError."""
+    if path is None:
+        return None
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    return text.strip()
 
 
 def read_rate_limit(option: str | None) -> dict[str, float] | None:

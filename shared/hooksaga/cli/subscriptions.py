@@ -32,10 +32,14 @@ from hooksaga.cli.subscription_options import (
     RateLimit,
     RemovedHeaders,
     Reset,
+    SecretFile,
     Timeout,
+    Verified,
+    VerifiedReason,
     given,
     read_headers,
     read_rate_limit,
+    read_secret,
 )
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
@@ -68,6 +72,9 @@ def create(
     max_wait_seconds: MaxWait = None,
     circuit_breaker: CircuitBreaker = None,
     header: Headers = None,
+    secret_file: SecretFile = None,
+    verified: Verified = None,
+    verified_reason: VerifiedReason = None,
     inactive: Annotated[bool, typer.Option("--inactive", help="Create the subscription inactive.")] = False,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -89,16 +96,25 @@ def create(
         circuit_breaker=circuit_breaker,
         headers=read_headers(header),
         active=False if inactive else None,
+        secret=read_secret(secret_file),
+        verified=verified,
+        verified_reason=verified_reason,
     )
     with connect(api_url, api_key) as client:
         answer = client.fetch("POST", PATH, json=wanted)
         created = client.read(answer)
+    _show_created(answer, created, as_json)
+
+
+def _show_created(answer: bytes, created: dict[str, Any], as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
     show_fields(_shown(created) | {"secret": created["secret"]})
     echo_error("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
-    echo_error(f"Next: hooksaga subscriptions verify {created['id']}")
+    after = f"send - --event-type {created['event_type']}"
+    verify = f"subscriptions verify {created['id']}"
+    echo_error(f"Next: hooksaga {after if created['verified'] else verify}")
 
 
 @app.command("list")
@@ -223,6 +239,7 @@ def rotate_secret(
     overlap_seconds: Annotated[
         float, typer.Option(min=0, max=604_800, help="How long the old secret stays valid.")
     ] = 86_400,
+    secret_file: SecretFile = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -234,7 +251,7 @@ def rotate_secret(
         api_url,
         api_key,
         as_json,
-        {"overlap_seconds": overlap_seconds},
+        given(overlap_seconds=overlap_seconds, secret=read_secret(secret_file)),
         action="/rotate-secret",
     )
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hooksaga.api.http_api import Caller, Forbidden, root_path_of
+from hooksaga.api.http_api import VERIFY_SCOPE, Caller, Forbidden, root_path_of
 from hooksaga.api.public_address import is_own_origin, is_secure
 from hooksaga.api.sealed_sessions import Session, opened, sealed_session
 from hooksaga.api.services import Services
@@ -77,7 +77,11 @@ async def visitor_of(request: Request, services: Services, place: Place) -> Visi
     if place is Place.PORTAL and found.tenant_id not in (None, tenant_id):
         raise NotSignedIn("this link's key is another tenant's")
     is_operator = tenant_id is None and "admin" in found.scopes
-    return Visitor(place, session, Caller(tenant_id, found.id, is_operator), frozenset(found.scopes))
+    may_verify = (
+        place is Place.CONSOLE and VERIFY_SCOPE in found.scopes
+    )  # no subscriber vouches for an address
+    caller = Caller(tenant_id, found.id, is_operator, may_verify=may_verify)
+    return Visitor(place, session, caller, frozenset(found.scopes))
 
 
 async def key_of(services: Services, session: Session) -> ApiKey | None:

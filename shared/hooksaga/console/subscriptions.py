@@ -88,11 +88,21 @@ def _form(
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Create a subscription and show its secret once, or show the form with its error."""
     try:
-        new = checked(NewSubscription, {**content_of(form), "tenant_id": form.text("tenant_id")})
+        new = checked(NewSubscription, {**content_of(form), **_at_creation(form)})
         created, secret = await create_for(services_of(request), visitor.caller, new)
     except (InvalidInput, ValueRefused) as error:
         return _form(request, visitor, None, form, error)
     return await _show(request, visitor, created, secret=secret, status=201)
+
+
+def _at_creation(form: Fields) -> dict[str, object]:
+    """Return what a form of a new subscription has beyond that of a change."""
+    return {
+        "tenant_id": form.text("tenant_id"),
+        "secret": form.raw("secret").strip() or None,
+        "verified": form.raw("verified") == "yes",
+        "verified_reason": form.raw("verified_reason").strip(),
+    }
 
 
 @page(SCOPE)
@@ -245,7 +255,8 @@ async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
 async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
     row = await read_one(request, visitor)
     hours = form.decimal("overlap_hours")
-    asked_for = {} if hours is None else {"overlap_seconds": hours * 3600}
+    asked_for: dict[str, object] = {} if hours is None else {"overlap_seconds": hours * 3600}
+    asked_for["secret"] = form.raw("secret").strip() or None
     try:
         rotation = checked(SecretRotation, asked_for)
         rotated, secret = await rotate_for(services_of(request), visitor.caller, row.id, rotation)

@@ -1,4 +1,4 @@
-"""Traditional Chinese catalogue: retry, resend and bulk operations."""
+"""Traditional Chinese catalogue: retry, resend, bulk operations, and secrets and addresses from another system."""
 
 REPAIR_WORDS: dict[str, str] = {
     "resend": "重送",
@@ -15,6 +15,13 @@ REPAIR_WORDS: dict[str, str] = {
     "failed again": "再次失敗",
     "under way": "進行中",
     "under way, {count} waiting for a retry": "進行中，其中 {count} 筆等待重試",
+    "Your own signing secret": "自訂簽章密鑰",
+    "whsec_ and base64 of 24 to 64 bytes. Default: a random one": "whsec_ 加上 24 至 64 位元組的 base64。預設：隨機產生",
+    "Verified": "已驗證",
+    "without a challenge, because you vouch for the address": "不經驗證請求，由您擔保此位址",
+    "Reason for that": "擔保原因",
+    "kept on record": "會留下紀錄",
+    "Verified without a challenge, by key {id}.": "未經驗證請求，由金鑰 {id} 擔保。",
     "Bulk operations": "批次作業",
     "Requeue or resend many deliveries at a given rate, in turn for each subscription.": (
         "以指定速率重送大量死信或投遞，並在各訂閱之間輪流。"

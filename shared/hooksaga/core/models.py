@@ -23,6 +23,7 @@ from hooksaga.core.described_input import (
 )
 from hooksaga.core.event_input import EVENT_TYPE_RULE
 from hooksaga.core.moments import read_moment
+from hooksaga.core.signing import WHSEC_PATTERN, decode_secret
 
 _NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
 
@@ -74,6 +75,22 @@ class StrictModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+
+def _signing_secret(text: str) -> str:
+    decode_secret(text)
+    return text
+
+
+SigningSecret = Annotated[
+    str, AfterValidator(_signing_secret), WithJsonSchema({"type": "string", "pattern": WHSEC_PATTERN})
+]
+SigningSecretOrNone = Annotated[
+    SigningSecret | None,
+    Field(
+        description="Your own signing secret: `whsec_` and the base64 of 24 to 64 bytes. `null` or omitted: a "
+        "random one.",
+    ),
+]
 
 MaxRetryLimit = Annotated[
     RetryLimit | None,
@@ -178,6 +195,17 @@ class NewSubscription(StrictModel):
         "write-only and shown as `***`.",
         examples=[{"x-shop": "berlin"}],
     )
+    secret: SigningSecretOrNone = None
+    verified: bool = Field(
+        default=False,
+        description="`true`: it receives events at once, without a challenge, because you vouch for its address. Needs "
+        "the scope `subscriptions:verify`.",
+    )
+    verified_reason: Description = Field(
+        default="",
+        description="Why you vouch for the address, for the record.",
+        examples=["moved from another system, where it received events"],
+    )
 
 
 _NEVER_NULL = ("event_type", "callback_url", "description", "active", "ordered", "circuit_breaker")
@@ -249,6 +277,7 @@ class SecretRotation(StrictModel):
         description="How long the old secret stays valid.",
         examples=[3600],
     )
+    secret: SigningSecretOrNone = None
 
 
 def rfc3339(moment: datetime | None) -> str | None:

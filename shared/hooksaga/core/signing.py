@@ -14,6 +14,13 @@ MIN_KEY_BYTES = 24
 MAX_KEY_BYTES = 64
 
 
+WHSEC_PATTERN = (
+    r"^whsec_(([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)?"
+    r"|([A-Za-z0-9+/]{4}){21}([A-Za-z0-9+/][AQgw]==)?)$"
+)
+"""What decode_secret accepts, as a pattern of JSON Schema."""
+
+
 class InvalidSecret(ValueError):
     """The text is not `whsec_` followed by padded base64 of 24 to 64 bytes. The message never contains it."""
 

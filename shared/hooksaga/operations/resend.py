@@ -6,13 +6,10 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_row
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound
-from hooksaga.core.saga import SagaStatus
 from hooksaga.core.trace import correlation_id_of
 
 MAX_RETRIED = 10_000
 """Maximum of deliveries that one call retries."""
-
-WAITING = (SagaStatus.PENDING, SagaStatus.PENDING_RETRY)
 
 
 @dataclass(frozen=True, slots=True)

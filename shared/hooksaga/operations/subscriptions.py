@@ -46,6 +46,8 @@ class Subscription:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
+    verified_by_key_id: int | None = None
+    verified_reason: str | None = None
 
 
 def normal_callback_url(url: str, policy: AddressPolicy) -> str:
@@ -64,14 +66,18 @@ async def create_subscription(
     callback_url: str,
     sealed_secret: str,
     box: SecretBox,
+    key_id: int | None = None,
 ) -> Subscription:
-    """Store the unverified subscription and its sealed secret, both or neither. box seals its headers."""
+    """Store the subscription and its sealed secret, both or neither. box seals its headers. It is unverified unless the
+    caller, whose key is key_id, vouches for its address."""
     params = {
-        **_columns(new.model_dump(exclude={"headers", "tenant_id", "callback_url"})),
+        **_columns(new.model_dump(exclude={"headers", "tenant_id", "callback_url", "secret"})),
         "tenant_id": tenant_id,
         "callback_url": callback_url,
         "headers": json.dumps(seal_headers(box, new.headers)),
         "secret": sealed_secret,
+        "verified_by_key_id": key_id if new.verified else None,
+        "verified_reason": new.verified_reason if new.verified else None,
     }
     async with refusals():
         row = await fetch_row(

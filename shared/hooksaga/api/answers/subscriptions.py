@@ -92,7 +92,15 @@ class ListedSubscription(Answer):
     ]
     description: Annotated[str, described("Free text.", "orders of the web shop")]
     active: Annotated[bool, described("Whether it receives deliveries. `false` stops them at once.", True)]
-    verified: Annotated[bool, described("Whether `callback_url` has answered the challenge.", True)]
+    verified: Annotated[
+        bool,
+        described("Whether `callback_url` has answered the challenge, or a key vouched for it.", True),
+    ]
+    verified_by_key_id: Annotated[
+        RowId | None,
+        described("The API key that vouched for it at creation; `null` if it answered a challenge.", None),
+    ]
+    verified_reason: Annotated[str | None, described("The reason that was given for that.", None)]
     eligible_since: Annotated[
         Time | None,
         described(

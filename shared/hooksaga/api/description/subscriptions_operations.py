@@ -12,7 +12,8 @@ OPERATIONS = (
         "Create a subscription; its secret is shown only once",
         ("subscriptions:write",),
         {"201": Given(subscriptions.SubscriptionWithSecret)},
-        words="It receives no events until its `callback_url` is verified.",
+        words="It receives no events until its `callback_url` is verified. A key with the scope "
+        "`subscriptions:verify` can vouch for it with `verified`.",
         problems=BODY,
         body=NewSubscription,
     ),

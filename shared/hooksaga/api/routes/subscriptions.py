@@ -10,7 +10,15 @@ from starlette.routing import Route
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.api.answers import subscriptions as answers
-from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
+from hooksaga.api.http_api import (
+    VERIFY_SCOPE,
+    Caller,
+    Forbidden,
+    authorize,
+    path_id,
+    read_model,
+    services_of,
+)
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.query_parameters import next_cursor, page_of, query_text
 from hooksaga.api.routes import portal_links, subscription_flow, subscription_health
@@ -29,7 +37,7 @@ SECRET_BYTES = 32
 
 
 async def create(request: Request) -> Response:
-    """Create a subscription: 201 with it, unverified, and its secret, which is shown only this once."""
+    """Create a subscription: 201 with it and its secret, which is shown only this once."""
     caller = await _caller(request)
     new = await read_model(request, NewSubscription)
     created, secret = await create_for(services_of(request), caller, new)
@@ -37,10 +45,13 @@ async def create(request: Request) -> Response:
 
 
 async def create_for(services: Services, caller: Caller, new: NewSubscription) -> tuple[Subscription, str]:
-    """Return the new subscription and its secret. Raises InvalidInput for a tenant or address that is not allowed."""
+    """Return the new subscription and its secret: the given one, or a random one. Raises InvalidInput for a tenant or
+    address that is not allowed, or Forbidden for `verified` without the scope for it."""
+    if new.verified and not caller.may_verify:
+        raise Forbidden(f"verified: this key needs the scope {VERIFY_SCOPE}")
     tenant_id = check_tenant(new.tenant_id, caller.tenant_id)
     callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
-    secret, box = encode_secret(os.urandom(SECRET_BYTES)), box_of(services)
+    secret, box = new.secret or _random_secret(), box_of(services)
     created = await services.subscriptions.run(
         lambda connection: subscriptions.create_subscription(
             connection,
@@ -49,6 +60,7 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
             callback_url=callback_url,
             sealed_secret=box.seal(secret),
             box=box,
+            key_id=caller.key_id,
         )
     )
     return created, secret
@@ -123,7 +135,7 @@ async def rotate_for(
     services: Services, caller: Caller, subscription_id: int, asked: SecretRotation
 ) -> tuple[Subscription, str]:
     """Return the subscription and its new secret. Raises NotFound `subscription_not_found`."""
-    secret = encode_secret(os.urandom(SECRET_BYTES))
+    secret = asked.secret or _random_secret()
     rotated = await services.subscriptions.run(
         lambda connection: subscriptions.rotate_secret(
             connection,
@@ -161,6 +173,10 @@ async def verify_for(services: Services, subscription: Subscription) -> Subscrip
     return await services.subscriptions.run(
         lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
     )
+
+
+def _random_secret() -> str:
+    return encode_secret(os.urandom(SECRET_BYTES))
 
 
 def box_of(services: Services) -> SecretBox:
