@@ -1,6 +1,8 @@
 """Options of all commands that use the API, and their client."""
 
 import ipaddress
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -40,12 +42,13 @@ def connect(url: str, key: str | None) -> "ApiClient":
 
 
 def _kept_key(url: str) -> str:
-    """Return the key in the data folder, for APIs on this machine only: no other host ever receives it."""
-    from hooksaga.runtime.settings import read_settings
+    """Return the key in the data folder, for APIs on this machine only: no other host ever receives it.
 
+    Reads the one setting that it needs: checking all of them takes longer than the rest of a command.
+    """
     if not _is_this_machine(url):
         raise WrongUse("this API requires a key: pass --api-key, or set HOOKSAGA_API_KEY")
-    path = (read_settings().data_dir / "api_key").absolute()
+    path = Path(os.environ.get("HOOKSAGA_DATA_DIR") or ".hooksaga", "api_key").absolute()
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:

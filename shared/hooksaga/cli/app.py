@@ -1,64 +1,67 @@
-"""The `hooksaga` command. Each command imports what it needs when it runs, so that --help is quick."""
+"""The `hooksaga` command.
 
-from typing import Annotated
+Each command imports what it needs when it runs, and a call builds only the command that it names: building all of them
+takes as long as one call to the API. `app` has all of them, for help and for tests.
+"""
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli import (
-    attempts,
-    bench,
-    bulk,
-    cost,
-    database,
-    dead_letters,
-    doctor,
-    events,
-    explain,
-    keys,
-    prune,
-    run,
-    sagas,
-    secrets,
-    send,
-    stats,
-    subscriptions,
-)
-from hooksaga.cli import function as sqs_command
 from hooksaga.cli.failures import CommandGroup
 
 RUN = "On this machine"
 USE = "Through the API"
 OPERATE = "On the database"
 
-app = typer.Typer(
-    cls=CommandGroup,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Reliable webhook delivery on PostgreSQL.",
+_COMMANDS = (
+    (RUN, "up", "run"),
+    (RUN, "demo", "run"),
+    (RUN, "receiver", "run"),
+    (RUN, "bench", "bench"),
+    (RUN, "invoke", "function"),
+    (USE, "send", "send"),
+    (USE, "explain", "explain"),
+    (USE, "events", ""),
+    (USE, "attempts", ""),
+    (USE, "subscriptions", ""),
+    (USE, "dead-letters", ""),
+    (USE, "bulk", ""),
+    (USE, "sagas", ""),
+    (USE, "stats", "stats"),
+    (OPERATE, "migrate", "database"),
+    (OPERATE, "audit", "database"),
+    (OPERATE, "prune", "prune"),
+    (OPERATE, "keys", ""),
+    (OPERATE, "secrets", ""),
+    (OPERATE, "doctor", "doctor"),
+    (OPERATE, "cost", "cost"),
 )
-app.command(rich_help_panel=RUN)(run.up)
-app.command(rich_help_panel=RUN)(run.demo)
-app.command(rich_help_panel=RUN)(run.receiver)
-app.command(rich_help_panel=RUN)(bench.bench)
-app.command(rich_help_panel=RUN)(sqs_command.invoke)
-app.command(rich_help_panel=USE)(send.send)
-app.command(rich_help_panel=USE)(explain.explain)
-app.add_typer(events.app, name="events", rich_help_panel=USE)
-app.add_typer(attempts.app, name="attempts", rich_help_panel=USE)
-subscriptions.app.command()(bulk.backfill)
-app.add_typer(subscriptions.app, name="subscriptions", rich_help_panel=USE)
-app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=USE)
-app.add_typer(bulk.app, name="bulk", rich_help_panel=USE)
-app.add_typer(sagas.app, name="sagas", rich_help_panel=USE)
-app.command(rich_help_panel=USE)(stats.stats)
-app.command(rich_help_panel=OPERATE)(database.migrate)
-app.command(rich_help_panel=OPERATE)(database.audit)
-app.command(rich_help_panel=OPERATE)(prune.prune)
-app.add_typer(keys.app, name="keys", rich_help_panel=OPERATE)
-app.add_typer(secrets.app, name="secrets", rich_help_panel=OPERATE)
-app.command(rich_help_panel=OPERATE)(doctor.doctor)
-app.command(rich_help_panel=OPERATE)(cost.cost)
+"""Panel, name and module of each command, in the order of the help. Without a module: a group, in a module of its own
+name."""
+
+
+def build(only: str | None = None) -> typer.Typer:
+    """Return the application with one command, or with all if none has this name."""
+    chosen = [one for one in _COMMANDS if one[1] == only] or _COMMANDS
+    made = typer.Typer(
+        cls=CommandGroup,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Reliable webhook delivery on PostgreSQL.",
+    )
+    made.callback()(options)
+    for panel, name, module in chosen:
+        if module:
+            found = import_module(f"hooksaga.cli.{module}")
+            made.command(name, rich_help_panel=panel)(getattr(found, name))
+        else:
+            found = import_module(f"hooksaga.cli.{name.replace('-', '_')}")
+            made.add_typer(found.app, name=name, rich_help_panel=panel)
+    return made
 
 
 def _show_version(wanted: bool) -> None:
@@ -69,7 +72,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
@@ -78,9 +80,17 @@ def options(
     """Reliable webhook delivery on PostgreSQL."""
 
 
+def __getattr__(name: str) -> Any:
+    """Build `app` at its first use."""
+    if name != "app":
+        raise AttributeError(name)
+    globals()["app"] = made = build()
+    return made
+
+
 def main() -> None:
     """Entry point."""
-    app()
+    build(sys.argv[1] if len(sys.argv) > 1 else None)()
 
 
 if __name__ == "__main__":

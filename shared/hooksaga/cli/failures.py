@@ -3,6 +3,7 @@
 0: success. 1: the operation failed. 2: the command, a setting or a key is wrong, and nothing was tried.
 """
 
+import sys
 from typing import Any
 
 import typer
@@ -47,37 +48,46 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(exit_code_of(error)) from None
 
 
-def _expected() -> tuple[type[Exception], ...]:
-    """Import error classes only after an error, to keep commands fast."""
-    from hooksaga.core.errors import HooksagaError
-    from hooksaga.local.api_client import ApiError
-    from hooksaga.local.database_account import NoDatabaseAccount
-    from hooksaga.local.given_database import NoDatabaseYet
-    from hooksaga.local.postgres import EmbeddedPostgresError
-    from hooksaga.runtime.settings import InvalidSettings
+_EXPECTED = (
+    ("hooksaga.core.errors", "HooksagaError"),
+    ("hooksaga.local.api_client", "ApiError"),
+    ("hooksaga.local.database_account", "NoDatabaseAccount"),
+    ("hooksaga.local.given_database", "NoDatabaseYet"),
+    ("hooksaga.local.postgres", "EmbeddedPostgresError"),
+    ("hooksaga.runtime.settings", "InvalidSettings"),
+)
+"""Modules and their errors. A module that no command has imported has raised nothing, and stays unimported."""
 
-    ours = (CommandFailed, WrongUse, ApiError, InvalidSettings, HooksagaError)
-    return (*ours, EmbeddedPostgresError, NoDatabaseAccount, NoDatabaseYet, OSError)
+
+def _expected() -> tuple[type[Exception], ...]:
+    found = [getattr(sys.modules[module], name) for module, name in _EXPECTED if module in sys.modules]
+    return (CommandFailed, WrongUse, OSError, *found)
+
+
+def _is(error: Exception, *names: str) -> bool:
+    """Return whether the error is one of these expected errors."""
+    kinds = [(module, name) for module, name in _EXPECTED if name in names and module in sys.modules]
+    return any(isinstance(error, getattr(sys.modules[module], name)) for module, name in kinds)
 
 
 def exit_code_of(error: Exception) -> int:
     """Return 2 for errors that the caller must fix before a retry, else 1."""
-    from hooksaga.local.api_client import ApiError
-    from hooksaga.local.given_database import NoDatabaseYet
-    from hooksaga.runtime.settings import InvalidSettings
+    if _is(error, "ApiError"):
+        return WRONG_USE if _has_wrong_key(error) else FAILED
+    is_use = isinstance(error, WrongUse) or _is(error, "InvalidSettings", "NoDatabaseYet")
+    return WRONG_USE if is_use else FAILED
 
-    if isinstance(error, ApiError):
-        return WRONG_USE if error.code in WRONG_KEY_CODES else FAILED
-    return WRONG_USE if isinstance(error, WrongUse | InvalidSettings | NoDatabaseYet) else FAILED
+
+def _has_wrong_key(error: Exception) -> bool:
+    return getattr(error, "code", "") in WRONG_KEY_CODES
 
 
 def message_of(error: Exception) -> str:
     """Return the message: the error first, then the hint, then a server's output, indented."""
     from hooksaga.core.errors import DatabaseUnavailable, SchemaMismatch
-    from hooksaga.local.api_client import ApiError
 
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    if isinstance(error, ApiError) and error.code in WRONG_KEY_CODES:
+    if _is(error, "ApiError") and _has_wrong_key(error):
         lines.append(
             "pass another key with --api-key, or set HOOKSAGA_API_KEY; `hooksaga keys create` creates one"
         )

@@ -1,15 +1,20 @@
 """Handling of Ctrl-C and SIGTERM in commands that run until they are stopped."""
 
-import asyncio
 import signal
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 
-def stop_on_signals() -> asyncio.Event:
+def stop_on_signals() -> "asyncio.Event":
     """Return an event that is set at the first SIGINT or SIGTERM. A second signal ends the process at once.
 
     Call it in the main thread's event loop.
     """
+    import asyncio
+
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
     def at_first(_number: int, _frame: FrameType | None) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.bulk import backfill
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_flow import (
     flow_in_brief,
@@ -51,6 +52,7 @@ app.command("pause")(pause)
 app.command("resume")(resume)
 app.command("flow")(show_flow)
 app.command("retry-now")(retry_now)
+app.command()(backfill)
 
 PATH = "/v1/subscriptions"
 
@@ -112,9 +114,8 @@ def _show_created(answer: bytes, created: dict[str, Any], as_json: bool) -> None
         return
     show_fields(_shown(created) | {"secret": created["secret"]})
     echo_error("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
-    after = f"send - --event-type {created['event_type']}"
-    verify = f"subscriptions verify {created['id']}"
-    echo_error(f"Next: hooksaga {after if created['verified'] else verify}")
+    send, verify = f"send - --event-type {created['event_type']}", f"subscriptions verify {created['id']}"
+    echo_error(f"Next: hooksaga {send if created['verified'] else verify}")
 
 
 @app.command("list")

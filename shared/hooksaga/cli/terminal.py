@@ -5,6 +5,8 @@ characters in it.
 """
 
 import json
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,7 +89,15 @@ def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> "Rende
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    console().print(table_of(columns, rows))
+    """Print a table. Only one that must be wrapped needs rich, which takes longer to import than a call to the API."""
+    cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_WHEN_PIPED
+    if sum(widths) + 2 * len(widths) > room:
+        console().print(table_of(columns, cells))
+        return
+    for line in (columns, ["-" * width for width in widths], *cells):
+        echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def show_fields(fields: dict[str, object]) -> None:

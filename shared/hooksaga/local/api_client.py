@@ -1,11 +1,15 @@
-"""API client of the command line, for this machine or a deployed stack."""
+"""API client of the command line, for this machine or a deployed stack.
+
+It uses the standard library only: a command starts, sends one request and ends, and importing another client would take
+longer than the rest.
+"""
 
 import json as json_text
 from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from types import TracebackType
-from typing import Any, Self
-
-import httpx
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode, urlsplit
 
 from hooksaga.local.raw_json import raw_members
 
@@ -27,16 +31,21 @@ class ApiError(Exception):
         self.code = str(self.problem.get("code", ""))
 
 
+class Response(NamedTuple):
+    """Status and body of a response."""
+
+    status: int
+    content: bytes
+
+
 class ApiClient:
-    """Client of one API with one key. Ignores proxies of the environment."""
+    """Client of one API with one key. Ignores proxies of the environment. Each request has a connection of its own."""
 
     def __init__(self, url: str, key: str, *, timeout_seconds: float = 60) -> None:
-        self._http = httpx.Client(
-            base_url=url.rstrip("/"),
-            headers={"authorization": f"Bearer {key}"},
-            timeout=httpx.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
-            trust_env=False,
-        )
+        self._url = url.rstrip("/")
+        self._place = urlsplit(self._url)
+        self._authorization = f"Bearer {key}"
+        self._timeout_seconds = timeout_seconds
 
     def __enter__(self) -> Self:
         return self
@@ -44,7 +53,7 @@ class ApiClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        return
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON response, {} if empty; arguments as in `fetch`. Raises ApiError with the problem's text."""
@@ -59,7 +68,7 @@ class ApiClient:
                 name: text if name in PAYLOADS else json_text.loads(text) for name, text in members.items()
             }
         except (ValueError, RecursionError):
-            wrong = f"what answers at {self._http.base_url} is not a hooksaga API; check --api-url"
+            wrong = f"what answers at {self._url} is not a hooksaga API; check --api-url"
             raise ApiError(wrong) from None
 
     def fetch(
@@ -74,32 +83,47 @@ class ApiClient:
     ) -> bytes:
         """Return the body of a 2xx response unchanged. Parameters that are None are omitted."""
         given = {name: value for name, value in (params or {}).items() if value is not None}
-        sent = {"content-type": "application/json"} if content is not None else {}
+        body = content if json is None else json_text.dumps(json, allow_nan=False).encode()
+        sent = {"authorization": self._authorization, "accept": "application/json"}
+        sent.update({} if body is None else {"content-type": "application/json"})
         sent.update({name.lower(): value for name, value in (headers or {}).items()})
+        target = self._place.path + path + (f"?{urlencode(given)}" if given else "")
         try:
-            response = self._http.request(
-                method, path, content=content, json=json, params=given, headers=sent
-            )
-        except httpx.TransportError as error:
+            response = self._send(method, target, body, sent)
+        except (OSError, HTTPException) as error:
             raise self._unreachable(error) from error
-        if response.is_success:
+        except ValueError as error:  # a header or a path that HTTP does not allow
+            raise ApiError(f"the request was not sent: {error}") from None
+        if 200 <= response.status <= 299:
             return response.content
         raise _refusal(response)
 
+    def _send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Response:
+        kind = HTTPSConnection if self._place.scheme == "https" else HTTPConnection
+        connection = kind(self._place.hostname or "", self._place.port, timeout=CONNECT_SECONDS)
+        try:
+            connection.connect()
+            connection.sock.settimeout(self._timeout_seconds)
+            connection.request(method, target, body, dict(headers))
+            answer = connection.getresponse()
+            return Response(answer.status, answer.read())
+        finally:
+            connection.close()
+
     def close(self) -> None:
-        self._http.close()
+        """Nothing is kept open."""
 
-    def _unreachable(self, error: httpx.TransportError) -> ApiError:
+    def _unreachable(self, error: Exception) -> ApiError:
         reason = str(error) or type(error).__name__
-        is_local = self._http.base_url.host in LOCAL_HOSTS
+        is_local = self._place.hostname in LOCAL_HOSTS
         hint = "is `hooksaga up` running? Another address: --api-url" if is_local else "check --api-url"
-        return ApiError(f"no answer from {self._http.base_url} ({reason}); {hint}, or HOOKSAGA_API_URL")
+        return ApiError(f"no answer from {self._url} ({reason}); {hint}, or HOOKSAGA_API_URL")
 
 
-def _refusal(response: httpx.Response) -> ApiError:
-    status = response.status_code
+def _refusal(response: Response) -> ApiError:
+    status = response.status
     try:
-        problem: dict[str, Any] = response.json()
+        problem: dict[str, Any] = json_text.loads(response.content)
         field = f"{problem['field']}: " if "field" in problem else ""
         message = f"{problem['code']} ({status}): {field}{problem['detail']}"
     except (ValueError, KeyError, TypeError, RecursionError):
