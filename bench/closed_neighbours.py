@@ -134,31 +134,32 @@ EVENTS: LiteralString = """
 ROUTED: LiteralString = """
     INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)
     SELECT id, created_at, 0, pg_current_snapshot(),
-           (SELECT count(*) FROM subscriptions WHERE event_type = %(event_type)s)
+           (SELECT count(*) FROM subscriptions WHERE %(event_type)s = ANY (event_types))
       FROM events WHERE event_type = %(event_type)s"""
 
 SAGAS: LiteralString = """
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, next_attempt_at, created_at, updated_at)
     SELECT e.id, s.id, e.created_at, e.created_at, e.created_at
-      FROM events e JOIN subscriptions s USING (event_type)
+      FROM events e JOIN subscriptions s ON e.event_type = ANY (s.event_types)
      WHERE event_type = %(event_type)s"""
 
 PAUSED: LiteralString = """
-    UPDATE subscriptions SET paused_at = now() WHERE event_type = %(event_type)s AND id * 37 %% 100 < %(paused)s"""
+    UPDATE subscriptions SET paused_at = now()
+     WHERE %(event_type)s = ANY (event_types) AND id * 37 %% 100 < %(paused)s"""
 
 BROKEN: LiteralString = """
     UPDATE subscription_flow f
        SET in_flight_limit = 1, failures_in_a_row = %(failures)s, breaker_opened_at = now(), probes = 20,
            probe_at = s.due_at, wake_at = s.due_at
       FROM (SELECT id, date_trunc('second', now() + random() * make_interval(secs => %(probe_seconds)s)) AS due_at
-              FROM subscriptions WHERE event_type = %(event_type)s AND id * 37 %% 100 >= %(paused)s) AS s
+              FROM subscriptions WHERE %(event_type)s = ANY (event_types) AND id * 37 %% 100 >= %(paused)s) AS s
      WHERE s.id = f.subscription_id"""
 
 LEFT: LiteralString = """
     SELECT (SELECT count(*) FROM webhook_delivery_jobs j JOIN subscriptions s ON s.id = j.subscription_id
-             WHERE s.event_type = %(event_type)s),
+             WHERE %(event_type)s = ANY (s.event_types)),
            (SELECT count(*) FROM webhook_delivery_sagas g JOIN subscriptions s ON s.id = g.subscription_id
-             WHERE s.event_type = %(event_type)s AND g.status IN ('Pending', 'PendingRetry'))"""
+             WHERE %(event_type)s = ANY (s.event_types) AND g.status IN ('Pending', 'PendingRetry'))"""
 
 
 def table(result: dict[str, Any]) -> str:

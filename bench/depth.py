@@ -102,7 +102,7 @@ def _fill(folder: Path, finished: int, waiting: int) -> None:
 
 def history_subscriptions(url: str) -> list[int]:
     with psycopg.connect(url) as connection:
-        wanted = "SELECT id FROM subscriptions WHERE event_type = %s ORDER BY id"
+        wanted = "SELECT id FROM subscriptions WHERE %s = ANY (event_types) ORDER BY id"
         return [row[0] for row in connection.execute(wanted, [history.EVENT_TYPE])]
 
 

@@ -90,8 +90,8 @@ SUBSCRIBE: LiteralString = """
         SELECT * FROM unnest(%s::text[], %s::text[], %s::text[])
             WITH ORDINALITY AS t (event_type, callback_url, sealed, place)
     ), made AS (
-        INSERT INTO subscriptions (event_type, callback_url, active, verified)
-        SELECT event_type, callback_url, true, true FROM wanted ORDER BY place RETURNING id, callback_url
+        INSERT INTO subscriptions (event_types, callback_url, active, verified)
+        SELECT ARRAY[event_type], callback_url, true, true FROM wanted ORDER BY place RETURNING id, callback_url
     ), secret AS (
         INSERT INTO subscription_secrets (subscription_id, secret)
         SELECT made.id, wanted.sealed FROM made JOIN wanted USING (callback_url)

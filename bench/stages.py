@@ -42,8 +42,8 @@ PAYLOAD_BYTES = 600
 ACCEPTED_AT_ONCE = 500
 ANSWER = SendOutcome(200, None, "ok", False, None, "127.0.0.1", 5)
 SUBSCRIBE = """
-INSERT INTO subscriptions (event_type, callback_url, active, verified)
-VALUES (%s, 'https://bench.example/', true, true)"""
+INSERT INTO subscriptions (event_types, callback_url, active, verified)
+VALUES (ARRAY[%s], 'https://bench.example/', true, true)"""
 FULL_ROOM = "UPDATE subscription_flow SET in_flight_limit = 1000"
 KEY = "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions"
 OPEN_WORK = ("webhook_delivery_sagas", "webhook_delivery_jobs")

@@ -34,6 +34,13 @@ CREATE FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((event_id > newest_event) OR (NOT pg_visible_in_snapshot(accepted_by, seen)));
 
+CREATE FUNCTION public.are_event_types(patterns character varying[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT COALESCE(((array_ndims(are_event_types.patterns) = 1) AND ((count(*) >= 1) AND (count(*) <= 100)) AND (count(*) = count(DISTINCT pattern.pattern)) AND bool_and(((pattern.pattern)::text ~ '^([A-Za-z0-9_.:/-]{1,100}|[A-Za-z0-9_.:/-]{1,98}\.\*|\*)$'::text))), false) AS "coalesce"
+    FROM unnest(are_event_types.patterns) pattern(pattern);
+END;
+
 CREATE TABLE public.bulk_operations (
     id bigint NOT NULL,
     kind public.bulk_kind NOT NULL,
@@ -120,7 +127,9 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id AND e.event_type = wanted ->> 'event_type'
+              JOIN events e ON e.tenant_id = s.tenant_id
+               AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
+                       SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
                AND (newest_id IS NULL OR e.id <= newest_id)
                AND e.created_at >= (wanted ->> 'since')::timestamptz
@@ -180,19 +189,26 @@ CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event 
     SELECT EXISTS (
         SELECT FROM routing_outbox o
           JOIN events e ON e.id = o.event_id
-          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
+               AND s.event_types && patterns_of_type(e.event_type)
          WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
         OR EXISTS (
         SELECT FROM routing_outbox o
           JOIN events e ON e.id = o.event_id
-          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+          JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
+               AND s.event_types && patterns_of_type(e.event_type)
          WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
 $$;
 
 CREATE TABLE public.subscriptions (
     id bigint NOT NULL,
     tenant_id character varying(100) DEFAULT 'default'::character varying NOT NULL,
-    event_type character varying(100) NOT NULL,
+    event_types character varying(100)[] NOT NULL,
+    event_type character varying(100) GENERATED ALWAYS AS (
+CASE
+    WHEN ((cardinality(event_types) = 1) AND ((event_types[1])::text !~~ '%*'::text)) THEN event_types[1]
+    ELSE NULL::character varying
+END) STORED,
     callback_url character varying(500) NOT NULL,
     pending_callback_url character varying(500),
     description character varying(500) DEFAULT ''::character varying NOT NULL,
@@ -221,7 +237,7 @@ CREATE TABLE public.subscriptions (
     deleted_at timestamp with time zone,
     CONSTRAINT base_delay_in_range CHECK (((base_delay_seconds > (0)::double precision) AND (base_delay_seconds <= (3600)::double precision))),
     CONSTRAINT callback_url_is_https CHECK (((callback_url)::text ~~ 'https://_%'::text)),
-    CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
+    CONSTRAINT event_types_are_valid CHECK (public.are_event_types(event_types)),
     CONSTRAINT headers_are_an_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
     CONSTRAINT max_in_flight_in_range CHECK (((max_in_flight >= 1) AND (max_in_flight <= 1000))),
     CONSTRAINT max_retry_limit_in_range CHECK (((max_retry_limit >= 1) AND (max_retry_limit <= 50))),
@@ -256,6 +272,39 @@ CREATE FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestam
     ON CONFLICT (session_sha256) DO NOTHING
 $$;
 
+CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    IF '*' = ANY (patterns) THEN
+        RETURN QUERY
+            (SELECT e.id, e.tenant_id, e.created_at FROM events e
+              WHERE e.created_at >= around AND patterns && patterns_of_type(e.event_type)
+              ORDER BY e.created_at LIMIT most)
+            UNION ALL
+            (SELECT e.id, e.tenant_id, e.created_at FROM events e
+              WHERE e.created_at < around AND patterns && patterns_of_type(e.event_type)
+              ORDER BY e.created_at DESC LIMIT most);
+    ELSE
+        RETURN QUERY
+            WITH of_type AS MATERIALIZED (SELECT types_of_patterns(patterns) AS event_type)
+            (SELECT e.* FROM of_type CROSS JOIN LATERAL (
+                 SELECT id, tenant_id, created_at FROM events
+                  WHERE event_type = of_type.event_type AND created_at >= around
+                  ORDER BY created_at LIMIT most) AS e
+              ORDER BY created_at LIMIT most)
+            UNION ALL
+            (SELECT e.* FROM of_type CROSS JOIN LATERAL (
+                 SELECT id, tenant_id, created_at FROM events
+                  WHERE event_type = of_type.event_type AND created_at < around
+                  ORDER BY created_at DESC LIMIT most) AS e
+              ORDER BY created_at DESC LIMIT most);
+    END IF;
+END
+$$;
+
 CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, origin_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
@@ -264,6 +313,7 @@ CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subs
 DECLARE
     wanted jsonb := op.filter;
     since timestamptz;
+    patterns varchar[];
 BEGIN
     IF op.kind = 'requeue' THEN
         RETURN QUERY
@@ -296,14 +346,31 @@ BEGIN
              ORDER BY j.finished_at, j.id LIMIT most;
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
+        patterns := ARRAY(SELECT jsonb_array_elements_text(wanted -> 'event_types'));
+        IF '*' = ANY (patterns) THEN  -- most events match, so they are read by time
+            RETURN QUERY
+                SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
+                 WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
+                   AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                   AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
+                   AND e.id <= op.until_id
+                   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                    WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+                 ORDER BY e.created_at, e.id LIMIT most;
+            RETURN;
+        END IF;
         RETURN QUERY
-            SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
-             WHERE e.event_type = wanted ->> 'event_type' AND e.tenant_id = op.tenant_id
-               AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
-               AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-               AND e.id <= op.until_id
-               AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
-                                WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+            SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at
+              FROM (SELECT types_of_patterns(patterns) AS event_type OFFSET 0) AS of_type
+             CROSS JOIN LATERAL (
+                  SELECT e.id, e.created_at FROM events e
+                   WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
+                     AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                     AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
+                     AND e.id <= op.until_id
+                     AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                      WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+                   ORDER BY e.created_at, e.id LIMIT most) AS e
              ORDER BY e.created_at, e.id LIMIT most;
     END IF;
 END
@@ -398,6 +465,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.keep_subscription_patterns() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.eligible_after_event IS NOT NULL THEN
+        DELETE FROM subscription_patterns
+         WHERE tenant_id = OLD.tenant_id AND pattern = ANY (OLD.event_types) AND subscription_id = OLD.id;
+    END IF;
+    IF NEW.eligible_after_event IS NOT NULL THEN
+        INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
+        SELECT NEW.tenant_id, pattern, NEW.id, NEW.eligible_after_event, NEW.ordered
+          FROM unnest(NEW.event_types) AS pattern ORDER BY pattern;
+    END IF;
+    INSERT INTO subscription_pattern_history (tenant_id, pattern, subscription_id)
+    SELECT NEW.tenant_id, pattern, NEW.id FROM unnest(NEW.event_types) AS pattern ORDER BY pattern
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.list_api_keys() RETURNS TABLE(id bigint, name character varying, last_four character varying, tenant_id character varying, scopes text[], created_at timestamp with time zone, revoked_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -411,7 +499,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
     SET enable_seqscan TO 'off'
     AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_type, h.disabled_at, h.disabled_failing_since,
+        SELECT s.id, s.tenant_id, s.event_types, h.disabled_at, h.disabled_failing_since,
                (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
@@ -430,14 +518,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
           FROM dead WHERE id >= first_id
     ), accepted AS (
         SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change
-          FROM disabled CROSS JOIN LATERAL (
-            (SELECT id, tenant_id, created_at FROM events
-              WHERE event_type = disabled.event_type AND created_at >= disabled.disabled_at
-              ORDER BY created_at LIMIT most)
-            UNION ALL
-            (SELECT id, tenant_id, created_at FROM events
-              WHERE event_type = disabled.event_type AND created_at < disabled.disabled_at
-              ORDER BY created_at DESC LIMIT most)) AS e
+          FROM disabled CROSS JOIN LATERAL events_around(disabled.event_types, disabled.disabled_at, most) AS e
     ), passed_by AS (
         SELECT min(created_at) FILTER (WHERE missed) AS since, count(*) FILTER (WHERE missed) AS missed,
                count(*) FILTER (WHERE is_later) AS looked_at
@@ -476,6 +557,18 @@ CREATE FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character va
      WHERE id = wanted_id AND (tenant IS NULL OR tenant_id = tenant) AND status IN ('Running', 'Paused')
        AND rate IS NOT NULL
 $$;
+
+CREATE FUNCTION public.patterns_of_type(of_type character varying) RETURNS character varying[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT (((ARRAY( SELECT ("left"((patterns_of_type.of_type)::text, n.n) || '*'::text)
+            FROM generate_series(1, length((patterns_of_type.of_type)::text)) n(n)
+           WHERE (substr((patterns_of_type.of_type)::text, n.n, 1) = '.'::text)))::character varying[] || of_type) || (
+         CASE
+             WHEN ((of_type)::text ~~ 'hooksaga.%'::text) THEN '{}'::text
+             ELSE '{*}'::text
+         END)::character varying[]);
+END;
 
 CREATE FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) RETURNS TABLE(sagas bigint, jobs bigint, before timestamp with time zone, last_finished_at timestamp with time zone, last_job_id bigint)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -573,9 +666,9 @@ BEGIN
     SELECT d.id
       FROM new_dead_letters d
      WHERE d.event_type NOT LIKE 'hooksaga.%'
-       AND EXISTS (SELECT FROM subscriptions s
-                    WHERE s.tenant_id = d.tenant_id AND s.event_type = 'hooksaga.delivery.dead_lettered'
-                      AND s.active AND s.verified AND s.deleted_at IS NULL);
+       AND EXISTS (SELECT FROM subscription_patterns s
+                    WHERE s.tenant_id = d.tenant_id
+                      AND s.pattern = ANY (patterns_of_type('hooksaga.delivery.dead_lettered')));
     RETURN NULL;
 END
 $$;
@@ -601,9 +694,9 @@ BEGIN
     IF NEW.eligible_after_event IS NOT NULL THEN
         waiting := ARRAY(SELECT event_id FROM routing_outbox ORDER BY event_id LIMIT 501);
     END IF;
-    INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified, eligible_since,
+    INSERT INTO subscription_history (subscription_id, tenant_id, event_types, active, verified, eligible_since,
                                       eligible_after_event, eligible_snapshot, deleted_at, waiting_events)
-    VALUES (NEW.id, NEW.tenant_id, NEW.event_type, NEW.active, NEW.verified, NEW.eligible_since,
+    VALUES (NEW.id, NEW.tenant_id, NEW.event_types, NEW.active, NEW.verified, NEW.eligible_since,
             NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
             CASE WHEN cardinality(waiting) <= 500 THEN waiting END);
     RETURN NULL;
@@ -987,7 +1080,7 @@ BEGIN
     WITH looked_at AS MATERIALIZED (
         SELECT l.*,
                s.active AND s.verified AND s.deleted_at IS NULL
-                   AND (op.kind <> 'backfill' OR s.event_type = op.filter ->> 'event_type') AS takes,
+                   AND (op.kind <> 'backfill' OR to_jsonb(s.event_types) = op.filter -> 'event_types') AS takes,
                max_open <= (
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g
@@ -1064,6 +1157,27 @@ BEGIN
      WHERE o.id = op.id
     RETURNING o.id, o.status INTO operation_id, status;
     RETURN NEXT;
+END
+$$;
+
+CREATE FUNCTION public.types_of_patterns(patterns character varying[]) RETURNS SETOF character varying
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(patterns) AS pattern WHERE pattern LIKE '%*') THEN
+        RETURN QUERY SELECT unnest(patterns);
+        RETURN;
+    END IF;
+    RETURN QUERY
+        WITH RECURSIVE known (event_type) AS (
+            (SELECT e.event_type FROM events e ORDER BY e.event_type LIMIT 1)
+            UNION ALL
+            SELECT (SELECT e.event_type FROM events e WHERE e.event_type > k.event_type
+                     ORDER BY e.event_type LIMIT 1)
+              FROM known k WHERE k.event_type IS NOT NULL
+        )
+        SELECT k.event_type FROM known k WHERE patterns && patterns_of_type(k.event_type);
 END
 $$;
 
@@ -1528,7 +1642,7 @@ CREATE TABLE public.subscription_history (
     id bigint NOT NULL,
     subscription_id bigint NOT NULL,
     tenant_id character varying(100) NOT NULL,
-    event_type character varying(100) NOT NULL,
+    event_types character varying(100)[] NOT NULL,
     active boolean NOT NULL,
     verified boolean NOT NULL,
     eligible_since timestamp with time zone,
@@ -1548,6 +1662,20 @@ ALTER TABLE public.subscription_history ALTER COLUMN id ADD GENERATED ALWAYS AS 
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE public.subscription_pattern_history (
+    tenant_id character varying(100) NOT NULL,
+    pattern character varying(100) NOT NULL,
+    subscription_id bigint NOT NULL
+);
+
+CREATE TABLE public.subscription_patterns (
+    tenant_id character varying(100) NOT NULL,
+    pattern character varying(100) NOT NULL,
+    subscription_id bigint NOT NULL,
+    eligible_after_event bigint NOT NULL,
+    ordered boolean NOT NULL
 );
 
 CREATE TABLE public.subscription_secrets (
@@ -1671,6 +1799,9 @@ ALTER TABLE ONLY public.events
 ALTER TABLE ONLY public.hooksaga_migrations
     ADD CONSTRAINT hooksaga_migrations_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY public.subscription_patterns
+    ADD CONSTRAINT idx_sub_routing PRIMARY KEY (tenant_id, pattern, subscription_id) INCLUDE (eligible_after_event, ordered);
+
 ALTER TABLE ONLY public.operational_outbox
     ADD CONSTRAINT operational_outbox_pkey PRIMARY KEY (dead_letter_id);
 
@@ -1697,6 +1828,9 @@ ALTER TABLE ONLY public.subscription_health
 
 ALTER TABLE ONLY public.subscription_history
     ADD CONSTRAINT subscription_history_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.subscription_pattern_history
+    ADD CONSTRAINT subscription_pattern_history_pkey PRIMARY KEY (tenant_id, pattern, subscription_id);
 
 ALTER TABLE ONLY public.subscription_secrets
     ADD CONSTRAINT subscription_secrets_pkey PRIMARY KEY (id);
@@ -1750,8 +1884,6 @@ CREATE INDEX idx_health_failing ON public.subscription_health USING btree (first
 
 CREATE INDEX idx_history_subscription ON public.subscription_history USING btree (subscription_id, id);
 
-CREATE INDEX idx_history_type ON public.subscription_history USING btree (tenant_id, event_type, subscription_id);
-
 CREATE INDEX idx_job_dispatch ON public.webhook_delivery_jobs USING btree (dispatched_at) WHERE ((status = 'Pending'::public.job_status) IS TRUE);
 
 CREATE INDEX idx_job_failed_class ON public.webhook_delivery_jobs USING btree (COALESCE((response_status / 100), 0), finished_at, id) WHERE (status = 'Failed'::public.job_status);
@@ -1792,11 +1924,11 @@ CREATE INDEX idx_sub_active ON public.subscriptions USING btree (active);
 
 CREATE INDEX idx_sub_event_type ON public.subscriptions USING btree (event_type);
 
+CREATE INDEX idx_sub_event_types ON public.subscriptions USING gin (event_types);
+
 CREATE INDEX idx_sub_headers ON public.subscriptions USING btree (id) WHERE (headers <> '{}'::jsonb);
 
 CREATE INDEX idx_sub_paused ON public.subscriptions USING btree (id) WHERE ((paused_at IS NOT NULL) AND (deleted_at IS NULL));
-
-CREATE INDEX idx_sub_routing ON public.subscriptions USING btree (tenant_id, event_type, id) INCLUDE (eligible_after_event) WHERE (active AND verified AND (deleted_at IS NULL));
 
 CREATE INDEX idx_sub_tenant ON public.subscriptions USING btree (tenant_id, id);
 
@@ -1826,7 +1958,7 @@ CREATE UNIQUE INDEX uniq_secret_current ON public.subscription_secrets USING btr
 
 CREATE TRIGGER a_changed_subscription_is_looked_at AFTER UPDATE ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.wake_flow();
 
-CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN (((((((new.event_type)::text IS DISTINCT FROM (old.event_type)::text) OR (new.active IS DISTINCT FROM old.active)) OR (new.verified IS DISTINCT FROM old.verified)) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION public.record_subscription_facts();
+CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN ((((((new.event_types IS DISTINCT FROM old.event_types) OR (new.active IS DISTINCT FROM old.active)) OR (new.verified IS DISTINCT FROM old.verified)) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION public.record_subscription_facts();
 
 CREATE TRIGGER a_finished_job_has_its_time BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (new.finished_at IS NULL))) EXECUTE FUNCTION public.stamp_finished_at();
 
@@ -1874,6 +2006,10 @@ CREATE TRIGGER jobs_are_never_deleted BEFORE DELETE ON public.webhook_delivery_j
 
 CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON public.webhook_delivery_jobs FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('jobs are deleted by retention only');
 
+CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN ((((new.event_types IS DISTINCT FROM old.event_types) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.ordered IS DISTINCT FROM old.ordered))) EXECUTE FUNCTION public.keep_subscription_patterns();
+
+CREATE TRIGGER keep_patterns_of_new_subscription AFTER INSERT ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.keep_subscription_patterns();
+
 CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.keep_subscription_facts();
 
 CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON public.bulk_operation_lanes REFERENCING NEW TABLE AS new_lanes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_lanes_of_nothing();
@@ -1917,6 +2053,8 @@ CREATE TRIGGER sagas_are_never_truncated BEFORE TRUNCATE ON public.webhook_deliv
 CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON public.webhook_delivery_sagas REFERENCING NEW TABLE AS new_sagas FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_sagas_of_nothing();
 
 CREATE TRIGGER subscription_history_never_changes BEFORE DELETE OR UPDATE OR TRUNCATE ON public.subscription_history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('history is immutable');
+
+CREATE TRIGGER subscription_pattern_history_never_changes BEFORE DELETE OR UPDATE OR TRUNCATE ON public.subscription_pattern_history FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('history is immutable');
 
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON public.subscriptions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('a subscription is deactivated, never deleted');
 
@@ -1970,6 +2108,10 @@ REVOKE ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, 
 GRANT ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_event bigint, seen pg_snapshot) TO router_worker;
 GRANT ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, newest_event bigint, seen pg_snapshot) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.are_event_types(patterns character varying[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.are_event_types(patterns character varying[]) TO endpoint_health_monitor;
+GRANT ALL ON FUNCTION public.are_event_types(patterns character varying[]) TO subscription_admin;
+
 GRANT SELECT ON TABLE public.bulk_operations TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.bulk_operation_fails(op public.bulk_operations) FROM PUBLIC;
@@ -2005,16 +2147,14 @@ GRANT SELECT(id) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(id) ON TABLE public.subscriptions TO endpoint_health_monitor;
 
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO event_ingest_writer;
-GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO endpoint_health_monitor;
 
-GRANT SELECT(event_type) ON TABLE public.subscriptions TO event_ingest_writer;
-GRANT SELECT(event_type) ON TABLE public.subscriptions TO router_worker;
-GRANT SELECT(event_type) ON TABLE public.subscriptions TO saga_orchestrator;
-GRANT SELECT(event_type) ON TABLE public.subscriptions TO dead_letter_operator;
-GRANT SELECT(event_type) ON TABLE public.subscriptions TO endpoint_health_monitor;
+GRANT SELECT(event_types) ON TABLE public.subscriptions TO event_ingest_writer;
+GRANT SELECT(event_types) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(event_types) ON TABLE public.subscriptions TO dead_letter_operator;
+GRANT SELECT(event_types) ON TABLE public.subscriptions TO endpoint_health_monitor;
 
 GRANT SELECT(callback_url) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(callback_url) ON TABLE public.subscriptions TO dead_letter_operator;
@@ -2027,13 +2167,11 @@ GRANT SELECT(description) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(description) ON TABLE public.subscriptions TO dead_letter_operator;
 
 GRANT SELECT(active) ON TABLE public.subscriptions TO event_ingest_writer;
-GRANT SELECT(active) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(active) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(active) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(active),UPDATE(active) ON TABLE public.subscriptions TO endpoint_health_monitor;
 
 GRANT SELECT(verified) ON TABLE public.subscriptions TO event_ingest_writer;
-GRANT SELECT(verified) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(verified) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(verified) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(verified) ON TABLE public.subscriptions TO endpoint_health_monitor;
@@ -2042,7 +2180,6 @@ GRANT SELECT(eligible_since) ON TABLE public.subscriptions TO event_ingest_write
 GRANT SELECT(eligible_since) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(eligible_since) ON TABLE public.subscriptions TO dead_letter_operator;
 
-GRANT SELECT(eligible_after_event) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(eligible_after_event) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(eligible_after_event) ON TABLE public.subscriptions TO dead_letter_operator;
 
@@ -2068,7 +2205,6 @@ GRANT SELECT(rate_limit_count) ON TABLE public.subscriptions TO dead_letter_oper
 GRANT SELECT(rate_limit_seconds) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(rate_limit_seconds) ON TABLE public.subscriptions TO dead_letter_operator;
 
-GRANT SELECT(ordered) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(ordered) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(ordered) ON TABLE public.subscriptions TO dead_letter_operator;
 
@@ -2094,7 +2230,6 @@ GRANT SELECT(updated_at) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(updated_at) ON TABLE public.subscriptions TO dead_letter_operator;
 
 GRANT SELECT(deleted_at) ON TABLE public.subscriptions TO event_ingest_writer;
-GRANT SELECT(deleted_at) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(deleted_at) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(deleted_at) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(deleted_at) ON TABLE public.subscriptions TO endpoint_health_monitor;
@@ -2104,6 +2239,8 @@ GRANT ALL ON FUNCTION public.eligible_snapshot_of(subscription_id bigint) TO rou
 
 REVOKE ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) FROM PUBLIC;
 
@@ -2151,6 +2288,8 @@ GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, sa
 
 REVOKE ALL ON FUNCTION public.keep_subscription_facts() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.keep_subscription_patterns() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.list_api_keys() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.list_api_keys() TO dead_letter_operator;
 
@@ -2162,6 +2301,12 @@ GRANT ALL ON FUNCTION public.move_bulk_operation(wanted_id bigint, tenant charac
 
 REVOKE ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.patterns_of_type(of_type character varying) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO router_worker;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO endpoint_health_monitor;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO subscription_admin;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) TO dead_letter_operator;
@@ -2217,6 +2362,9 @@ REVOKE ALL ON FUNCTION public.start_sagas_again(origin_ids bigint[], once boolea
 
 REVOKE ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.use_console_sign_in(token_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.use_console_sign_in(token_hash bytea) TO dead_letter_operator;
@@ -2502,6 +2650,12 @@ GRANT SELECT ON TABLE public.subscription_history TO dead_letter_operator;
 GRANT SELECT(id) ON TABLE public.subscription_history TO router_worker;
 
 GRANT SELECT ON SEQUENCE public.subscription_history_id_seq TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.subscription_pattern_history TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.subscription_patterns TO router_worker;
+GRANT SELECT ON TABLE public.subscription_patterns TO endpoint_health_monitor;
+GRANT SELECT ON TABLE public.subscription_patterns TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.subscription_secrets TO job_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription_secrets TO subscription_admin;

@@ -34,7 +34,9 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id AND e.event_type = wanted ->> 'event_type'
+              JOIN events e ON e.tenant_id = s.tenant_id
+               AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
+                       SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
                AND (newest_id IS NULL OR e.id <= newest_id)
                AND e.created_at >= (wanted ->> 'since')::timestamptz

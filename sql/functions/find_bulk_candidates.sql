@@ -10,6 +10,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public AS $$
 DECLARE
     wanted jsonb := op.filter;
     since timestamptz;
+    patterns varchar[];
 BEGIN
     IF op.kind = 'requeue' THEN
         RETURN QUERY
@@ -42,14 +43,31 @@ BEGIN
              ORDER BY j.finished_at, j.id LIMIT most;
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
+        patterns := ARRAY(SELECT jsonb_array_elements_text(wanted -> 'event_types'));
+        IF '*' = ANY (patterns) THEN  -- most events match, so they are read by time
+            RETURN QUERY
+                SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
+                 WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
+                   AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                   AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
+                   AND e.id <= op.until_id
+                   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                    WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+                 ORDER BY e.created_at, e.id LIMIT most;
+            RETURN;
+        END IF;
         RETURN QUERY
-            SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
-             WHERE e.event_type = wanted ->> 'event_type' AND e.tenant_id = op.tenant_id
-               AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
-               AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-               AND e.id <= op.until_id
-               AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
-                                WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+            SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at
+              FROM (SELECT types_of_patterns(patterns) AS event_type OFFSET 0) AS of_type
+             CROSS JOIN LATERAL (
+                  SELECT e.id, e.created_at FROM events e
+                   WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
+                     AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                     AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
+                     AND e.id <= op.until_id
+                     AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                      WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
+                   ORDER BY e.created_at, e.id LIMIT most) AS e
              ORDER BY e.created_at, e.id LIMIT most;
     END IF;
 END

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most intege
 RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_type, h.disabled_at, h.disabled_failing_since,
+        SELECT s.id, s.tenant_id, s.event_types, h.disabled_at, h.disabled_failing_since,
                (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
@@ -28,14 +28,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
           FROM dead WHERE id >= first_id
     ), accepted AS (
         SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change
-          FROM disabled CROSS JOIN LATERAL (
-            (SELECT id, tenant_id, created_at FROM events
-              WHERE event_type = disabled.event_type AND created_at >= disabled.disabled_at
-              ORDER BY created_at LIMIT most)
-            UNION ALL
-            (SELECT id, tenant_id, created_at FROM events
-              WHERE event_type = disabled.event_type AND created_at < disabled.disabled_at
-              ORDER BY created_at DESC LIMIT most)) AS e
+          FROM disabled CROSS JOIN LATERAL events_around(disabled.event_types, disabled.disabled_at, most) AS e
     ), passed_by AS (
         SELECT min(created_at) FILTER (WHERE missed) AS since, count(*) FILTER (WHERE missed) AS missed,
                count(*) FILTER (WHERE is_later) AS looked_at

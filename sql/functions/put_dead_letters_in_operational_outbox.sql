@@ -9,9 +9,9 @@ BEGIN
     SELECT d.id
       FROM new_dead_letters d
      WHERE d.event_type NOT LIKE 'hooksaga.%'
-       AND EXISTS (SELECT FROM subscriptions s
-                    WHERE s.tenant_id = d.tenant_id AND s.event_type = 'hooksaga.delivery.dead_lettered'
-                      AND s.active AND s.verified AND s.deleted_at IS NULL);
+       AND EXISTS (SELECT FROM subscription_patterns s
+                    WHERE s.tenant_id = d.tenant_id
+                      AND s.pattern = ANY (patterns_of_type('hooksaga.delivery.dead_lettered')));
     RETURN NULL;
 END
 $$;

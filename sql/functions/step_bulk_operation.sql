@@ -61,7 +61,7 @@ BEGIN
     WITH looked_at AS MATERIALIZED (
         SELECT l.*,
                s.active AND s.verified AND s.deleted_at IS NULL
-                   AND (op.kind <> 'backfill' OR s.event_type = op.filter ->> 'event_type') AS takes,
+                   AND (op.kind <> 'backfill' OR to_jsonb(s.event_types) = op.filter -> 'event_types') AS takes,
                max_open <= (
                    SELECT count(*) FROM (
                        SELECT FROM webhook_delivery_sagas g

@@ -15,9 +15,14 @@ SELECT e.id AS event_id
 -- rely on the router's comparison (accepted_after) alone: such an event waited in the outbox when the subscription
 -- changed, and the history lists those events one by one, unless they were too many. Before the horizon a saga may have
 -- been completed and pruned, unless the routing started none.
-WITH kind AS MATERIALIZED (
-    SELECT DISTINCT tenant_id, event_type, subscription_id
+WITH had AS MATERIALIZED (
+    SELECT DISTINCT tenant_id, unnest(event_types) AS pattern, subscription_id
       FROM subscription_history WHERE active AND verified AND deleted_at IS NULL
+), of_type AS MATERIALIZED (
+    SELECT tenant_id, event_type, unnest(patterns_of_type(event_type)) AS pattern
+      FROM (SELECT DISTINCT tenant_id, event_type FROM events) AS accepted
+), kind AS MATERIALIZED (
+    SELECT DISTINCT tenant_id, event_type, subscription_id FROM had JOIN of_type USING (tenant_id, pattern)
 ), pair AS MATERIALIZED (
     SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, k.subscription_id
       FROM events e
@@ -37,13 +42,23 @@ SELECT p.event_id, p.subscription_id
        WHERE h.subscription_id = p.subscription_id
          AND change_was_seen(h.id, h.changed_by, h.changed_in, d.newest_change, d.snapshot)
        ORDER BY h.id DESC LIMIT 1) AS seen
- WHERE seen.active AND seen.verified AND seen.deleted_at IS NULL AND seen.event_type = p.event_type
+ WHERE seen.active AND seen.verified AND seen.deleted_at IS NULL AND seen.event_types && patterns_of_type(p.event_type)
    AND (seen.eligible_after_event IS NULL OR p.event_id <> ALL (seen.waiting_events)
         OR accepted_after(p.event_id, p.accepted_by, seen.eligible_after_event, seen.eligible_snapshot))
    AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = p.event_id)
    AND NOT EXISTS (SELECT FROM retention_state r WHERE p.created_at < r.horizon
                       AND (SELECT sum(d.sagas_started) FROM routing_decisions d WHERE d.event_id = p.event_id)
                           IS DISTINCT FROM 0)
+ LIMIT %(limit)s;
+
+-- name: routing_index_wrong
+-- The rows that routing reads are the event types of the eligible subscriptions, with the same facts.
+SELECT coalesce(p.subscription_id, s.id) AS subscription_id, coalesce(p.pattern, s.pattern) AS pattern
+  FROM subscription_patterns p
+  FULL JOIN (SELECT id, tenant_id, unnest(event_types) AS pattern, eligible_after_event, ordered
+               FROM subscriptions WHERE active AND verified AND deleted_at IS NULL) AS s
+    ON s.id = p.subscription_id AND s.pattern = p.pattern AND s.tenant_id = p.tenant_id
+ WHERE (s.eligible_after_event, s.ordered) IS DISTINCT FROM (p.eligible_after_event, p.ordered)
  LIMIT %(limit)s;
 
 -- name: row_that_names_what_is_not_there

@@ -13,20 +13,21 @@ WITH changed AS MATERIALIZED (
                   WHERE breaker_told_at IS NOT NULL) AS told ON told.subscription_id = opened.subscription_id
      WHERE opened.breaker_opened_at IS DISTINCT FROM told.breaker_told_at
 ), held AS MATERIALIZED (
-    SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.breaker_told_at AS told_at, f.failures_in_a_row,
+    SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.breaker_told_at AS told_at, f.failures_in_a_row,
            CASE WHEN may.be_told THEN f.breaker_opened_at END AS opened_at
       FROM changed
       JOIN subscriptions s ON s.id = changed.id
       JOIN subscription_flow f ON f.subscription_id = s.id
       JOIN subscription_health h ON h.subscription_id = s.id
      CROSS JOIN LATERAL (
-          SELECT s.active AND s.verified AND s.deleted_at IS NULL AND s.event_type NOT LIKE 'hooksaga.%%'
+          SELECT s.active AND s.verified AND s.deleted_at IS NULL
+                     AND NOT EXISTS (SELECT FROM unnest(s.event_types) AS pattern WHERE pattern LIKE 'hooksaga.%%')
                      AS be_told) AS may
      WHERE h.breaker_told_at IS DISTINCT FROM f.breaker_opened_at
        AND (h.breaker_told_at IS NOT NULL OR may.be_told)
      ORDER BY s.id LIMIT %(limit)s FOR NO KEY UPDATE OF h SKIP LOCKED
 )
-SELECT held.id, held.tenant_id, held.event_type, held.callback_url, held.told_at, held.opened_at,
+SELECT held.id, held.tenant_id, held.event_types, held.callback_url, held.told_at, held.opened_at,
        held.failures_in_a_row AS failures,
        CASE WHEN held.told_at IS NOT NULL THEN coalesce(
            (SELECT j.finished_at FROM webhook_delivery_jobs j
@@ -38,12 +39,12 @@ SELECT held.id, held.tenant_id, held.event_type, held.callback_url, held.told_at
                  ORDER BY j.finished_at DESC, j.id DESC LIMIT 100) AS last
          WHERE last.error_code <> ALL (%(uncounted)s::text[])
          ORDER BY last.finished_at DESC, last.id DESC LIMIT 1) AS last_error_code,
-       EXISTS (SELECT FROM subscriptions w
-                WHERE w.tenant_id = held.tenant_id AND w.event_type = %(opened_type)s
-                  AND w.active AND w.verified AND w.deleted_at IS NULL) AS opening_is_heard,
-       EXISTS (SELECT FROM subscriptions w
-                WHERE w.tenant_id = held.tenant_id AND w.event_type = %(closed_type)s
-                  AND w.active AND w.verified AND w.deleted_at IS NULL) AS closing_is_heard
+       EXISTS (SELECT FROM subscription_patterns w
+                WHERE w.tenant_id = held.tenant_id
+                  AND w.pattern = ANY (patterns_of_type(%(opened_type)s::varchar))) AS opening_is_heard,
+       EXISTS (SELECT FROM subscription_patterns w
+                WHERE w.tenant_id = held.tenant_id
+                  AND w.pattern = ANY (patterns_of_type(%(closed_type)s::varchar))) AS closing_is_heard
   FROM held
  ORDER BY held.id;
 

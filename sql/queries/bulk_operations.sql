@@ -10,7 +10,7 @@ SELECT coalesce(sum(matched), 0)::bigint AS matched, count(*) AS subscriptions
 -- name: backfill_facts
 -- Facts that decide whether a subscription may have a backfill, and of which events. If the clock was set back, the
 -- newest event is the limit of times that are not in the future.
-SELECT tenant_id, event_type, active AND verified AND deleted_at IS NULL AS takes,
+SELECT tenant_id, event_types, active AND verified AND deleted_at IS NULL AS takes,
        greatest(now(), (SELECT max(created_at) FROM events)) AS now,
        retention_horizon() AS retention_horizon
   FROM subscriptions WHERE id = %(id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);

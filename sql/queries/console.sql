@@ -85,14 +85,14 @@ SELECT newest.error_code, count(*) AS attempts, max(newest.finished_at) AS last_
 
 -- name: failing_endpoints
 -- Endpoints that are still tried and only fail, the longest-failing first.
-SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.consecutive_failures, h.first_failure_at,
+SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.consecutive_failures, h.first_failure_at,
        h.last_error_code, h.disabled_at, h.disabled_reason
   FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
  WHERE h.first_failure_at IS NOT NULL AND h.disabled_at IS NULL AND s.active AND s.deleted_at IS NULL
  ORDER BY h.first_failure_at LIMIT %(limit)s;
 
 -- name: disabled_endpoints
-SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.consecutive_failures, h.first_failure_at,
+SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.consecutive_failures, h.first_failure_at,
        h.last_error_code, h.disabled_at, h.disabled_reason
   FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
  WHERE h.disabled_at IS NOT NULL AND NOT s.active AND s.deleted_at IS NULL

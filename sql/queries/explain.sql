@@ -22,18 +22,15 @@ SELECT DISTINCT subscription_id AS id, true AS fits FROM webhook_delivery_sagas
  ORDER BY subscription_id LIMIT %(limit)s;
 
 -- name: walk_of_type
--- Subscriptions that ever matched the event's type. A subscription with a thousand changes is one step.
-WITH RECURSIVE walked (id, n) AS (
-    (SELECT subscription_id, 1 FROM subscription_history
-      WHERE tenant_id = %(tenant_id)s AND event_type = %(event_type)s AND subscription_id > %(after_id)s
-      ORDER BY subscription_id LIMIT 1)
-    UNION ALL
-    SELECT following.id, w.n + 1
-      FROM walked w CROSS JOIN LATERAL (
-          SELECT h.subscription_id AS id FROM subscription_history h
-           WHERE h.tenant_id = %(tenant_id)s AND h.event_type = %(event_type)s AND h.subscription_id > w.id
-           ORDER BY h.subscription_id LIMIT 1) AS following
-     WHERE w.n < %(limit)s
+-- Subscriptions that ever had a pattern of the event's type: the next ones of each pattern, then the first of these.
+WITH walked AS MATERIALIZED (
+    SELECT DISTINCT next.id
+      FROM unnest(patterns_of_type(%(event_type)s::varchar)) AS of_type (pattern)
+     CROSS JOIN LATERAL (
+          SELECT p.subscription_id AS id FROM subscription_pattern_history p
+           WHERE p.tenant_id = %(tenant_id)s AND p.pattern = of_type.pattern AND p.subscription_id > %(after_id)s
+           ORDER BY p.subscription_id LIMIT %(limit)s) AS next
+     ORDER BY next.id LIMIT %(limit)s
 ), started AS MATERIALIZED (
     SELECT subscription_id FROM webhook_delivery_sagas
      WHERE event_id = %(event_id)s AND subscription_id = ANY (ARRAY(SELECT id FROM walked))
@@ -53,8 +50,9 @@ SELECT w.id,
        of_type.id IS NULL AND NOT EXISTS (SELECT FROM started WHERE started.subscription_id = w.id) AS fits
   FROM walked w
   LEFT JOIN LATERAL (
-      SELECT h.subscription_id AS id FROM subscription_history h
-       WHERE h.tenant_id = %(tenant_id)s AND h.event_type = %(event_type)s AND h.subscription_id = w.id
+      SELECT p.subscription_id AS id FROM subscription_pattern_history p
+       WHERE p.tenant_id = %(tenant_id)s AND p.pattern = ANY (patterns_of_type(%(event_type)s::varchar))
+         AND p.subscription_id = w.id
        LIMIT 1) AS of_type ON true
  ORDER BY w.id;
 
@@ -77,9 +75,9 @@ WITH event AS MATERIALIZED (
      ORDER BY subscription_id, id DESC
 )
 SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at AS subscription_created_at,
-       s.event_type AS now_event_type, s.active AS now_active, s.verified AS now_verified,
+       s.event_types AS now_event_types, s.active AS now_active, s.verified AS now_verified,
        s.eligible_since AS now_eligible_since, s.deleted_at AS now_deleted_at,
-       seen.event_type AS then_event_type, seen.active AS then_active, seen.verified AS then_verified,
+       seen.event_types AS then_event_types, seen.active AS then_active, seen.verified AS then_verified,
        seen.eligible_since AS then_eligible_since, seen.deleted_at AS then_deleted_at,
        coalesce(accepted_after(event.id, event.accepted_by, seen.eligible_after_event, seen.eligible_snapshot), false)
            AS then_in_time,
@@ -96,7 +94,7 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        ORDER BY decision.newest_change, pg_snapshot_xmax(decision.snapshot) LIMIT 1) AS d ON true
   LEFT JOIN saga ON saga.subscription_id = s.id
   LEFT JOIN LATERAL (
-      SELECT h.event_type, h.active, h.verified, h.eligible_since, h.eligible_after_event, h.eligible_snapshot,
+      SELECT h.event_types, h.active, h.verified, h.eligible_since, h.eligible_after_event, h.eligible_snapshot,
              h.deleted_at
         FROM subscription_history h
        WHERE h.subscription_id = s.id

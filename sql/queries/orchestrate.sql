@@ -3,7 +3,7 @@
 
 -- part: facts_of_saga
        s.id, s.status, s.attempt_count, s.next_attempt_at, s.final_error_code, s.subscription_id, e.webhook_id,
-       e.traceparent, CASE WHEN s.requeued_from IS NULL THEN e.created_at END AS accepted_at,
+       e.traceparent, CASE WHEN num_nonnulls(s.requeued_from, s.resent_from) = 0 THEN e.created_at END AS accepted_at,
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
 
 -- part: facts_of_result

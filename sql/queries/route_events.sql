@@ -5,11 +5,13 @@
 -- The batch ends where its fan-out would exceed max_sagas: the oldest event is always in it, then those with the fewest
 -- subscriptions, so that one with very many does not block others. What the statement saw is recorded per part, for
 -- `explain`; an event that is routed again keeps its first decisions. The result has one row per event, built by
--- grouping: a join of the two steps would compare every event with every saga. OFFSET 0 makes each event read the
--- subscriptions of its own part. The range of a part compares pairs because only the routing index has these pairs, so
--- the scan starts there: a planner without statistics of subscriptions assumes that there is one, and would read all of
--- them for each event. Of the two conditions of accepted_after the index answers the first; the snapshot is looked up
--- only for an event that does not pass it.
+-- grouping: a join of the two steps would compare every event with every saga.
+-- Events of one tenant and type, at the same progress, take the same subscriptions, so these are read once per kind: for
+-- each pattern of the type a range of the routing index, at most as many as one part needs. A subscription that several
+-- patterns find counts once. Each event then compares with accepted_after only: the index has what answers its first
+-- condition; the snapshot is looked up only for an event that does not pass it. OFFSET 0 makes each kind read its own
+-- ranges. A range compares pairs, so that the scan starts at the progress of the event and not at the first
+-- subscription of the pattern.
 WITH taken AS MATERIALIZED (
     SELECT event_id, started_through FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
@@ -17,39 +19,45 @@ WITH taken AS MATERIALIZED (
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
     SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by, e.ordering_key,
-           taken.started_through,
-           CASE taken.started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
+           taken.started_through, dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, taken.started_through) AS kind
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
-    SELECT tenant_id, event_type, started_through,
-           CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE cardinality(ids) END AS size,
+    SELECT kind, ids, eligible_after, is_ordered,
+           CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE coalesce(cardinality(ids), 0) END AS size,
            CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s::int] END AS through
-      FROM (SELECT DISTINCT tenant_id, event_type, started_through, most FROM candidate) AS kind
-     CROSS JOIN LATERAL (SELECT ARRAY(
-          SELECT s.id FROM subscriptions s
-           WHERE s.tenant_id = kind.tenant_id AND s.active AND s.verified AND s.deleted_at IS NULL
-             AND (s.event_type, s.id) > (kind.event_type, kind.started_through)
-             AND (s.event_type, s.id) <= (kind.event_type, 9223372036854775807)
-           ORDER BY s.event_type, s.id LIMIT kind.most + 1) AS ids OFFSET 0) AS next
+      FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, started_through,
+                   CASE started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
+              FROM candidate ORDER BY kind) AS kinds
+     CROSS JOIN LATERAL (
+          SELECT array_agg(id ORDER BY id) AS ids, array_agg(eligible_after_event ORDER BY id) AS eligible_after,
+                 array_agg(ordered ORDER BY id) AS is_ordered
+            FROM (SELECT DISTINCT ON (m.id) m.id, m.eligible_after_event, m.ordered
+                    FROM unnest(patterns_of_type(kinds.event_type)) AS of_type (pattern)
+                   CROSS JOIN LATERAL (
+                        SELECT p.subscription_id AS id, p.eligible_after_event, p.ordered
+                          FROM subscription_patterns p
+                         WHERE p.tenant_id = kinds.tenant_id
+                           AND (p.pattern, p.subscription_id) > (of_type.pattern, kinds.started_through)
+                           AND (p.pattern, p.subscription_id) <= (of_type.pattern, 9223372036854775807)
+                         ORDER BY p.pattern, p.subscription_id LIMIT kinds.most + 1) AS m
+                   ORDER BY m.id LIMIT kinds.most + 1) AS matching
+          OFFSET 0) AS next
 ), chosen AS MATERIALIZED (
     SELECT *
       FROM (SELECT c.*, f.through,
                    sum(f.size) OVER (ORDER BY c.id > first.id, f.size, c.id) - f.size AS sagas_before
               FROM candidate c
-              JOIN fan_out f USING (tenant_id, event_type, started_through)
+              JOIN fan_out f USING (kind)
              CROSS JOIN (SELECT min(id) AS id FROM candidate) AS first) AS counted
      WHERE sagas_before <= %(max_sagas)s
 ), started AS (
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, ordering_key)
     SELECT c.id, s.id, CASE WHEN s.ordered THEN coalesce(c.ordering_key, '') END
       FROM chosen c
-     CROSS JOIN LATERAL (
-          SELECT sub.id, sub.ordered FROM subscriptions sub
-           WHERE sub.tenant_id = c.tenant_id AND sub.active AND sub.verified AND sub.deleted_at IS NULL
-             AND (sub.event_type, sub.id) > (c.event_type, c.started_through)
-             AND (sub.event_type, sub.id) <= (c.event_type, coalesce(c.through, 9223372036854775807))
-             AND accepted_after(c.id, c.accepted_by, sub.eligible_after_event, eligible_snapshot_of(sub.id))
-          OFFSET 0) AS s
+      JOIN fan_out f USING (kind)
+     CROSS JOIN unnest(f.ids, f.eligible_after, f.is_ordered) AS s (id, eligible_after_event, ordered)
+     WHERE s.id <= coalesce(c.through, 9223372036854775807)
+       AND accepted_after(c.id, c.accepted_by, s.eligible_after_event, eligible_snapshot_of(s.id))
      ORDER BY c.id, s.id
     ON CONFLICT (event_id, subscription_id, (CASE WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0 ELSE id END)) DO NOTHING
     RETURNING id, event_id, subscription_id

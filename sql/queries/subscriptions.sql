@@ -1,5 +1,5 @@
 -- part: subscription
-       id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       id, tenant_id, event_type, event_types, callback_url, pending_callback_url, description, active, verified, eligible_since,
        max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered,
        max_wait_seconds, circuit_breaker, paused_at, headers, created_at, updated_at, deleted_at, verified_by_key_id,
        verified_reason
@@ -7,11 +7,11 @@
 -- name: create_subscription
 -- Inserts the subscription and its secret in one statement: neither is ever visible without the other.
 WITH created AS (
-    INSERT INTO subscriptions (tenant_id, event_type, callback_url, description, active, max_retry_limit,
+    INSERT INTO subscriptions (tenant_id, event_types, callback_url, description, active, max_retry_limit,
                                base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count,
                                rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, headers, verified,
                                verified_by_key_id, verified_reason)
-    VALUES (%(tenant_id)s, %(event_type)s, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
+    VALUES (%(tenant_id)s, %(event_types)s::varchar[], %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(max_in_flight)s, %(rate_limit_count)s,
             %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(headers)s::jsonb,
             %(verified)s, %(verified_by_key_id)s, %(verified_reason)s)
@@ -23,12 +23,13 @@ WITH created AS (
 SELECT * FROM created;
 
 -- name: list_subscriptions
+-- event_type: the subscriptions that receive this type, by its name or by a pattern.
 SELECT
        -- insert: subscription
   FROM subscriptions
  WHERE deleted_at IS NULL
    AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
-   AND (%(event_type)s::text IS NULL OR event_type = %(event_type)s)
+   AND (%(event_type)s::text IS NULL OR event_types && patterns_of_type(%(event_type)s::varchar))
    AND (%(before_id)s::bigint IS NULL OR id < %(before_id)s)
  ORDER BY id DESC LIMIT %(limit)s;
 
@@ -47,7 +48,7 @@ SELECT
 
 -- name: update_subscription
 UPDATE subscriptions
-   SET event_type = %(event_type)s, callback_url = %(callback_url)s,
+   SET event_types = %(event_types)s::varchar[], callback_url = %(callback_url)s,
        pending_callback_url = %(pending_callback_url)s, description = %(description)s, active = %(active)s,
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
        timeout_seconds = %(timeout_seconds)s, max_in_flight = %(max_in_flight)s,

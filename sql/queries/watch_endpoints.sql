@@ -101,7 +101,7 @@ WITH gone AS MATERIALIZED (
      WHERE j.error_code = 'http_410' AND j.finished_at > now() - make_interval(secs => %(lookback_seconds)s)
      GROUP BY j.subscription_id
 )
-SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, greatest(h.consecutive_failures, 1) AS failures,
+SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.watched_since, greatest(h.consecutive_failures, 1) AS failures,
        coalesce(h.first_failure_at, gone.first_at) AS first_failure_at, gone.last_at AS last_failure_at,
        'http_410' AS last_error_code, h.warned_at_50, h.warned_at_90, now() AS now
   FROM gone
@@ -125,7 +125,7 @@ WITH failing AS MATERIALIZED (
                WHEN warned_at_50 IS NOT NULL THEN %(warn_again_seconds)s
                ELSE %(warn_seconds)s END)
 )
-SELECT s.id, s.tenant_id, s.event_type, s.callback_url, h.watched_since, h.consecutive_failures AS failures,
+SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.watched_since, h.consecutive_failures AS failures,
        h.first_failure_at, h.last_failure_at, h.last_error_code, h.warned_at_50, h.warned_at_90, now() AS now
   FROM failing
   JOIN subscriptions s ON s.id = failing.subscription_id

@@ -35,6 +35,8 @@ CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, externa
     WHERE external_id IS NOT NULL;
 
 -- load: functions/accepted_after.sql
+-- load: functions/patterns_of_type.sql
+-- load: functions/types_of_patterns.sql
 
 -- Events that are not routed yet. The router deletes a row in the transaction that inserts the event's sagas. An
 -- event with very many matching subscriptions is routed in parts, one transaction each: a single statement could

@@ -2,10 +2,16 @@
 -- name. A plain string in place of the inner object is an unsealed value, which `hooksaga secrets reseal` seals.
 -- verified_by_key_id, verified_reason: the API key that vouched for callback_url at creation, and why; null if the
 -- endpoint answered a challenge.
+-- event_types: exact types, prefixes such as `invoice.*`, or `*`. event_type: the type, if it is one exact type.
+
+-- load: functions/are_event_types.sql
+
 CREATE TABLE subscriptions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id varchar(100) NOT NULL DEFAULT 'default',
-    event_type varchar(100) NOT NULL,
+    event_types varchar(100)[] NOT NULL,
+    event_type varchar(100) GENERATED ALWAYS AS (
+        CASE WHEN cardinality(event_types) = 1 AND event_types[1] NOT LIKE '%*' THEN event_types[1] END) STORED,
     callback_url varchar(500) NOT NULL,
     pending_callback_url varchar(500),
     description varchar(500) NOT NULL DEFAULT '',
@@ -34,7 +40,7 @@ CREATE TABLE subscriptions (
     deleted_at timestamptz,
     CONSTRAINT callback_url_is_https CHECK (callback_url LIKE 'https://_%'),
     CONSTRAINT pending_callback_url_is_https CHECK (pending_callback_url LIKE 'https://_%'),
-    CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
+    CONSTRAINT event_types_are_valid CHECK (are_event_types(event_types)),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT max_retry_limit_in_range CHECK (max_retry_limit BETWEEN 1 AND 50),
     CONSTRAINT base_delay_in_range CHECK (base_delay_seconds > 0 AND base_delay_seconds <= 3600),
@@ -48,14 +54,11 @@ CREATE TABLE subscriptions (
 );
 
 CREATE INDEX idx_sub_event_type ON subscriptions (event_type);
+CREATE INDEX idx_sub_event_types ON subscriptions USING gin (event_types);
 CREATE INDEX idx_sub_active ON subscriptions (active);
 
 -- Lists of a tenant's subscriptions, page by page.
 CREATE INDEX idx_sub_tenant ON subscriptions (tenant_id, id);
-
--- Routing: the eligible subscriptions of one tenant and event type.
-CREATE INDEX idx_sub_routing ON subscriptions (tenant_id, event_type, id) INCLUDE (eligible_after_event)
-    WHERE active AND verified AND deleted_at IS NULL;
 
 -- Paused subscriptions are few, and a view counts them.
 CREATE INDEX idx_sub_paused ON subscriptions (id) WHERE paused_at IS NOT NULL AND deleted_at IS NULL;
@@ -68,6 +71,40 @@ CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 
 CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON subscriptions
     FOR EACH ROW EXECUTE FUNCTION keep_subscription_facts();
+
+-- Routing: the event types of the eligible subscriptions of a tenant, one per row. Written by a trigger only, in the
+-- transaction that changes the subscription. The columns after the key are copies, so that routing reads the index alone.
+CREATE TABLE subscription_patterns (
+    tenant_id varchar(100) NOT NULL,
+    pattern varchar(100) NOT NULL,
+    subscription_id bigint NOT NULL,
+    eligible_after_event bigint NOT NULL,
+    ordered boolean NOT NULL,
+    CONSTRAINT idx_sub_routing PRIMARY KEY (tenant_id, pattern, subscription_id)
+        INCLUDE (eligible_after_event, ordered)
+);
+
+-- The same for all subscriptions, and for every event type that they ever had: those that matched an event once, and
+-- those that nearly did. Rows are never removed.
+CREATE TABLE subscription_pattern_history (
+    tenant_id varchar(100) NOT NULL,
+    pattern varchar(100) NOT NULL,
+    subscription_id bigint NOT NULL,
+    PRIMARY KEY (tenant_id, pattern, subscription_id)
+);
+
+-- load: functions/keep_subscription_patterns.sql
+
+CREATE TRIGGER keep_patterns_of_new_subscription AFTER INSERT ON subscriptions
+    FOR EACH ROW EXECUTE FUNCTION keep_subscription_patterns();
+
+CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON subscriptions
+    FOR EACH ROW WHEN (
+        (NEW.event_types, NEW.eligible_after_event, NEW.ordered)
+        IS DISTINCT FROM
+        (OLD.event_types, OLD.eligible_after_event, OLD.ordered)
+    )
+    EXECUTE FUNCTION keep_subscription_patterns();
 
 -- Signing secrets, in a table of their own, so that only two roles can read them. Ciphertext. The newest row without
 -- expires_at is the current secret; older ones also sign until they expire.

@@ -60,4 +60,5 @@ CREATE TABLE subscription_health_behind (
     counted_until timestamptz NOT NULL
 );
 
+-- load: functions/events_around.sql
 -- load: functions/missed_while_disabled.sql

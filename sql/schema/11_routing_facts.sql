@@ -10,7 +10,7 @@ CREATE TABLE subscription_history (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscription_id bigint NOT NULL REFERENCES subscriptions (id),
     tenant_id varchar(100) NOT NULL,
-    event_type varchar(100) NOT NULL,
+    event_types varchar(100)[] NOT NULL,
     active boolean NOT NULL,
     verified boolean NOT NULL,
     eligible_since timestamptz,
@@ -26,9 +26,6 @@ CREATE TABLE subscription_history (
 -- The newest change of a subscription that an event's routing saw.
 CREATE INDEX idx_history_subscription ON subscription_history (subscription_id, id);
 
--- Subscriptions of a tenant that ever had an event type: those that matched, and those that nearly did.
-CREATE INDEX idx_history_type ON subscription_history (tenant_id, event_type, subscription_id);
-
 -- load: functions/record_subscription_facts.sql
 
 CREATE TRIGGER a_new_subscription_is_recorded AFTER INSERT ON subscriptions
@@ -36,9 +33,9 @@ CREATE TRIGGER a_new_subscription_is_recorded AFTER INSERT ON subscriptions
 
 CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
     FOR EACH ROW WHEN (
-        (NEW.event_type, NEW.active, NEW.verified, NEW.eligible_after_event, NEW.deleted_at)
+        (NEW.event_types, NEW.active, NEW.verified, NEW.eligible_after_event, NEW.deleted_at)
         IS DISTINCT FROM
-        (OLD.event_type, OLD.active, OLD.verified, OLD.eligible_after_event, OLD.deleted_at)
+        (OLD.event_types, OLD.active, OLD.verified, OLD.eligible_after_event, OLD.deleted_at)
     )
     EXECUTE FUNCTION record_subscription_facts();
 

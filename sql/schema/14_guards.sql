@@ -12,6 +12,9 @@ CREATE TRIGGER dead_letters_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON 
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('dead letters are immutable');
 CREATE TRIGGER subscription_history_never_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_history
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
+CREATE TRIGGER subscription_pattern_history_never_changes
+    BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_pattern_history
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
 CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON routing_decisions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was decided is history');
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON subscriptions

@@ -7,7 +7,7 @@ GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_work
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
-GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_since, deleted_at)
+GRANT SELECT (id, tenant_id, event_types, active, verified, eligible_since, deleted_at)
     ON subscriptions TO event_ingest_writer;
 GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 
@@ -19,10 +19,10 @@ GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, t
 -- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key)
     ON events TO router_worker;
-GRANT SELECT (id, tenant_id, event_type, active, verified, eligible_after_event, eligible_snapshot, deleted_at, ordered)
-    ON subscriptions TO router_worker;
+GRANT SELECT ON subscription_patterns TO router_worker;
+GRANT SELECT (id, eligible_snapshot) ON subscriptions TO router_worker;
 GRANT SELECT (id) ON subscription_history TO router_worker;
-GRANT EXECUTE ON FUNCTION eligible_snapshot_of, accepted_after TO router_worker;
+GRANT EXECUTE ON FUNCTION patterns_of_type, eligible_snapshot_of, accepted_after TO router_worker;
 GRANT SELECT, UPDATE, DELETE ON routing_outbox TO router_worker;
 GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, snapshot, sagas_started)
     ON routing_decisions TO router_worker;
@@ -32,7 +32,7 @@ GRANT SELECT (id, event_id, subscription_id, requeued_from, resent_from) ON webh
 -- saga_orchestrator: the only role that changes sagas; inserts jobs and dead letters. A dead letter records why its
 -- subscription was disabled.
 GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters TO saga_orchestrator;
-GRANT SELECT (id, tenant_id, event_type, callback_url, pending_callback_url, description, active, verified,
+GRANT SELECT (id, tenant_id, event_types, callback_url, pending_callback_url, description, active, verified,
               eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
               timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered, max_wait_seconds,
               circuit_breaker, paused_at, resumed_at, discard_through, created_at, updated_at, deleted_at)
@@ -71,9 +71,11 @@ GRANT SELECT, UPDATE (at_work_since) ON work_state TO lease_cleaner;
 -- answers; of a subscription it changes active only; and it inserts operational events.
 GRANT SELECT (id, subscription_id, status, error_code, leased_at, finished_at)
     ON webhook_delivery_jobs TO endpoint_health_monitor;
-GRANT SELECT (id, tenant_id, event_type, callback_url, active, verified, deleted_at)
+GRANT SELECT (id, tenant_id, event_types, callback_url, active, verified, deleted_at)
     ON subscriptions TO endpoint_health_monitor;
+GRANT SELECT ON subscription_patterns TO endpoint_health_monitor;
 GRANT UPDATE (active) ON subscriptions TO endpoint_health_monitor;
+GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type TO endpoint_health_monitor;
 GRANT SELECT ON subscription_health, subscription_health_mark TO endpoint_health_monitor;
 GRANT UPDATE (consecutive_failures, first_failure_at, last_failure_at, last_success_at, last_error_code, warned_at_50,
               warned_at_90, disabled_at, disabled_reason, disabled_failing_since, breaker_told_at)
@@ -94,18 +96,18 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_secrets TO subscription_adm
 GRANT SELECT ON subscription_health, subscription_health_mark, subscription_flow TO subscription_admin;
 GRANT SELECT (id, event_id, subscription_id, status, attempt_count, next_attempt_at, ordering_key)
     ON webhook_delivery_sagas TO subscription_admin;
-GRANT EXECUTE ON FUNCTION missed_while_disabled, check_api_key TO subscription_admin;
+GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type, missed_while_disabled, check_api_key TO subscription_admin;
 
 -- dead_letter_operator: reads everything except secrets and headers (for subscriptions see above), and changes data
 -- through functions only. Of secrets it reads the ids, which the audit compares with their sequence; of migrations
 -- the names, for `hooksaga doctor`.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
-    subscription_flow, subscription_history, routing_decisions, bulk_operations, bulk_operation_lanes,
-    retention_state, work_state TO dead_letter_operator;
+    subscription_flow, subscription_patterns, subscription_pattern_history, subscription_history, routing_decisions,
+    bulk_operations, bulk_operation_lanes, retention_state, work_state TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
-GRANT EXECUTE ON FUNCTION accepted_after, change_was_seen, earlier_event_waits, requeue_dead_letter, resend_sagas,
-    retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
+GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, accepted_after, change_was_seen, earlier_event_waits,
+    requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
     pace_bulk_operation, retention_horizon, prune_finished, check_api_key, create_api_key, list_api_keys,
     revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;

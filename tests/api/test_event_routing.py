@@ -95,8 +95,8 @@ def test_pages_hold_every_subscription_once(running: RunningSystem, mine: Api) -
     event_type = new_name("order")
     tenant_id = routed(mine, event_type)["tenant_id"]
     running.run(
-        "INSERT INTO subscriptions (tenant_id, event_type, callback_url)"
-        " SELECT %s, CASE WHEN n %% 10 = 0 THEN %s ELSE 'other' END, 'https://example.com/'"
+        "INSERT INTO subscriptions (tenant_id, event_types, callback_url)"
+        " SELECT %s, ARRAY[CASE WHEN n %% 10 = 0 THEN %s ELSE 'other' END], 'https://example.com/'"
         "   FROM generate_series(1, 300) AS n",
         tenant_id,
         event_type,

@@ -83,8 +83,8 @@ def test_default_page_has_fifty_and_the_largest_two_hundred_and_fifty(
 ) -> None:
     tenant = new_name("paging")
     running.run(
-        "INSERT INTO subscriptions (tenant_id, event_type, callback_url) "
-        "SELECT %s, 't' || n %% 2, 'https://example.com/' FROM generate_series(1, 260) AS n",
+        "INSERT INTO subscriptions (tenant_id, event_types, callback_url) "
+        "SELECT %s, ARRAY['t' || n %% 2], 'https://example.com/' FROM generate_series(1, 260) AS n",
         tenant,
     )
     api = api.with_key(running.new_key(tenant_id=tenant))

@@ -14,6 +14,7 @@ FIELDS = {
     "id",
     "tenant_id",
     "event_type",
+    "event_types",
     "callback_url",
     "pending_callback_url",
     "description",
@@ -102,6 +103,7 @@ BAD_FIELDS: list[tuple[str, Any]] = [
     ("event_type", "*"),
     ("event_type", None),
     ("event_type", 1),
+    ("event_type", "a.*"),
     ("tenant_id", ""),
     ("tenant_id", "a\u0000"),
     ("description", "x" * 501),
@@ -318,3 +320,56 @@ def test_deleted_subscription_is_gone_and_its_row_stays(running: RunningSystem, 
     row = running.rows("SELECT active, deleted_at FROM subscriptions WHERE id = %s", created["id"])[0]
     assert row["active"] is False
     assert row["deleted_at"] is not None
+
+
+SEVERAL = {"callback_url": "https://example.com/hook"}
+
+
+def test_several_event_types_and_one(api: Api) -> None:
+    several = ["order.created", "invoice.*", "*", "hooksaga.*"]
+    created = api.good("POST", "/v1/subscriptions", {**SEVERAL, "event_types": [*several, "invoice.*"]})
+    assert (created["event_type"], created["event_types"]) == (None, several)
+    path = f"/v1/subscriptions/{created['id']}"
+    one = api.good("PATCH", path, {"event_type": "order.paid"})
+    assert (one["event_type"], one["event_types"]) == ("order.paid", ["order.paid"])
+    prefix = api.good("PATCH", path, {"event_types": ["order.*"]})
+    assert (prefix["event_type"], prefix["event_types"]) == (None, ["order.*"])
+    assert api.good("PATCH", path, {"description": "x"})["event_types"] == ["order.*"]
+    assert create(api)["event_types"] == ["order.created"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({}, "event_types"),
+        ({"event_type": "a", "event_types": ["a"]}, "event_types"),
+        ({"event_type": "a", "event_types": None}, None),
+        ({"event_types": None}, "event_types"),
+        ({"event_types": []}, "event_types"),
+        ({"event_types": "a"}, "event_types"),
+        ({"event_types": ["a b"]}, "event_types"),
+        ({"event_types": ["a*"]}, "event_types"),
+        ({"event_types": ["*.a"]}, "event_types"),
+        ({"event_types": [f"t{n}" for n in range(101)]}, "event_types"),
+        ({"event_types": [1]}, "event_types.0"),
+    ],
+)
+def test_event_types_that_are_refused(
+    running: RunningSystem, api: Api, wrong: dict[str, Any], field: str | None
+) -> None:
+    with running.nothing_stored():
+        assert_problem(api.post("/v1/subscriptions", {**SEVERAL, **wrong}), 422, "invalid_field", field)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"event_type": "a", "event_types": ["a"]}, None),
+        ({"event_types": None}, "event_types"),
+        ({"event_types": ["a.*.b"]}, "event_types"),
+    ],
+)
+def test_changes_of_event_types_that_are_refused(api: Api, wrong: dict[str, Any], field: str | None) -> None:
+    path = f"/v1/subscriptions/{create(api)['id']}"
+    assert_problem(api.patch(path, wrong), 422, "invalid_field", field)
+    assert api.good("GET", path)["event_types"] == ["order.created"]

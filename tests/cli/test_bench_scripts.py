@@ -67,12 +67,12 @@ def test_closed_subscriptions_are_left_waiting(place: Place) -> None:
     closed_neighbours.subscribe(place, 20)
     closed_neighbours.close(place.database_url, backlog=3, paused=0.5)
     counted = """SELECT count(paused_at), count(breaker_opened_at)
-                   FROM subscriptions JOIN subscription_flow ON id = subscription_id WHERE event_type = %s"""
+                   FROM subscriptions JOIN subscription_flow ON id = subscription_id WHERE %s = ANY (event_types)"""
     paused, broken = place.run(counted, [closed_neighbours.EVENT_TYPE])[0]
     assert paused + broken == 20
     assert min(paused, broken) > 0
     waiting = """SELECT count(*) FROM webhook_delivery_sagas JOIN subscriptions s ON s.id = subscription_id
-                  WHERE event_type = %s AND status IN ('Pending', 'PendingRetry', 'InProgress')"""
+                  WHERE %s = ANY (event_types) AND status IN ('Pending', 'PendingRetry', 'InProgress')"""
     assert place.run(waiting, [closed_neighbours.EVENT_TYPE]) == [(60,)]
     assert [finding for finding in asyncio.run(audited(place.database_url)) if finding.rows] == []
 

@@ -87,6 +87,28 @@ def test_an_update_changes_what_it_names(run: Run, run_json: RunJson, subscribed
     assert "changed" in run("subscriptions", "update", number, "--active").stdout
 
 
+def test_several_event_types(run: Run, run_json: RunJson) -> None:
+    wanted = (
+        "--event-type",
+        "test.several.*",
+        "--event-type",
+        "test.one",
+        "--callback-url",
+        "https://example.com/",
+    )
+    made = run_json("subscriptions", "create", *wanted)
+    number = str(made["id"])
+    assert made["event_types"] == ["test.several.*", "test.one"]
+    assert "test.several.*, test.one" in run("subscriptions", "show", number).stdout
+    of_type = ("subscriptions", "list", "--event-type", "test.several.now")
+    assert [one["id"] for one in run_json(*of_type)["items"]] == [made["id"]]
+    assert "test.several.*, test.one" in run(*of_type).stdout
+    assert run_json("subscriptions", "update", number, "--event-type", "test.two")["event_types"] == [
+        "test.two"
+    ]
+    assert run_json(*of_type)["items"] == []
+
+
 def test_a_new_address_waits_until_it_is_verified(
     run: Run, run_json: RunJson, subscribed: Subscribed, running_system: RunningSystem
 ) -> None:

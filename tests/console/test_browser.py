@@ -112,7 +112,7 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
     endpoint.fixed.clear()
     event_type = new_name("order.created") if not SCREENSHOTS else "order.created"
     page = visit.go("/console/subscriptions/new")
-    page.get_by_label("Event type").fill(event_type)
+    page.get_by_label("Event types").fill(event_type)
     page.get_by_label("Address").fill(endpoint.url)
     page.get_by_label("Description").fill("orders of the web shop")
     page.get_by_role("button", name="Create").click()

@@ -92,7 +92,7 @@ def test_the_databases_own_words_are_on_no_page(
 
     monkeypatch.setattr(subscriptions, "create_for", refuse)
     pages = Pages(running.port).signed_in(running.key)
-    fields = {"event_type": "a.b", "callback_url": "https://127.0.0.1/typed"}
+    fields = {"event_types": "a.b", "callback_url": "https://127.0.0.1/typed"}
     answer = pages.post("/console/subscriptions", **fields)
     assert answer.status == status
     assert_tells_nothing(answer.text)

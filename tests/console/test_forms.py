@@ -80,8 +80,8 @@ def way_back(pages: Pages, shown: Shown) -> str:
 
 
 ANSWERED_WITH_A_PAGE = [
-    ("/subscriptions", {"event_type": "!"}, "/subscriptions/new"),
-    ("/subscriptions/{id}/edit", {"event_type": "!"}, "/subscriptions/{id}/edit"),
+    ("/subscriptions", {"event_types": "!"}, "/subscriptions/new"),
+    ("/subscriptions/{id}/edit", {"event_types": "!"}, "/subscriptions/{id}/edit"),
     ("/subscriptions/{id}/verify", {}, "/subscriptions/{id}"),
     ("/subscriptions/{id}/rotate-secret", {}, "/subscriptions/{id}"),
     ("/subscriptions/{id}/test-event", {"payload": "{"}, "/subscriptions/{id}"),
@@ -114,7 +114,7 @@ def test_so_it_is_in_the_portal(running: RunningSystem, path: str, fields: dict[
 
 
 def test_a_new_secrets_page_leads_to_its_subscription(pages: Pages) -> None:
-    fields = {"event_type": new_name("form"), "callback_url": URL}
+    fields = {"event_types": new_name("form"), "callback_url": URL}
     answer = pages.post("/console/subscriptions", **fields)
     assert answer.status == 201
     assert "whsec_" in answer.text

@@ -48,7 +48,7 @@ def test_every_error_code_has_a_text() -> None:
 def test_a_refused_form_shows_the_error_in_chinese(running: RunningSystem) -> None:
     pages = Pages(running.port).signed_in(running.key)
     pages.headers["accept-language"] = "zh-TW"
-    refused = pages.post("/console/subscriptions", event_type="a.b", callback_url="http://x.example/")
+    refused = pages.post("/console/subscriptions", event_types="a.b", callback_url="http://x.example/")
     assert refused.status == 422
     assert ERRORS["invalid_callback_url"] in refused.text
     missing = pages.get("/console/subscriptions/999999")

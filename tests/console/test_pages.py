@@ -119,7 +119,7 @@ def test_another_tenants_id_is_no_page(
             assert pages.page(at(path, kept)), "its own it sees"
         else:
             fields = {
-                "event_type": "a.b",
+                "event_types": "a.b",
                 "callback_url": REFUSING,
                 "rate": "1",
                 "active": "no",

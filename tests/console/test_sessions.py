@@ -111,7 +111,7 @@ def test_signing_out_ends_the_session_on_the_server(running: RunningSystem, page
     assert kept.get("/console").headers["location"] == "/console/sign-in"
     assert kept.get("/console/now/panel", hx_request="true").status == 401
     with running.nothing_stored():
-        form = {"csrf": token, "event_type": "a.b", "callback_url": "https://example.com/x"}
+        form = {"csrf": token, "event_types": "a.b", "callback_url": "https://example.com/x"}
         assert kept.post_raw("/console/subscriptions", form, origin=kept.origin).status == 303
     assert kept.post_raw("/console/sign-out", {"csrf": token}, origin=kept.origin).status == 303
     assert other.page("/console"), "only this session has ended, not all of the key's"
@@ -194,7 +194,7 @@ def test_a_form_of_another_site_does_nothing(
     running: RunningSystem, pages: Pages, headers: dict[str, str]
 ) -> None:
     given = {name: pages.origin if value == "OWN" else value for name, value in headers.items()}
-    fields = {"csrf": pages.csrf(), "event_type": "a.b", "callback_url": "https://127.0.0.1/x"}
+    fields = {"csrf": pages.csrf(), "event_types": "a.b", "callback_url": "https://127.0.0.1/x"}
     with running.nothing_stored():
         answer = pages.post_raw("/console/subscriptions", fields, **given)
     assert answer.status == 403
@@ -214,7 +214,7 @@ def test_a_form_needs_its_sessions_token(running: RunningSystem, pages: Pages, t
     for given in (token, other):
         with running.nothing_stored():
             answer = pages.post(
-                "/console/subscriptions", csrf=given, event_type="a.b", callback_url="https://127.0.0.1/x"
+                "/console/subscriptions", csrf=given, event_types="a.b", callback_url="https://127.0.0.1/x"
             )
         assert answer.status == 403
 

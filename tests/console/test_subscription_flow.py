@@ -184,7 +184,7 @@ def selected(shown: Shown, name: str) -> str:
 
 def test_the_form_keeps_the_fields_of_flow_control(place: Pages, subscribed: Subscribed) -> None:
     edit = f"{place.base}/subscriptions/{subscribed.id}/edit"
-    usual = {"event_type": subscribed.event_type, "callback_url": REFUSING}
+    usual = {"event_types": subscribed.event_type, "callback_url": REFUSING}
     assert place.post(edit, **usual, **FORM).status == 303
     kept = subscribed.api.good("GET", f"/v1/subscriptions/{subscribed.id}")
     assert {name: kept[name] for name in KEPT} == KEPT
@@ -205,9 +205,9 @@ def test_the_form_keeps_the_fields_of_flow_control(place: Pages, subscribed: Sub
 def test_a_new_subscription_has_the_defaults_of_the_form(place: Pages, subscribed: Subscribed) -> None:
     shown = place.page(f"{place.base}/subscriptions/new")
     assert (selected(shown, "ordered"), selected(shown, "circuit_breaker")) == ("no", "yes")
-    wanted = {"event_type": new_name("form"), "callback_url": REFUSING, "rate_limit.count": "5"}
+    wanted = {"event_types": new_name("form"), "callback_url": REFUSING, "rate_limit.count": "5"}
     assert place.post(f"{place.base}/subscriptions", **wanted).status == 201
-    (made,) = subscribed.api.good("GET", f"/v1/subscriptions?event_type={wanted['event_type']}")["items"]
+    (made,) = subscribed.api.good("GET", f"/v1/subscriptions?event_type={wanted['event_types']}")["items"]
     assert made["rate_limit"] == {"count": 5, "per_seconds": 1.0}
     assert (made["ordered"], made["circuit_breaker"]) == (False, True)
 
@@ -224,7 +224,7 @@ def test_a_new_subscription_has_the_defaults_of_the_form(place: Pages, subscribe
 def test_a_refused_field_is_marked_and_kept(
     place: Pages, subscribed: Subscribed, name: str, value: str
 ) -> None:
-    usual = {"event_type": subscribed.event_type, "callback_url": REFUSING, "rate_limit.count": "1"}
+    usual = {"event_types": subscribed.event_type, "callback_url": REFUSING, "rate_limit.count": "1"}
     answer = place.post(f"{place.base}/subscriptions/{subscribed.id}/edit", **{**usual, name: value})
     assert answer.status == 422
     (field,) = [one for tag, one in tags(answer.body) if tag == "input" and one.get("aria-invalid")]

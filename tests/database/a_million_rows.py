@@ -4,6 +4,8 @@ from typing import LiteralString
 
 import psycopg
 
+from tests.database.pattern_rows import PATTERN_HISTORY, PATTERNS
+
 BIG_TABLES = (
     "events",
     "routing_outbox",
@@ -13,6 +15,8 @@ BIG_TABLES = (
     "webhook_delivery_jobs",
     "dead_letters",
     "subscription_history",
+    "subscription_patterns",
+    "subscription_pattern_history",
     "routing_decisions",
     "bulk_operation_lanes",
     "subscription_health",
@@ -47,8 +51,8 @@ BUSY_JOBS = range(1_701_031, 1_721_031)
 
 _STATEMENTS: tuple[LiteralString, ...] = (
     # 1,000 event types with 50 subscriptions each
-    """INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)
-       SELECT 'type.' || n % 1000, 'https://receiver.example/' || n, true, true, 0
+    """INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event)
+       SELECT ARRAY['type.' || n % 1000], 'https://receiver.example/' || n, true, true, 0
          FROM generate_series(1, 50000) AS n""",
     "INSERT INTO subscription_secrets (subscription_id, secret) SELECT id, 'sealed' FROM subscriptions",
     """INSERT INTO subscription_flow (subscription_id, in_flight_limit, wake_at)
@@ -132,9 +136,9 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     # each subscription changed twenty times in the month of events; of a million events it is known how they were
     # routed, of the few that a test routes it is not
     """INSERT INTO subscription_history
-              (subscription_id, tenant_id, event_type, active, verified, eligible_after_event, changed_at, changed_by,
+              (subscription_id, tenant_id, event_types, active, verified, eligible_after_event, changed_at, changed_by,
                changed_in)
-       SELECT 1 + n % 50000, 'default', 'type.' || (1 + n % 50000) % 1000, n / 50000 % 2 = 0, true,
+       SELECT 1 + n % 50000, 'default', ARRAY['type.' || (1 + n % 50000) % 1000], n / 50000 % 2 = 0, true,
               CASE n / 50000 % 2 WHEN 0 THEN 0 END, now() - (1000000 - n) * interval '2.6 seconds', n::text::xid8,
               (1 + n || ':' || 1 + n || ':')::pg_snapshot
          FROM generate_series(0, 999999) AS n""",
@@ -145,8 +149,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     # a subscription whose type has a thousand events
     """INSERT INTO bulk_operations (kind, tenant_id, filter, rate_per_second, created_by, until_id, matched)
        VALUES ('requeue', NULL, '{}', 20, 'ops', 1000000, 1000000),
-              ('backfill', 'default', '{"event_type": "type.77", "since": "2020-01-01T00:00:00Z"}', 20, 'ops', 1000000,
-               1000)""",
+              ('backfill', 'default', '{"event_types": ["type.77"], "since": "2020-01-01T00:00:00Z"}', 20, 'ops',
+               1000000, 1000)""",
     """INSERT INTO bulk_operation_lanes (operation_id, subscription_id, matched)
        SELECT 1, n, 20 FROM generate_series(1, 50000) AS n UNION ALL SELECT 2, 77, 1000""",
     # every endpoint has failed for ten days, but only ten of them still get attempts; ten others are gone; the last
@@ -157,6 +161,15 @@ _STATEMENTS: tuple[LiteralString, ...] = (
               now() - CASE WHEN id BETWEEN 31001 AND 31010 THEN interval '1 hour' ELSE interval '2 days' END
          FROM subscriptions""",
     "UPDATE subscriptions SET active = false, eligible_after_event = NULL WHERE id = 25000",
+    # of its event types one has its events, and nineteen prefixes have none yet
+    PATTERNS,
+    PATTERN_HISTORY,
+    """INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
+       SELECT tenant_id, pattern || '.' || n || '.*', subscription_id, 0, false
+         FROM subscription_patterns, generate_series(1, 19) AS n""",
+    """INSERT INTO subscription_pattern_history (tenant_id, pattern, subscription_id)
+       SELECT tenant_id, pattern || '.' || n || '.*', subscription_id
+         FROM subscription_pattern_history, generate_series(1, 19) AS n""",
     """UPDATE subscription_health SET disabled_at = now() - interval '1 day', disabled_reason = 'failing',
               disabled_failing_since = now() - interval '5 days'
         WHERE subscription_id = 25000""",

@@ -13,7 +13,7 @@ ANYBODY = BulkCaller(None, "the tests")
 
 _EVENTS: LiteralString = """
     INSERT INTO events (event_type, tenant_id, payload, created_at)
-    SELECT s.event_type, s.tenant_id, '{"n": 1}', %(first)s::timestamptz + n * interval '1 second'
+    SELECT s.event_types[1], s.tenant_id, '{"n": 1}', %(first)s::timestamptz + n * interval '1 second'
       FROM subscriptions s, generate_series(1, %(count)s) AS n WHERE s.id = %(subscription_id)s
     RETURNING id"""
 
@@ -31,7 +31,7 @@ DEAD_LETTERS: LiteralString = f"""
     )
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, failed_at,
                               payload_snapshot)
-    SELECT g.id, g.event_id, s.id, s.tenant_id, s.event_type, %(error_code)s,
+    SELECT g.id, g.event_id, s.id, s.tenant_id, s.event_types[1], %(error_code)s,
            %(first)s::timestamptz + row_number() OVER (ORDER BY g.id) * interval '1 second', '{{"n": 1}}'
       FROM saga g, subscriptions s WHERE s.id = %(subscription_id)s ORDER BY g.id"""
 

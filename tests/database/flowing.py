@@ -47,7 +47,7 @@ class Endpoint:
 
     async def accept(self, count: int, key: str | None = None) -> list[int]:
         wanted = await self.seed.row(
-            "SELECT event_type, tenant_id FROM subscriptions WHERE id = %s", [self.id]
+            "SELECT event_types[1] AS event_type, tenant_id FROM subscriptions WHERE id = %s", [self.id]
         )
         draft = EventDraft(wanted["event_type"], "{}", wanted["tenant_id"], ordering_key=key)
         return [accepted.id for accepted in await self.seed.accept(*[draft] * count)]

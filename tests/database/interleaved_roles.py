@@ -16,8 +16,9 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.event_input import EventDraft
-from hooksaga.core.models import RateLimit, SubscriptionChange
+from hooksaga.core.models import SubscriptionChange
 from hooksaga.core.requeue_models import NewBulkOperation
+from hooksaga.core.subscription_limits import RateLimit
 from hooksaga.operations import bulk_operations, bulk_steps, requeue, subscription_flow, subscriptions
 from hooksaga.operations.verify_subscription import mark_verified
 from hooksaga.stages import clean_leases, deliver

@@ -27,6 +27,7 @@ from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 from hooksaga.stages.route_events import route_events
 from tests.database import orchestrate
+from tests.database.pattern_rows import PATTERNS
 
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -76,14 +77,18 @@ class Seed:
         return value
 
     async def rewrite(self, statement: LiteralString, params: Params = ()) -> None:
-        """Run a statement with all triggers and foreign keys off, as nobody can in production."""
+        """Run a statement with all triggers and foreign keys off, as nobody can in production. What routing reads of
+        subscriptions follows them nevertheless."""
         async with self.connection.transaction():
             await self.connection.execute("SET LOCAL session_replication_role = replica")
             await self.connection.execute(statement, params)
+            if "UPDATE subscriptions" in statement:
+                await self.connection.execute("DELETE FROM subscription_patterns")
+                await self.connection.execute(PATTERNS)
 
     async def subscription(
         self,
-        event_type: str | None = None,
+        event_type: str | list[str] | None = None,
         callback_url: str | None = None,
         *,
         tenant_id: str = "default",
@@ -93,11 +98,13 @@ class Seed:
         """An active subscription, by default of a type of its own, whose concurrency limit has grown. Its secret is in
         `secrets`."""
         number = next(self._numbers)
+        event_type = event_type or f"type.{number}"
+        wanted = [event_type] if isinstance(event_type, str) else event_type
         url = callback_url or f"https://receiver-{number}.example/hook"
         secret = encode_secret(secrets.token_bytes(32))
         made = await subscriptions.create_subscription(
             self.connection,
-            NewSubscription(event_type=event_type or f"type.{number}", callback_url=url, **fields),
+            NewSubscription(event_types=wanted, callback_url=url, **fields),
             tenant_id=tenant_id,
             callback_url=url,
             sealed_secret=self.box.seal(secret),
@@ -131,7 +138,8 @@ class Seed:
     async def event_for(self, subscription_id: int, payload: str = '{"n": 1}') -> int:
         """The id of a new event that the subscription takes."""
         wanted = await self.row(
-            "SELECT event_type, tenant_id FROM subscriptions WHERE id = %s", [subscription_id]
+            "SELECT event_types[1] AS event_type, tenant_id FROM subscriptions WHERE id = %s",
+            [subscription_id],
         )
         return await self.event(wanted["event_type"], payload, tenant_id=wanted["tenant_id"])
 
@@ -187,7 +195,8 @@ class Seed:
     async def jobs(self, subscription_id: int, count: int) -> list[int]:
         """Many jobs of one subscription that wait for a worker."""
         wanted = await self.row(
-            "SELECT event_type, tenant_id FROM subscriptions WHERE id = %s", [subscription_id]
+            "SELECT event_types[1] AS event_type, tenant_id FROM subscriptions WHERE id = %s",
+            [subscription_id],
         )
         draft = EventDraft(wanted["event_type"], '{"n": 1}', wanted["tenant_id"])
         await self.accept(*[draft] * count)

@@ -87,7 +87,7 @@ async def test_a_saga_that_the_routers_own_comparison_would_excuse(auditor: Conn
 
 @pytest.mark.parametrize(
     "change",
-    ["active = false", "event_type = 'b'", "deleted_at = now(), active = false", "max_retry_limit = 3"],
+    ["active = false", "event_types = '{b}'", "deleted_at = now(), active = false", "max_retry_limit = 3"],
 )
 async def test_a_saga_that_is_missing_whatever_became_of_the_subscription(
     auditor: Connection, seed: Seed, change: str

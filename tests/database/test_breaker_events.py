@@ -34,7 +34,7 @@ async def broken(endpoint: EndpointOf, seed: Seed) -> BrokenOf:
     """Makes endpoints whose breaker has just opened, in a tenant that hears of it."""
 
     async def broken(tenant_id: str = "acme", *, heard: bool = True, **fields: Any) -> Endpoint:
-        if heard and not await seed.rows("SELECT FROM subscriptions WHERE event_type = %s", [OPENED]):
+        if heard and not await seed.rows("SELECT FROM subscriptions WHERE %s = ANY (event_types)", [OPENED]):
             for event_type in (OPENED, CLOSED):
                 await seed.subscription(event_type, tenant_id=tenant_id)
         one = await endpoint(1000, tenant_id=tenant_id, **fields)
@@ -92,8 +92,8 @@ async def test_an_opening_and_its_end_are_told_once_each(
     assert (await tell_breakers(monitor)).changes == []
     opened_at = await moment(seed, one, "breaker_opened_at")
     (event,) = await told(seed)
-    event_type = await seed.value("SELECT event_type FROM subscriptions WHERE id = %s", [one.id])
-    about = {"subscription_id": one.id, "event_type": event_type, "callback_host": "shop.example"}
+    event_type = await seed.value("SELECT event_types[1] FROM subscriptions WHERE id = %s", [one.id])
+    about = {"subscription_id": one.id, "event_types": [event_type], "callback_host": "shop.example"}
     failures = {"error_code": "http_503", "consecutive_failures": POLICY.breaker_failures}
     assert event == {
         "type": OPENED,

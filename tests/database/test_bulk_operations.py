@@ -559,7 +559,7 @@ async def test_a_backfill_gives_old_events_their_first_saga(operator: Connection
     await old_events(seed, await seed.subscription("a", tenant_id="acme"), 3)
     assert (await count_bulk_operation(operator, backfill_of(subscription), ANYBODY)).matched == 25
     operation = await started(operator, backfill_of(subscription))
-    assert (operation.matched, operation.tenant_id, operation.filter["event_type"]) == (25, "default", "a")
+    assert (operation.matched, operation.tenant_id, operation.filter["event_types"]) == (25, "default", ["a"])
     assert await step_until_nothing_is_left(operator) == 25
     sagas = await requeued(seed)
     assert {(saga["subscription_id"], saga["requeued_from"]) for saga in sagas} == {(subscription, None)}
@@ -614,7 +614,7 @@ async def test_events_in_the_outbox_are_routed_and_backfilled_once(operator: Con
     assert await state(operator, operation.id) == ("Completed", 4, 2, 2)
 
 
-@pytest.mark.parametrize("change", ["active = false", "event_type = 'other'"])
+@pytest.mark.parametrize("change", ["active = false", "event_types = '{other}'"])
 async def test_a_backfill_ends_when_its_subscription_no_longer_takes_these_events(
     operator: Connection, seed: Seed, change: str
 ) -> None:

@@ -37,7 +37,9 @@ from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, outcome
 FUNCTION_ROLES = [role for role in Role if role is not Role.OWNER]
 
 INSERT_EVENT = "INSERT INTO events (event_type, payload) VALUES ('a', '{}')"
-INSERT_SUBSCRIPTION = "INSERT INTO subscriptions (event_type, callback_url) VALUES ('a', 'https://a.example')"
+INSERT_SUBSCRIPTION = (
+    "INSERT INTO subscriptions (event_types, callback_url) VALUES ('{a}', 'https://a.example')"
+)
 INSERT_SAGA = "INSERT INTO webhook_delivery_sagas (event_id, subscription_id) VALUES (1, 1)"
 INSERT_JOB = (
     "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
@@ -56,8 +58,8 @@ INSERT_DECISION = (
     "INSERT INTO routing_decisions (event_id, newest_change, snapshot, sagas_started) SELECT 1, 0, '1:1:', 0"
 )
 INSERT_HISTORY = (
-    "INSERT INTO subscription_history (subscription_id, tenant_id, event_type, active, verified)"
-    " VALUES (1, 'default', 'a', true, true)"
+    "INSERT INTO subscription_history (subscription_id, tenant_id, event_types, active, verified)"
+    " VALUES (1, 'default', '{a}', true, true)"
 )
 
 DENIED: dict[Role, list[str]] = {

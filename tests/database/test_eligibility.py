@@ -123,7 +123,7 @@ async def test_a_change_of_type_keeps_the_moment(router: Connection, seed: Seed)
     older = await seed.event("b")
     subscription_id = await seed.subscription("a")
     newer = await seed.event("b")
-    await seed.connection.execute("UPDATE subscriptions SET event_type = 'b'")
+    await seed.connection.execute("UPDATE subscriptions SET event_types = '{b}'")
     await route_events(router)
     assert await matched(seed, newer) == [subscription_id]
     assert await matched(seed, older) == []

@@ -78,7 +78,7 @@ async def test_a_matched_subscription_stands_where_its_saga_does(
     [
         ("active = false", "active = true", Reason.INACTIVE),
         ("verified = false", "verified = true", Reason.UNVERIFIED),
-        ("event_type = 'b'", "event_type = 'a'", Reason.OTHER_EVENT_TYPE),
+        ("event_types = '{b}'", "event_types = '{a}'", Reason.OTHER_EVENT_TYPE),
         ("deleted_at = now(), active = false", "deleted_at = NULL, active = true", Reason.DELETED),
         ("active = false, verified = false", "active = true, verified = true", Reason.INACTIVE),
     ],
@@ -96,11 +96,12 @@ async def test_the_reason_is_what_was_true_then(
     await change(seed, subscription_id, since)
     changed = await only_decision(operator, seed, event_id)
     assert (outcome_of(changed), changed.then) == ((False, reason), decision.then)
-    assert (changed.now.active, changed.now.verified, changed.now.event_type) == (True, True, "a")
+    assert (changed.now.active, changed.now.verified, changed.now.event_types) == (True, True, ["a"])
 
 
 @pytest.mark.parametrize(
-    "since", ["active = false", "verified = false", "event_type = 'b'", "deleted_at = now(), active = false"]
+    "since",
+    ["active = false", "verified = false", "event_types = '{b}'", "deleted_at = now(), active = false"],
 )
 async def test_what_changed_since_takes_nothing_back(
     router: Connection, operator: Connection, seed: Seed, since: str
@@ -277,12 +278,12 @@ async def test_the_rule_in_words_is_the_rule_of_the_router(
     for event_type, active, verified, deleted_at, newest_event in cases:
         subscription_id = await seed.subscription("a")
         await seed.rewrite(
-            "UPDATE subscriptions SET event_type = %s, active = %s, verified = %s, deleted_at = %s,"
+            "UPDATE subscriptions SET event_types = %s, active = %s, verified = %s, deleted_at = %s,"
             " eligible_after_event = %s, eligible_snapshot = '9000000000000000000:9000000000000000000:'"
             " WHERE id = %s",
-            [event_type, active, verified, deleted_at, newest_event, subscription_id],
+            [[event_type], active, verified, deleted_at, newest_event, subscription_id],
         )
-        saw = Facts(event_type, active, verified, early, deleted_at)
+        saw = Facts([event_type], active, verified, early, deleted_at)
         wanted[subscription_id] = why_not_matched(saw, "a", in_time=newest_event == 0) is None
     event_id = await seed.event("a")
     await route_events(router)
@@ -497,7 +498,7 @@ async def test_a_batch_writes_how_many_sagas_each_event_started(router: Connecti
         ("pending_callback_url = 'https://new.example/'", 0),
         ("active = active", 0),
         ("active = false", 1),
-        ("event_type = 'b'", 1),
+        ("event_types = '{b}'", 1),
         ("verified = false", 1),
         ("deleted_at = now()", 1),
     ],
@@ -511,17 +512,17 @@ async def test_history_grows_with_what_routing_asks_for_only(seed: Seed, assignm
 
 async def test_history_is_what_each_subscription_was(seed: Seed) -> None:
     subscription_id = await seed.subscription("a", tenant_id="acme", verified=False)
-    for assignments in ("verified = true", "active = false", "event_type = 'b', active = true"):
+    for assignments in ("verified = true", "active = false", "event_types = '{b}', active = true"):
         await change(seed, subscription_id, assignments)
     rows = await seed.rows(
-        "SELECT tenant_id, event_type, active, verified, eligible_since IS NULL AS waits"
+        "SELECT tenant_id, event_types, active, verified, eligible_since IS NULL AS waits"
         " FROM subscription_history ORDER BY id"
     )
     assert [tuple(row.values()) for row in rows] == [
-        ("acme", "a", True, False, True),
-        ("acme", "a", True, True, False),
-        ("acme", "a", False, True, True),
-        ("acme", "b", True, True, False),
+        ("acme", ["a"], True, False, True),
+        ("acme", ["a"], True, True, False),
+        ("acme", ["a"], False, True, True),
+        ("acme", ["b"], True, True, False),
     ]
 
 
@@ -555,7 +556,7 @@ async def some_of_each_rank(seed: Seed) -> list[int]:
     """Ids in the order in which they are shown, whatever the order in which they were made."""
     others = [await seed.subscription(), await seed.subscription("c")]
     near = [await seed.subscription("a", verified=False), await seed.subscription("a")]
-    await change(seed, near[1], "event_type = 'b'")
+    await change(seed, near[1], "event_types = '{b}'")
     matched = [await seed.subscription("a") for _ in range(3)]
     return [*matched, *near, *others]
 

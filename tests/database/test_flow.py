@@ -7,8 +7,8 @@ from psycopg import sql
 
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import RowRefused
-from hooksaga.core.models import RateLimit
 from hooksaga.core.saga import RetryPolicy
+from hooksaga.core.subscription_limits import RateLimit
 from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import EndpointOf

@@ -79,7 +79,9 @@ async def test_an_event_of_another_key_or_tenant_is_not_waited_for(
 ) -> None:
     await ordered.accept(1, key)
     (late,) = await ordered.accept(1, "a")
-    event_type = await ordered.seed.value("SELECT event_type FROM subscriptions WHERE id = %s", [ordered.id])
+    event_type = await ordered.seed.value(
+        "SELECT event_types[1] FROM subscriptions WHERE id = %s", [ordered.id]
+    )
     await ordered.seed.event(event_type, tenant_id="other")
     await route_events(ordered.seed.connection, event_ids=[late])
     assert await ordered.started() == [await saga_of(ordered, late)]

@@ -98,7 +98,7 @@ async def test_batch_by_batch_it_comes_to_the_end(
 async def test_the_many_without_headers_are_not_read(seed: Seed) -> None:
     """`up` looks at each start."""
     await seed.connection.execute(
-        "INSERT INTO subscriptions (event_type, callback_url) SELECT 'a', 'https://a.example/'"
+        "INSERT INTO subscriptions (event_types, callback_url) SELECT '{a}'::varchar[], 'https://a.example/'"
         " FROM generate_series(1, 5000)"
     )
     await in_clear(seed)

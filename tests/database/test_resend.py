@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -283,16 +283,17 @@ async def test_the_pace_of_a_bulk_operation_stays(operator: Connection, seed: Se
 @pytest.mark.parametrize(
     "closed",
     [
-        "retry_after_until = now() + interval '1 h'",
-        "breaker_opened_at = now(), probe_at = now() + interval '1 h', failures_in_a_row = 10",
+        "UPDATE subscription_flow SET retry_after_until = now() + interval '1 h'",
+        "UPDATE subscription_flow"
+        " SET breaker_opened_at = now(), probe_at = now() + interval '1 h', failures_in_a_row = 10",
     ],
 )
 async def test_a_retry_now_opens_what_the_endpoint_closed(
-    operator: Connection, seed: Seed, closed: str
+    operator: Connection, seed: Seed, closed: LiteralString
 ) -> None:
     subscription = await seed.subscription()
     saga_id = await waiting_saga(seed, subscription)
-    await seed.rewrite(f"UPDATE subscription_flow SET {closed}".encode())
+    await seed.rewrite(closed)
     await seed.rewrite("UPDATE webhook_delivery_sagas SET next_attempt_at = now() - interval '1 s'")
     assert await orchestrate.start_all(seed.connection, POLICY) == []
     assert (await retry_saga_now(operator, saga_id, tenant_id=None)).retried == 1

@@ -14,6 +14,7 @@ from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.flow import Flow
+from tests.database.pattern_rows import PATTERNS
 
 BACKLOG = 20_000
 EVERYWHERE = 10_000
@@ -31,7 +32,7 @@ def backlog(database_address: DatabaseAddress) -> DatabaseAddress:
         connection.execute("ANALYZE")
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url) VALUES ('a', 'https://a.example/')"
+            "INSERT INTO subscriptions (event_types, callback_url) VALUES ('{a}', 'https://a.example/')"
         )
         connection.execute(
             "INSERT INTO events (event_type, payload) SELECT 'a', '{}' FROM generate_series(1, %s)", [BACKLOG]
@@ -133,8 +134,8 @@ def backlog_everywhere(request: pytest.FixtureRequest, database_address: Databas
     with psycopg.connect(database_address.url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)"
-            " SELECT 'type', 'https://a.example/', true, true, 0 FROM generate_series(1, %s)",
+            "INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event)"
+            " SELECT '{type}', 'https://a.example/', true, true, 0 FROM generate_series(1, %s)",
             [EVERYWHERE],
         )
         connection.execute("INSERT INTO subscription_flow (subscription_id) SELECT id FROM subscriptions")
@@ -328,8 +329,8 @@ def one_crowd(request: pytest.FixtureRequest, database_address: DatabaseAddress)
     with psycopg.connect(database_address.url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event, ordered,"
-            " paused_at) SELECT 'type', 'https://a.example/', true, true, 0, n IN (2, 3),"
+            "INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event, ordered,"
+            " paused_at) SELECT '{type}', 'https://a.example/', true, true, 0, n IN (2, 3),"
             " CASE n WHEN 1 THEN now() END FROM generate_series(1, %s) AS n",
             [EVERYWHERE],
         )
@@ -399,19 +400,21 @@ def test_closed_subscriptions_with_backlogs_cost_an_open_one_nothing(
 
 
 def test_an_event_reads_the_subscriptions_of_its_type(database_address: DatabaseAddress) -> None:
-    """After statistics without any subscription: 10,000 that take another type, and one that takes this."""
+    """After statistics without any subscription: 10,000 that take others, and one for each pattern that matches."""
     with psycopg.connect(database_address.url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("SET session_replication_role = replica")
         connection.execute(
-            "INSERT INTO subscriptions (event_type, callback_url, active, verified, eligible_after_event)"
-            " SELECT CASE n WHEN 1 THEN 'this' ELSE 'other' END, 'https://a.example/', true, true, 0"
+            "INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event)"
+            " SELECT CASE n WHEN 0 THEN '{this.one}' WHEN 1 THEN '{this.*}' WHEN 2 THEN '{*,hooksaga.*}'"
+            " ELSE '{other,this.other,that.*}' END::varchar[], 'https://a.example/', true, true, 0"
             " FROM generate_series(0, %s) AS n",
             [EVERYWHERE],
         )
+        connection.execute(PATTERNS)
         connection.execute(
             "WITH event AS (INSERT INTO events (event_type, payload)"
-            " SELECT 'this', '{}' FROM generate_series(1, %s) RETURNING id)"
+            " SELECT 'this.one', '{}' FROM generate_series(1, %s) RETURNING id)"
             " INSERT INTO routing_outbox (event_id, created_at) SELECT id, now() FROM event",
             [TAKEN],
         )
@@ -419,7 +422,8 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
     sizes = dict.fromkeys(("max_events", "max_sagas", "wide_from", "part_size"), TAKEN)
     params: dict[str, Any] = {"event_ids": None, "go_on": True, **sizes}
     plan = plan_kept(database_address, Role.ROUTER, query, **params)
-    assert _read_from("subscriptions", plan) == TAKEN + 1  # and once to count them
+    assert _read_from("subscription_patterns", plan) == 3  # once for all events of the type
+    assert _read_from("subscriptions", plan) == 0
 
 
 @pytest.mark.parametrize(

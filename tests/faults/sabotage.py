@@ -93,7 +93,7 @@ def _outbox_first() -> None:
     start: LiteralString = """
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id)
         SELECT e.id, s.id FROM events e
-          JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_type = e.event_type
+          JOIN subscriptions s ON s.tenant_id = e.tenant_id AND s.event_types && patterns_of_type(e.event_type)
            AND s.active AND s.verified AND s.deleted_at IS NULL AND accepted_after(
                e.id, e.accepted_by, s.eligible_after_event, s.eligible_snapshot)
          WHERE e.id = ANY (%(event_ids)s::bigint[])

@@ -194,7 +194,7 @@ def _check_rows(loaded: Loaded, event_type: str, accepted: dict[str, tuple[str, 
     ended = loaded.rows(
         "SELECT s.callback_url LIKE %s AS is_dead_end, g.status::text, count(*) AS n, "
         "count(DISTINCT g.event_id) AS events FROM webhook_delivery_sagas g "
-        "JOIN subscriptions s ON s.id = g.subscription_id WHERE s.event_type = %s "
+        "JOIN subscriptions s ON s.id = g.subscription_id WHERE %s = ANY (s.event_types) "
         "GROUP BY s.callback_url, g.status",
         f"%{DEAD_END}/%",
         event_type,

@@ -31,7 +31,7 @@ MEANWHILE = 10
 
 JOBS = """
     SELECT j.status::text, j.claim_count, j.worker_id, j.response_status FROM webhook_delivery_jobs j
-      JOIN subscriptions s ON s.id = j.subscription_id WHERE s.event_type = %s ORDER BY j.id"""
+      JOIN subscriptions s ON s.id = j.subscription_id WHERE %s = ANY (s.event_types) ORDER BY j.id"""
 
 
 class Receiver:

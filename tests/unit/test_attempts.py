@@ -112,6 +112,7 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
         id=1,
         tenant_id="default",
         event_type="order.created",
+        event_types=["order.created"],
         callback_url="https://receiver.example/",
         pending_callback_url=None,
         description="",

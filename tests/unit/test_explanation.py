@@ -8,7 +8,7 @@ from hooksaga.cli.explanation import explanation
 
 EVENT_ID = "evt_" + "0" * 32
 ELIGIBLE = {
-    "event_type": "order.paid",
+    "event_types": ["order.paid"],
     "active": True,
     "verified": True,
     "eligible_since": "2026-01-01T00:00:00.000000Z",
@@ -39,6 +39,7 @@ def decision(**fields: Any) -> dict[str, Any]:
         "subscription_created_at": "2026-01-01T00:00:00.000000Z",
         "callback_host": "receiver.example",
         "matched": False,
+        "matched_by": [],
         "reason": None,
         "then": ELIGIBLE,
         "now": None,
@@ -73,7 +74,7 @@ def told(one: dict[str, Any]) -> list[str]:
     """Return the sentence about one subscription, and the command after it."""
     _, _, first, *rest = lines(event(one), every=True)
     who, sentence = first.split("): ", 1)
-    took = (one["then"] or one["now"])["event_type"]
+    took = ", ".join(one["matched_by"] or (one["then"] or one["now"])["event_types"])
     assert who == f"subscription 9 ({took} → receiver.example"
     return [sentence, *rest]
 
@@ -176,7 +177,7 @@ def test_a_match_without_a_saga_was_pruned() -> None:
 INACTIVE = {**ELIGIBLE, "active": False, "eligible_since": None}
 UNVERIFIED = {**ELIGIBLE, "verified": False, "eligible_since": None}
 DELETED = {**INACTIVE, "deleted_at": "2026-01-01T12:00:00.000000Z"}
-OTHER = {**ELIGIBLE, "event_type": "order.sent"}
+OTHER = {**ELIGIBLE, "event_types": ["order.sent"]}
 NOW_OK = "it is active and verified now"
 
 
@@ -322,5 +323,20 @@ def test_a_tenant_without_subscriptions_is_said() -> None:
 
 
 def test_what_comes_from_outside_moves_no_terminal() -> None:
-    shown = event(decision(callback_host="a\x1b[2J", reason="\x1b[2J", then={**OTHER, "event_type": "\x07"}))
+    shown = event(
+        decision(callback_host="a\x1b[2J", reason="\x1b[2J", then={**OTHER, "event_types": ["\x07"]})
+    )
     assert not any(ord(one) < 32 for line in explanation(shown, every=True) for one in line.plain)
+
+
+def test_a_match_names_the_patterns_and_no_match_the_first_of_all_types() -> None:
+    several = {**ELIGIBLE, "event_types": ["a", "order.*", "b", "c", "*"]}
+    by = decision(matched=True, matched_by=["order.*", "*"], then=several, saga=SAGA)
+    assert "(order.*, * → receiver.example)" in lines(event(by))[2]
+    other = {**several, "event_types": ["a", "b", "c", "d"]}
+    no_match = decision(reason="other_event_type", then=other)
+    assert (
+        "(a, b, c +1 → receiver.example): not matched: it took a, b, c +1 when"
+        in lines(event(no_match), every=True)[2]
+    )
+    assert "take other event types" in lines(event(no_match, no_match))[2]

@@ -23,9 +23,9 @@ URL = "https://hooks.example.com/secret-path?token=1"
 
 
 def every_event(error_code: str) -> list[OperationalEvent]:
-    endpoint = FailingEndpoint(1, "acme", "a.b", URL, NOW, 3, NOW, NOW, error_code, None, None, NOW)
+    endpoint = FailingEndpoint(1, "acme", ["a.b"], URL, NOW, 3, NOW, NOW, error_code, None, None, NOW)
     dead = DeadDelivery(1, 2, "evt_" + "0" * 32, "a.b", "acme", 1, URL, error_code, 5, NOW)
-    opened = BreakerChange(1, "acme", "a.b", URL, None, None, NOW, 10, error_code, True, True)
+    opened = BreakerChange(1, "acme", ["a.b"], URL, None, None, NOW, 10, error_code, True, True)
     return [
         *breaker_events(opened),
         subscription_failing(endpoint, 50, NOW),
@@ -70,7 +70,7 @@ def test_a_change_of_a_breaker_is_an_event_for_each_part_that_somebody_hears(
     types: list[str],
 ) -> None:
     change = BreakerChange(
-        1, "acme", "a.b", URL, told_at, closed_at, opened_at, 10, None, opening_is_heard, closing_is_heard
+        1, "acme", ["a.b"], URL, told_at, closed_at, opened_at, 10, None, opening_is_heard, closing_is_heard
     )
     events = breaker_events(change)
     assert [event.event_type for event in events] == [f"hooksaga.subscription.{one}" for one in types]

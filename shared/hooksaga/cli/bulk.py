@@ -99,7 +99,10 @@ def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json:
         show_json(answer)
         return
     lanes = operation.pop("lanes")
-    chosen = ", ".join(f"{name}={value}" for name, value in operation["filter"].items())
+    chosen = ", ".join(
+        f"{name}={','.join(value) if isinstance(value, list) else value}"
+        for name, value in operation["filter"].items()
+    )
     show_fields({**operation, "filter": chosen or "all", "reason": operation["reason"] or None})
     columns = ("subscription_id", "matched", "done", "skipped", *OUTCOMES.values(), "finished")
     show_table(

@@ -6,6 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from hooksaga.cli.terminal import printable, short_time
+from hooksaga.core.event_patterns import matching_patterns, shown_event_types
 
 Json = dict[str, Any]
 
@@ -47,8 +48,12 @@ def _routed(event: Json) -> str:
 def _is_unrelated(event: Json, decision: Json) -> bool:
     """Return whether the subscription has another event type, then and now, and no saga."""
     moments = [one for one in (decision["then"], decision["now"]) if one]
-    takes_it = any(one["event_type"] == event["event_type"] for one in moments)
+    takes_it = any(_takes(one, event) for one in moments)
     return not takes_it and not decision["matched"] and decision["saga"] is None
+
+
+def _takes(facts: Json, event: Json) -> bool:
+    return bool(matching_patterns(facts["event_types"], event["event_type"]))
 
 
 def _not_shown(event: Json, shown: int) -> Iterator[Text]:
@@ -71,8 +76,13 @@ def _colour(decision: Json) -> str:
 
 def _sentence(event: Json, decision: Json) -> str:
     facts = decision["then"] or decision["now"]
-    who = f"subscription {decision['subscription_id']} ({facts['event_type']} → {decision['callback_host']})"
+    who = f"subscription {decision['subscription_id']} ({_types(facts, decision)} → {decision['callback_host']})"
     return f"{who}: {'; '.join(_clauses(event, decision))}"
+
+
+def _types(facts: Json, decision: Json) -> str:
+    """Return the event types that matched the event, or all if it did not match."""
+    return shown_event_types(decision["matched_by"] or facts["event_types"])
 
 
 def _clauses(event: Json, decision: Json) -> Iterator[str]:
@@ -96,7 +106,7 @@ def _why(event: Json, decision: Json) -> str:
         case "created_later":
             return f"it was created at {short_time(decision['subscription_created_at'])}, {_after_routing(event)}"
         case "other_event_type":
-            return f"it took {then['event_type']} {routed}"
+            return f"it took {shown_event_types(then['event_types'])} {routed}"
         case "deleted":
             return f"it was deleted at {short_time(then['deleted_at'])}"
         case "inactive":
@@ -121,9 +131,9 @@ def _since(event: Json, decision: Json) -> Iterator[str]:
     if facts["deleted_at"] is not None:
         if decision["reason"] != "deleted":
             yield "it is deleted now"
-    elif facts["event_type"] != event["event_type"]:
-        if then is None or facts["event_type"] != then["event_type"]:
-            yield f"it takes {facts['event_type']} now"
+    elif not _takes(facts, event):
+        if then is None or facts["event_types"] != then["event_types"]:
+            yield f"it takes {shown_event_types(facts['event_types'])} now"
     elif not facts["active"]:
         yield "it is inactive now" if then is None or then["active"] else "it still is"
     elif not facts["verified"]:
@@ -139,7 +149,7 @@ def _command(event: Json, decision: Json) -> str | None:
     if saga is not None:
         dead = saga["dead_letter_id"] is not None and would_take_it
         return f"hooksaga dead-letters requeue {saga['dead_letter_id']}" if dead else None
-    if decision["matched"] is False and would_take_it and facts["event_type"] == event["event_type"]:
+    if decision["matched"] is False and would_take_it and _takes(facts, event):
         return f"hooksaga subscriptions backfill {decision['subscription_id']} --since {event['created_at']}"
     return None
 

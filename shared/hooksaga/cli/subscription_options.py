@@ -10,7 +10,21 @@ import typer
 from hooksaga.cli.failures import WrongUse
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
-EventType = Annotated[str | None, typer.Option(help="Event type, e.g. order.created.", show_default=False)]
+NewEventTypes = Annotated[
+    list[str],
+    typer.Option(
+        "--event-type",
+        help="Event type, e.g. order.created, a prefix such as 'invoice.*', or '*'; repeatable.",
+    ),
+]
+EventTypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event-type",
+        help="Event type, e.g. order.created, a prefix such as 'invoice.*', or '*'; repeatable.",
+        show_default=False,
+    ),
+]
 CallbackUrl = Annotated[str | None, typer.Option(help="https:// URL of the endpoint.", show_default=False)]
 Description = Annotated[str | None, typer.Option(help="Description.", show_default=False)]
 MaxRetryLimit = Annotated[

@@ -23,12 +23,13 @@ from hooksaga.cli.subscription_options import (
     CallbackUrl,
     CircuitBreaker,
     Description,
-    EventType,
+    EventTypes,
     Headers,
     Id,
     MaxInFlight,
     MaxRetryLimit,
     MaxWait,
+    NewEventTypes,
     Ordered,
     RateLimit,
     RemovedHeaders,
@@ -44,6 +45,7 @@ from hooksaga.cli.subscription_options import (
 )
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
+from hooksaga.core.event_patterns import shown_event_types
 
 app = typer.Typer(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
 
@@ -59,7 +61,7 @@ PATH = "/v1/subscriptions"
 
 @app.command()
 def create(
-    event_type: Annotated[str, typer.Option(help="Event type, e.g. order.created.")],
+    event_type: NewEventTypes,
     callback_url: Annotated[str, typer.Option(help="https:// URL of the endpoint.")],
     description: Description = None,
     tenant_id: Annotated[
@@ -84,7 +86,7 @@ def create(
 ) -> None:
     """Create a subscription and show its signing secret once. It receives events after it is verified."""
     wanted = given(
-        event_type=event_type,
+        event_types=event_type,
         callback_url=callback_url,
         description=description,
         tenant_id=tenant_id,
@@ -120,7 +122,9 @@ def _show_created(answer: bytes, created: dict[str, Any], as_json: bool) -> None
 
 @app.command("list")
 def list_all(
-    event_type: EventType = None,
+    event_type: Annotated[
+        str | None, typer.Option(help="Only those that receive this event type.", show_default=False)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
     cursor: Annotated[
         str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
@@ -136,8 +140,11 @@ def list_all(
     if as_json:
         show_json(answer)
         return
-    rows = [(one["id"], one["event_type"], _state(one), one["callback_url"]) for one in page["items"]]
-    show_table(("id", "event type", "state", "callback URL"), rows)
+    rows = [
+        (one["id"], shown_event_types(one["event_types"]), _state(one), one["callback_url"])
+        for one in page["items"]
+    ]
+    show_table(("id", "event types", "state", "callback URL"), rows)
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
 
@@ -171,7 +178,7 @@ def show(
 @app.command()
 def update(
     id: Id,  # noqa: A002
-    event_type: EventType = None,
+    event_type: EventTypes = None,
     callback_url: CallbackUrl = None,
     description: Description = None,
     max_retry_limit: MaxRetryLimit = None,
@@ -195,7 +202,7 @@ def update(
     A new callback URL of a verified subscription takes effect after `verify`; until then deliveries use the old one.
     """
     changes = given(
-        event_type=event_type,
+        event_types=event_type,
         callback_url=callback_url,
         description=description,
         max_retry_limit=max_retry_limit,
@@ -288,11 +295,14 @@ def _state(subscription: dict[str, Any]) -> str:
 
 
 def _shown(subscription: dict[str, Any]) -> dict[str, object]:
-    subscription = {name: value for name, value in subscription.items() if name != "missed"}
+    subscription = {
+        name: value for name, value in subscription.items() if name not in ("missed", "event_type")
+    }
     headers = subscription["headers"]
     lines = ", ".join(f"{name}={value}" for name, value in headers.items())
     return {
         **subscription,
+        "event_types": ", ".join(subscription["event_types"]),
         "headers": lines or None,
         "description": subscription["description"] or None,
         "rate_limit": rate_in_brief(subscription["rate_limit"]),

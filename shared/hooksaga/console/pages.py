@@ -31,6 +31,7 @@ from hooksaga.console.session import (
 )
 from hooksaga.core.errors import HooksagaError, NotFound
 from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.event_patterns import shown_event_types
 
 TEMPLATES = Path(__file__).with_name("templates")
 HTML = "text/html; charset=utf-8"
@@ -58,7 +59,13 @@ def environment() -> Environment:
     )
     filters = cast(dict[str, Any], made.filters)  # pyright: ignore[reportUnknownMemberType]
     filters.update(
-        moment=moment, local=local, age=age, milliseconds=milliseconds, host=_host, event_id=event_id_text
+        moment=moment,
+        local=local,
+        age=age,
+        milliseconds=milliseconds,
+        host=_host,
+        event_id=event_id_text,
+        event_types=shown_event_types,
     )
     names = cast(dict[str, Any], made.globals)  # pyright: ignore[reportUnknownMemberType]
     names.update(asset=served_name, language_names=NAMES)

@@ -12,7 +12,7 @@ _CHOICES = ("ordered", "circuit_breaker")
 def content_of(form: Fields) -> dict[str, Any]:
     """Return the content of a POST or PATCH; a choice that the form does not have is left out. Raises InvalidInput."""
     content = {
-        "event_type": form.raw("event_type").strip(),
+        "event_types": form.raw("event_types").replace(",", " ").split(),
         "callback_url": form.raw("callback_url").strip(),
         "description": form.raw("description").strip(),
         "max_retry_limit": form.number("max_retry_limit"),
@@ -36,7 +36,7 @@ def _rate_limit(form: Fields) -> dict[str, Any] | None:
 def filled(row: Subscription) -> dict[str, str]:
     """Return the fields of the form with what is set."""
     values: dict[str, Any] = {
-        "event_type": row.event_type,
+        "event_types": ", ".join(row.event_types),
         "callback_url": row.pending_callback_url or row.callback_url,
         "description": row.description,
         "max_retry_limit": row.max_retry_limit,

@@ -15,6 +15,7 @@ from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import check_json_syntax, check_json_text, read_event
+from hooksaga.core.event_patterns import sample_type
 from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
@@ -148,6 +149,7 @@ async def _show(
         overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
         most=MAX_COUNTED,
         sample=SAMPLE,
+        test_type=sample_type(row.event_types),
         back=f"{visitor.place.path}/subscriptions/{row.id}",
     )
 
@@ -276,7 +278,7 @@ async def send_test(request: Request, visitor: Visitor, form: Fields) -> Respons
     try:
         check_json_text(payload, services.settings.payload_max_bytes)
         check_json_syntax(payload)
-        head = json.dumps(row.event_type).encode()
+        head = json.dumps(sample_type(row.event_types)).encode()
         draft = read_event(
             b'{"event_type":' + head + b',"payload":' + payload + b"}",
             max_bytes=services.settings.payload_max_bytes,

@@ -46,7 +46,17 @@ def described_without_null(*fields: str) -> Callable[[dict[str, Any]], None]:
             field = schema["properties"][name]
             value = next(choice for choice in field.pop("anyOf") if choice != {"type": "null"})
             del field["default"]
-            field.update(value)
+            field.update({**value, **field})
+
+    return change
+
+
+def described_one_of(*fields: str) -> Callable[[dict[str, Any]], None]:
+    """Return a schema change that requires exactly one of these optional fields, which is not null."""
+
+    def change(schema: dict[str, Any]) -> None:
+        described_without_null(*fields)(schema)
+        schema["oneOf"] = [{"required": [name]} for name in fields]
 
     return change
 

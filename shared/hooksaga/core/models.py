@@ -1,16 +1,17 @@
 """Request and response models of the API, checked by pydantic."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
+    model_validator,
 )
 
 from hooksaga.core.custom_headers import check_custom_headers, check_header_changes
@@ -19,16 +20,39 @@ from hooksaga.core.described_input import (
     HEADER_CHANGES_SCHEMA,
     HEADERS_SCHEMA,
     NO_CONTROL_CHARACTERS,
+    described_one_of,
     described_without_null,
 )
 from hooksaga.core.event_input import EVENT_TYPE_RULE
+from hooksaga.core.event_patterns import EVENT_TYPES_RULE, MAX_EVENT_TYPES, PATTERN, check_event_types
+from hooksaga.core.field_types import StrictModel, WholeNumber
 from hooksaga.core.moments import read_moment
 from hooksaga.core.signing import WHSEC_PATTERN, decode_secret
+from hooksaga.core.subscription_limits import (
+    AttemptTimeout,
+    BaseDelay,
+    MaxInFlight,
+    MaxRetryLimit,
+    MaxWait,
+    RateLimitOrNone,
+)
 
 _NAME_PATTERN = r"^[A-Za-z0-9_.:/-]{1,100}$"
 
 EventType = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
 TenantId = Annotated[str, Field(pattern=_NAME_PATTERN, description=f"{EVENT_TYPE_RULE}.")]
+EventTypes = Annotated[
+    list[str],
+    AfterValidator(check_event_types),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_EVENT_TYPES,
+            "items": {"type": "string", "pattern": PATTERN},
+        }
+    ),
+]
 CallbackUrlText = Annotated[
     str, Field(min_length=1, max_length=2000, json_schema_extra={"format": CALLBACK_URL_FORMAT})
 ]
@@ -41,19 +65,8 @@ def _no_control_characters(text: str) -> str:
     return text
 
 
-def _whole_number(value: object) -> object:
-    """Accept 14.0 as 14, below 2**53, where floats are exact."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_FLOATS:
-        return int(value)
-    return value
-
-
-_EXACT_FLOATS = 2**53
-
 Moment = Annotated[datetime, BeforeValidator(read_moment)]
-WholeNumber = BeforeValidator(_whole_number)
 RowId = Annotated[int, Field(ge=1, lt=2**63), WholeNumber]
-RetryLimit = Annotated[int, Field(ge=1, le=50), WholeNumber]
 ErrorCodeText = Annotated[
     str,
     Field(min_length=1, max_length=100, json_schema_extra={"pattern": NO_CONTROL_CHARACTERS}),
@@ -68,12 +81,6 @@ Headers = Annotated[dict[str, str], AfterValidator(check_custom_headers), WithJs
 HeaderChanges = Annotated[
     dict[str, str | None], AfterValidator(check_header_changes), WithJsonSchema(HEADER_CHANGES_SCHEMA)
 ]
-
-
-class StrictModel(BaseModel):
-    """Base model that rejects unknown fields and does not convert types: "1" is not 1."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def _signing_secret(text: str) -> str:
@@ -92,69 +99,12 @@ SigningSecretOrNone = Annotated[
     ),
 ]
 
-MaxRetryLimit = Annotated[
-    RetryLimit | None,
-    Field(
-        description="Limit of attempts, after which a delivery becomes a dead letter. `null`: the system's default.",
-        examples=[8],
-    ),
-]
-BaseDelay = Annotated[
-    float | None,
-    Field(
-        gt=0,
-        le=3600,
-        allow_inf_nan=False,
-        description="The wait after the first failure; it doubles with each further failure, up to an hour. "
-        "`null`: the system's default.",
-    ),
-]
-AttemptTimeout = Annotated[
-    float | None,
-    Field(
-        ge=1,
-        le=30,
-        allow_inf_nan=False,
-        description="Timeout of one attempt. `null`: the system's default.",
-    ),
-]
-MaxInFlight = Annotated[
-    Annotated[int, Field(ge=1, le=1000), WholeNumber] | None,
-    Field(
-        description="Limit of deliveries in flight. Below it the limit adapts to the endpoint. `null`: 1,000.",
-        examples=[20],
-    ),
-]
-
-
-class RateLimit(StrictModel):
-    """A token bucket: it holds `count` tokens, refills at `count` per `per_seconds`, and each attempt takes one."""
-
-    count: Annotated[int, Field(ge=1, le=100_000), WholeNumber] = Field(
-        description="Attempts that may start per `per_seconds`.", examples=[50]
-    )
-    per_seconds: float = Field(
-        ge=1, le=86_400, allow_inf_nan=False, description="The period in seconds.", examples=[1]
-    )
-
-
-RateLimitOrNone = Annotated[
-    RateLimit | None,
-    Field(
-        description="Limit of attempts per time. `null`: none.", examples=[{"count": 50, "per_seconds": 1}]
-    ),
-]
-MaxWait = Annotated[
-    float | None,
-    Field(
-        ge=60,
-        le=2_592_000,
-        allow_inf_nan=False,
-        description="Deliveries that are overdue for longer become dead letters with `expired`, except while the "
-        "subscription is paused. `null`: 3 days.",
-    ),
-]
-
+_EVENT_TYPE_DOC = f"One event type, in place of `event_types`: {EVENT_TYPE_RULE}."
+_EVENT_TYPES_DOC = (
+    f"The event types that it receives: {EVENT_TYPES_RULE}. A prefix matches every type that begins with it. Types "
+    "that begin with `hooksaga.` are received only if they, or a prefix of them, are named. An event is delivered "
+    "once, however many match."
+)
 _TENANT_DOC = "Whose it is. Left out: the key's own tenant, or `default`."
 _CALLBACK_URL_DOC = "Where deliveries are POSTed: `https://`, on the public internet, at most 500 characters."
 _DESCRIPTION_DOC = "A note for people."
@@ -172,7 +122,15 @@ _BREAKER_DOC = (
 class NewSubscription(StrictModel):
     """The body of POST /v1/subscriptions. Omitted limits use the system's defaults at each attempt."""
 
-    event_type: EventType = Field(examples=["order.created"])
+    model_config = ConfigDict(json_schema_extra=described_one_of("event_type", "event_types"))
+
+    event_type: EventType | None = Field(default=None, description=_EVENT_TYPE_DOC)
+    event_types: EventTypes | None = Field(
+        default=None,
+        validate_default=True,
+        description=_EVENT_TYPES_DOC,
+        examples=[["order.created", "invoice.*"]],
+    )
     callback_url: CallbackUrlText = Field(
         description=_CALLBACK_URL_DOC, examples=["https://shop.example.com/hooks"]
     )
@@ -207,8 +165,41 @@ class NewSubscription(StrictModel):
         examples=["moved from another system, where it received events"],
     )
 
+    @field_validator("event_type")
+    @classmethod
+    def _not_null(cls, value: str | None) -> str | None:
+        if value is None:
+            raise ValueError("null is not allowed")
+        return value
 
-_NEVER_NULL = ("event_type", "callback_url", "description", "active", "ordered", "circuit_breaker")
+    @field_validator("event_types")
+    @classmethod
+    def _one_of_both(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        if (info.data.get("event_type") is None) == (value is None) and "event_type" in info.data:
+            raise ValueError("one of event_types and event_type is required, and not both")
+        return value
+
+    @model_validator(mode="after")
+    def _given_event_types(self) -> Self:
+        if self.event_types is None and "event_types" in self.model_fields_set:
+            raise ValueError("event_types must not be null")
+        return self
+
+
+_NEVER_NULL = (
+    "event_type",
+    "event_types",
+    "callback_url",
+    "description",
+    "active",
+    "ordered",
+    "circuit_breaker",
+)
+
+
+def _described_change(schema: dict[str, Any]) -> None:
+    described_without_null(*_NEVER_NULL)(schema)
+    schema["not"] = {"required": ["event_type", "event_types"]}
 
 
 class SubscriptionChange(StrictModel):
@@ -218,9 +209,10 @@ class SubscriptionChange(StrictModel):
     other fields do not accept null.
     """
 
-    model_config = ConfigDict(json_schema_extra=described_without_null(*_NEVER_NULL))
+    model_config = ConfigDict(json_schema_extra=_described_change)
 
-    event_type: EventType | None = None
+    event_type: EventType | None = Field(default=None, description=_EVENT_TYPE_DOC)
+    event_types: EventTypes | None = Field(default=None, description=_EVENT_TYPES_DOC)
     callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_DOC)
     pending_callback_url: None = Field(default=None, description="`null` drops the pending URL.")
     description: Description | None = Field(default=None, description=_DESCRIPTION_DOC)
@@ -246,6 +238,12 @@ class SubscriptionChange(StrictModel):
         if value is None:
             raise ValueError("null is not allowed; omit the field to keep its value")
         return value
+
+    @model_validator(mode="after")
+    def _has_one_kind_of_event_types(self) -> Self:
+        if self.event_type is not None and self.event_types is not None:
+            raise ValueError("event_type and event_types must not both be given")
+        return self
 
 
 Backlog = Literal["deliver", "discard"]

@@ -40,7 +40,7 @@ class FailingEndpoint:
 
     id: int
     tenant_id: str
-    event_type: str
+    event_types: list[str]
     callback_url: str
     watched_since: datetime
     failures: int
@@ -70,7 +70,7 @@ def subscription_disabled(endpoint: FailingEndpoint, reason: DisabledReason) -> 
 def _about(endpoint: FailingEndpoint) -> dict[str, Any]:
     return {
         "subscription_id": endpoint.id,
-        "event_type": endpoint.event_type,
+        "event_types": endpoint.event_types,
         "callback_host": _host(endpoint.callback_url),
         "error_code": subscriber_error_code(endpoint.last_error_code),
         "consecutive_failures": endpoint.failures,
@@ -89,7 +89,7 @@ class BreakerChange:
 
     id: int
     tenant_id: str
-    event_type: str
+    event_types: list[str]
     callback_url: str
     told_at: datetime | None
     closed_at: datetime | None
@@ -105,7 +105,7 @@ def breaker_events(change: BreakerChange) -> list[OperationalEvent]:
     events: list[OperationalEvent] = []
     about = {
         "subscription_id": change.id,
-        "event_type": change.event_type,
+        "event_types": change.event_types,
         "callback_host": _host(change.callback_url),
     }
     if change.closing_is_heard and change.told_at is not None and change.closed_at is not None:

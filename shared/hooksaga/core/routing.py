@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hooksaga.core.event_patterns import matching_patterns
+
 
 class Reason(StrEnum):
     """Reason why a subscription did not match: the first that applies, in this order."""
@@ -39,7 +41,7 @@ class StartedBy(StrEnum):
 class Facts:
     """Facts about a subscription that routing uses, at one time. eligible_since is for display only."""
 
-    event_type: str
+    event_types: list[str]
     active: bool
     verified: bool
     eligible_since: datetime | None
@@ -54,7 +56,7 @@ def why_not_matched(facts: Facts | None, event_type: str, *, in_time: bool) -> R
     """
     if facts is None:
         return Reason.CREATED_LATER
-    if facts.event_type != event_type:
+    if not matching_patterns(facts.event_types, event_type):
         return Reason.OTHER_EVENT_TYPE
     if facts.deleted_at is not None:
         return Reason.DELETED

@@ -98,7 +98,7 @@ class _MovedRow:
 @dataclass(frozen=True, slots=True)
 class _BackfillFacts:
     tenant_id: str
-    event_type: str
+    event_types: list[str]
     takes: bool
     now: datetime
     retention_horizon: datetime | None
@@ -154,7 +154,7 @@ async def _selection(
     if facts is None:
         raise NotFound("subscription_not_found", "there is no such subscription")
     _check_backfill(facts, given)
-    return facts.tenant_id, {**chosen, "event_type": facts.event_type}
+    return facts.tenant_id, {**chosen, "event_types": facts.event_types}
 
 
 def _kept(value: Any) -> Any:

@@ -14,6 +14,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
+from hooksaga.core.event_patterns import matching_patterns
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
@@ -66,7 +67,8 @@ class SagaStanding:
 class Decision:
     """One subscription. matched: by the router; None while the event waits, or if the routing was not recorded.
 
-    then: the state that the router saw; None if it saw none. saga: None for a matched one means that retention deleted
+    matched_by: those of its event types that match the event. then: the state that the router saw; None if it saw
+    none. saga: None for a matched one means that retention deleted
     it, which happens to delivered sagas only.
     """
 
@@ -74,6 +76,7 @@ class Decision:
     subscription_created_at: datetime
     callback_url: str
     matched: bool | None
+    matched_by: list[str]
     reason: Reason | None
     then: Facts | None
     now: Facts
@@ -186,12 +189,12 @@ class _Row:
     subscription_created_at: datetime
     callback_url: str
     max_retry_limit: int | None
-    now_event_type: str
+    now_event_types: list[str]
     now_active: bool
     now_verified: bool
     now_eligible_since: datetime | None
     now_deleted_at: datetime | None
-    then_event_type: str | None
+    then_event_types: list[str] | None
     then_active: bool | None
     then_verified: bool | None
     then_eligible_since: datetime | None
@@ -224,20 +227,21 @@ def _decision(
         subscription_created_at=row.subscription_created_at,
         callback_url=row.callback_url,
         matched=matched,
+        matched_by=matching_patterns(then.event_types, routing.event_type) if matched and then else [],
         reason=reason,
         then=then,
         now=Facts(
-            row.now_event_type, row.now_active, row.now_verified, row.now_eligible_since, row.now_deleted_at
+            row.now_event_types, row.now_active, row.now_verified, row.now_eligible_since, row.now_deleted_at
         ),
         saga=_saga(routing, row, waiting, default_attempt_limit),
     )
 
 
 def _then(row: _Row) -> Facts | None:
-    if row.then_event_type is None or row.then_active is None or row.then_verified is None:
+    if row.then_event_types is None or row.then_active is None or row.then_verified is None:
         return None
     return Facts(
-        row.then_event_type,
+        row.then_event_types,
         row.then_active,
         row.then_verified,
         row.then_eligible_since,

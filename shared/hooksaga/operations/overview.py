@@ -78,7 +78,7 @@ class Endpoint:
 
     id: int
     tenant_id: str
-    event_type: str
+    event_types: list[str]
     callback_url: str
     consecutive_failures: int
     first_failure_at: datetime | None

@@ -20,12 +20,13 @@ MAX_SECRETS = 10
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A row of subscriptions. Null limits mean the system's defaults at the time of each attempt; headers have the
-    stored form of own_headers."""
+    """A row of subscriptions. event_type: the type, if it is one exact type. Null limits mean the system's defaults
+    at the time of each attempt; headers have the stored form of own_headers."""
 
     id: int
     tenant_id: str
-    event_type: str
+    event_type: str | None
+    event_types: list[str]
     callback_url: str
     pending_callback_url: str | None
     description: str
@@ -95,7 +96,8 @@ async def list_subscriptions(
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[Subscription]:
-    """List subscriptions with an id below before_id, newest first. tenant_id None: of all tenants."""
+    """List subscriptions with an id below before_id, newest first. tenant_id None: of all tenants. event_type: only
+    those that receive it."""
     params = {"tenant_id": tenant_id, "event_type": event_type, "before_id": before_id, "limit": limit}
     return await fetch_rows(
         connection, load_queries("subscriptions")["list_subscriptions"], params, Subscription
@@ -150,7 +152,11 @@ async def change_subscription(
 
 
 def _columns(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with a rate limit as its two columns."""
+    """Return the fields as columns: a rate limit has two, and one event type is a list of one."""
+    event_type, event_types = fields.pop("event_type", None), fields.pop("event_types", None)
+    if event_type is not None:
+        event_types = [event_type]
+    fields = fields if event_types is None else {**fields, "event_types": event_types}
     if "rate_limit" not in fields:
         return fields
     limit = fields.pop("rate_limit") or {"count": None, "per_seconds": None}

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 from msgspec import Meta
 
+from hooksaga.core.event_patterns import PATTERN
 from hooksaga.core.flow_view import WaitsFor
 from hooksaga.core.models import rfc3339
 from hooksaga.core.saga import JobStatus, SagaStatus
@@ -84,8 +85,13 @@ OwnEventId = Annotated[
     EventId,
     described("The event's id. Receivers get it as `webhook-id`.", EXAMPLE_EVENT_ID),
 ]
-EventType = Annotated[
-    Name, described("Matched exactly: 1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.", "order.created")
+EventType = Annotated[Name, described("1 to 100 of the characters `A-Z a-z 0-9 _ . : / -`.", "order.created")]
+EventTypes = Annotated[
+    list[Annotated[str, Meta(pattern=PATTERN)]],
+    described(
+        "The event types that it receives: exact types, prefixes such as `invoice.*`, or `*`.",
+        ["order.created"],
+    ),
 ]
 TenantId = Annotated[Name, described("The tenant that owns it.", "default")]
 SubscriptionId = Annotated[RowId, described("The subscription.", 7)]

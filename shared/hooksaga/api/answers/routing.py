@@ -8,6 +8,7 @@ from hooksaga.api.answers.answer import (
     Count,
     ErrorCode,
     EventType,
+    EventTypes,
     OwnEventId,
     RowId,
     SagaState,
@@ -25,7 +26,7 @@ from hooksaga.core.routing import Reason, RoutingState, StartedBy
 class RoutingFacts(Answer):
     """The state of a subscription that routing depends on, at one time."""
 
-    event_type: Annotated[EventType, described("The event type of the subscription.", "order.created")]
+    event_types: EventTypes
     active: Annotated[bool, described("Whether the subscription was active.", False)]
     verified: Annotated[bool, described("Whether its `callback_url` had answered the challenge.", True)]
     eligible_since: Annotated[
@@ -72,6 +73,10 @@ class RoutingDecision(Answer):
     matched: Annotated[
         bool | None, described("Whether the event matched when it was routed; `null`: unknown.", False)
     ]
+    matched_by: Annotated[
+        EventTypes,
+        described("Those of its event types that matched the event; empty if it did not match.", []),
+    ]
     reason: Annotated[
         Annotated[str, one_of(Reason)] | None,
         described("Why the event did not match.", Reason.INACTIVE.value),
@@ -84,7 +89,7 @@ class RoutingDecision(Answer):
         described(
             "The current state; `null` if nothing has changed.",
             {
-                "event_type": "order.created",
+                "event_types": ["order.created"],
                 "active": True,
                 "verified": True,
                 "eligible_since": "2026-03-14T10:00:00.000000Z",
@@ -117,7 +122,7 @@ class Routing(Answer):
     decisions: Annotated[
         list[RoutingDecision],
         described(
-            "The tenant's subscriptions: those with a saga, those that ever had this event type, then the others."
+            "The tenant's subscriptions: those with a saga, those that ever received this event type, then the others."
         ),
     ]
     next: Annotated[

@@ -9,6 +9,7 @@ from hooksaga.api.answers.answer import (
     Count,
     ErrorCode,
     EventType,
+    EventTypes,
     Page,
     RowId,
     SubscriptionId,
@@ -71,11 +72,15 @@ class SubscriptionFlow(Answer):
 
 
 class ListedSubscription(Answer):
-    """The registration of an endpoint for one event type."""
+    """The registration of an endpoint for event types."""
 
     id: Annotated[RowId, described("Id.", 7)]
     tenant_id: TenantId
-    event_type: Annotated[EventType, described("The event type that it receives.")]
+    event_type: Annotated[
+        EventType | None,
+        described("The event type, if `event_types` is one exact type; otherwise `null`.", "order.created"),
+    ]
+    event_types: EventTypes
     callback_url: Annotated[
         str,
         described(
@@ -185,7 +190,7 @@ class Missed(Answer):
     dead_letters: Annotated[
         Count, described("Dead letters since `failing_since` that were not requeued.", 1204)
     ]
-    events: Annotated[Count, described("Events of its type accepted since `since`.", 530)]
+    events: Annotated[Count, described("Events of its types accepted since `since`.", 530)]
     at_least: Annotated[bool, described("Whether the counts are lower limits.", False)]
 
 

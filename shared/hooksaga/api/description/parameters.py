@@ -47,7 +47,9 @@ PARAMETERS: Json = {
     "follow_cursor": _cursor(FOLLOW_CURSOR),
     "routing_cursor": _cursor(ROUTING_CURSOR),
     "subscription_id": _query("subscription_id", _ID, "Only this subscription."),
-    "event_type": _query("event_type", _FILTER_TEXT, "Only this event type."),
+    "event_type": _query(
+        "event_type", _FILTER_TEXT, "Only this event type; of subscriptions, those that receive it."
+    ),
     "error_code": _query("error_code", _FILTER_TEXT, "Only this error code."),
     "failed_after": _query("failed_after", _TIME, "At or after this time."),
     "failed_before": _query("failed_before", _TIME, "Before this time."),
