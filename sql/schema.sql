@@ -127,7 +127,7 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id
+              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL
                AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
@@ -191,12 +191,14 @@ CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event 
           JOIN events e ON e.id = o.event_id
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
+               AND s.id = coalesce(e.test_subscription_id, s.id)
          WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
         OR EXISTS (
         SELECT FROM routing_outbox o
           JOIN events e ON e.id = o.event_id
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
+               AND s.id = coalesce(e.test_subscription_id, s.id)
          WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
 $$;
 
@@ -281,24 +283,26 @@ BEGIN
     IF '*' = ANY (patterns) THEN
         RETURN QUERY
             (SELECT e.id, e.tenant_id, e.created_at FROM events e
-              WHERE e.created_at >= around AND patterns && patterns_of_type(e.event_type)
+              WHERE e.created_at >= around AND e.test_subscription_id IS NULL
+                AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at LIMIT most)
             UNION ALL
             (SELECT e.id, e.tenant_id, e.created_at FROM events e
-              WHERE e.created_at < around AND patterns && patterns_of_type(e.event_type)
+              WHERE e.created_at < around AND e.test_subscription_id IS NULL
+                AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at DESC LIMIT most);
     ELSE
         RETURN QUERY
             WITH of_type AS MATERIALIZED (SELECT types_of_patterns(patterns) AS event_type)
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
                  SELECT id, tenant_id, created_at FROM events
-                  WHERE event_type = of_type.event_type AND created_at >= around
+                  WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at >= around
                   ORDER BY created_at LIMIT most) AS e
               ORDER BY created_at LIMIT most)
             UNION ALL
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
                  SELECT id, tenant_id, created_at FROM events
-                  WHERE event_type = of_type.event_type AND created_at < around
+                  WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at < around
                   ORDER BY created_at DESC LIMIT most) AS e
               ORDER BY created_at DESC LIMIT most);
     END IF;
@@ -351,7 +355,8 @@ BEGIN
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
                  WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
-                   AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                   AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                    AND e.id <= op.until_id
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
@@ -365,7 +370,8 @@ BEGIN
              CROSS JOIN LATERAL (
                   SELECT e.id, e.created_at FROM events e
                    WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
-                     AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                     AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                      AND e.id <= op.until_id
                      AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
@@ -1375,6 +1381,7 @@ CREATE TABLE public.events (
     payload json NOT NULL,
     traceparent character varying(55),
     ordering_key character varying(255),
+    test_subscription_id bigint,
     CONSTRAINT created_at_is_representable CHECK (((created_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT external_id_is_not_empty CHECK (((external_id)::text <> ''::text)),
@@ -2527,6 +2534,9 @@ GRANT SELECT(traceparent) ON TABLE public.events TO router_worker;
 GRANT INSERT(ordering_key) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(ordering_key) ON TABLE public.events TO event_producer;
 GRANT SELECT(ordering_key) ON TABLE public.events TO router_worker;
+
+GRANT INSERT(test_subscription_id) ON TABLE public.events TO event_ingest_writer;
+GRANT SELECT(test_subscription_id) ON TABLE public.events TO router_worker;
 
 GRANT SELECT ON SEQUENCE public.events_id_seq TO dead_letter_operator;
 

@@ -34,7 +34,7 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id
+              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL
                AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint

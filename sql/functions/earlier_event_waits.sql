@@ -8,11 +8,13 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
           JOIN events e ON e.id = o.event_id
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
+               AND s.id = coalesce(e.test_subscription_id, s.id)
          WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
         OR EXISTS (
         SELECT FROM routing_outbox o
           JOIN events e ON e.id = o.event_id
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
+               AND s.id = coalesce(e.test_subscription_id, s.id)
          WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
 $$;

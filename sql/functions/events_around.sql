@@ -1,5 +1,5 @@
--- The events that patterns match from a time on, at most `most`, and as many from before it. Those of `*` lie close
--- together, so they are read by time; others are read by type.
+-- The events, except test events, that patterns match from a time on, at most `most`, and as many from before it.
+-- Those of `*` lie close together, so they are read by time; others are read by type.
 CREATE OR REPLACE FUNCTION events_around(patterns varchar[], around timestamptz, most integer)
 RETURNS TABLE (id bigint, tenant_id varchar, created_at timestamptz)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public AS $$
@@ -8,24 +8,26 @@ BEGIN
     IF '*' = ANY (patterns) THEN
         RETURN QUERY
             (SELECT e.id, e.tenant_id, e.created_at FROM events e
-              WHERE e.created_at >= around AND patterns && patterns_of_type(e.event_type)
+              WHERE e.created_at >= around AND e.test_subscription_id IS NULL
+                AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at LIMIT most)
             UNION ALL
             (SELECT e.id, e.tenant_id, e.created_at FROM events e
-              WHERE e.created_at < around AND patterns && patterns_of_type(e.event_type)
+              WHERE e.created_at < around AND e.test_subscription_id IS NULL
+                AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at DESC LIMIT most);
     ELSE
         RETURN QUERY
             WITH of_type AS MATERIALIZED (SELECT types_of_patterns(patterns) AS event_type)
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
                  SELECT id, tenant_id, created_at FROM events
-                  WHERE event_type = of_type.event_type AND created_at >= around
+                  WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at >= around
                   ORDER BY created_at LIMIT most) AS e
               ORDER BY created_at LIMIT most)
             UNION ALL
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
                  SELECT id, tenant_id, created_at FROM events
-                  WHERE event_type = of_type.event_type AND created_at < around
+                  WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at < around
                   ORDER BY created_at DESC LIMIT most) AS e
               ORDER BY created_at DESC LIMIT most);
     END IF;

@@ -48,7 +48,8 @@ BEGIN
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
                  WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
-                   AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                   AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                    AND e.id <= op.until_id
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
@@ -62,7 +63,8 @@ BEGIN
              CROSS JOIN LATERAL (
                   SELECT e.id, e.created_at FROM events e
                    WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
-                     AND e.created_at >= since AND (e.created_at > after_at OR e.id > after_id)
+                     AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                      AND e.id <= op.until_id
                      AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g

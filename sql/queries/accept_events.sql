@@ -4,15 +4,19 @@
 -- came, because ordered subscriptions deliver by event id: two such batches with the same keys in another order can
 -- deadlock, and then one is run again. webhook_id is generated first: it ties each returned row to its position.
 WITH input AS MATERIALIZED (
-    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key
+    SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent,
+           ordering_key, test_subscription_id
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
                   %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[],
-                  %(ordering_keys)s::text[])
+                  %(ordering_keys)s::text[], %(test_subscription_ids)s::bigint[])
            WITH ORDINALITY
-           AS t (tenant_id, event_type, source, external_id, payload, traceparent, ordering_key, position)
+           AS t (tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
+                 test_subscription_id, position)
 ), inserted AS (
-    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key)
-    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent, ordering_key
+    INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
+                        test_subscription_id)
+    SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent, ordering_key,
+           test_subscription_id
       FROM input
      ORDER BY CASE WHEN %(in_order)s::boolean THEN position END, external_id NULLS FIRST, source, tenant_id, position
     ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NOTHING
@@ -33,3 +37,9 @@ SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
        AS input (tenant_id, event_type, source, external_id, payload, ordering_key, position)
   JOIN events e ON e.tenant_id = input.tenant_id AND e.source = input.source
                AND e.external_id = input.external_id;
+
+-- name: subscription_to_test
+-- What a test event needs to know of its subscription.
+SELECT tenant_id, event_types, active AND verified AS takes
+  FROM subscriptions
+ WHERE id = %(id)s AND deleted_at IS NULL AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);

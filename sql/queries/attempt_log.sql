@@ -55,8 +55,9 @@ SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transactio
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open;
 
 -- part: attempt
-       j.id, j.saga_id, e.webhook_id, e.event_type, e.tenant_id, j.subscription_id, j.status, j.attempt_number,
-       j.max_attempts, g.requeued_from, g.resent_from, g.bulk_operation_id, j.worker_id, j.claim_count,
+       j.id, j.saga_id, e.webhook_id, e.event_type, e.test_subscription_id IS NOT NULL AS is_test,
+       e.tenant_id, j.subscription_id, j.status, j.attempt_number, j.max_attempts, g.requeued_from,
+       g.resent_from, g.bulk_operation_id, j.worker_id, j.claim_count,
        host(j.resolved_ip) AS resolved_ip, j.reconnected,
        j.response_status, j.error_code, j.duration_ms, j.attempt_at, j.leased_at, j.finished_at
 

@@ -27,6 +27,7 @@ WITH had AS MATERIALIZED (
     SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, k.subscription_id
       FROM events e
       JOIN kind k ON k.tenant_id = e.tenant_id AND k.event_type = e.event_type
+       AND k.subscription_id = coalesce(e.test_subscription_id, k.subscription_id)
       LEFT JOIN webhook_delivery_sagas g ON g.event_id = e.id AND g.subscription_id = k.subscription_id
      WHERE g.id IS NULL
 )

@@ -12,7 +12,8 @@
               picked.alone
 )
 SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.leased_at, c.lease_until,
-       e.id AS event_id, e.webhook_id, e.traceparent, e.event_type, e.created_at AS event_created_at,
+       e.id AS event_id, e.webhook_id, e.traceparent, e.event_type, e.test_subscription_id IS NOT NULL AS is_test,
+       e.created_at AS event_created_at,
        e.payload::text AS payload,
        s.callback_url, s.headers::text AS headers, s.timeout_seconds,
        s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,

@@ -1,7 +1,7 @@
 -- name: show_routing
 -- One statement, so that an event is seen either in the outbox or routed, never neither. It is routed with the part
 -- that has no upper end.
-SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.created_at AS accepted_at,
+SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.test_subscription_id, e.created_at AS accepted_at,
        o.created_at AS waiting_since, d.routed_at, d.sagas_started
   FROM events e
   LEFT JOIN routing_outbox o ON o.event_id = e.id

@@ -6,7 +6,8 @@
 -- subscriptions, so that one with very many does not block others. What the statement saw is recorded per part, for
 -- `explain`; an event that is routed again keeps its first decisions. The result has one row per event, built by
 -- grouping: a join of the two steps would compare every event with every saga.
--- Events of one tenant and type, at the same progress, take the same subscriptions, so these are read once per kind: for
+-- A test event takes one subscription only. Other events of one tenant and type, at the same progress, take the same
+-- subscriptions, so these are read once per kind: for
 -- each pattern of the type a range of the routing index, at most as many as one part needs. A subscription that several
 -- patterns find counts once. Each event then compares with accepted_after only: the index has what answers its first
 -- condition; the snapshot is looked up only for an event that does not pass it. OFFSET 0 makes each kind read its own
@@ -19,13 +20,14 @@ WITH taken AS MATERIALIZED (
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), candidate AS MATERIALIZED (
     SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by, e.ordering_key,
-           taken.started_through, dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, taken.started_through) AS kind
+           e.test_subscription_id, taken.started_through,
+           dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, taken.started_through, e.test_subscription_id) AS kind
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
     SELECT kind, ids, eligible_after, is_ordered,
            CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE coalesce(cardinality(ids), 0) END AS size,
            CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s::int] END AS through
-      FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, started_through,
+      FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, started_through, test_subscription_id,
                    CASE started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
               FROM candidate ORDER BY kind) AS kinds
      CROSS JOIN LATERAL (
@@ -37,8 +39,10 @@ WITH taken AS MATERIALIZED (
                         SELECT p.subscription_id AS id, p.eligible_after_event, p.ordered
                           FROM subscription_patterns p
                          WHERE p.tenant_id = kinds.tenant_id
-                           AND (p.pattern, p.subscription_id) > (of_type.pattern, kinds.started_through)
-                           AND (p.pattern, p.subscription_id) <= (of_type.pattern, 9223372036854775807)
+                           AND (p.pattern, p.subscription_id)
+                               > (of_type.pattern, coalesce(kinds.test_subscription_id - 1, kinds.started_through))
+                           AND (p.pattern, p.subscription_id)
+                               <= (of_type.pattern, coalesce(kinds.test_subscription_id, 9223372036854775807))
                          ORDER BY p.pattern, p.subscription_id LIMIT kinds.most + 1) AS m
                    ORDER BY m.id LIMIT kinds.most + 1) AS matching
           OFFSET 0) AS next

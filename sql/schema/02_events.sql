@@ -3,6 +3,8 @@
 -- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,
 -- the trace id is the webhook_id.
 --
+-- test_subscription_id: a test event, which this subscription receives and no other.
+--
 -- A producer that inserts events in its own transaction may set created_at, but only to a time that programs can
 -- represent: seconds mistaken for milliseconds would stop every stage that reads the event.
 CREATE TABLE events (
@@ -17,6 +19,7 @@ CREATE TABLE events (
     payload json NOT NULL,
     traceparent varchar(55),
     ordering_key varchar(255),
+    test_subscription_id bigint,
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),

@@ -4,7 +4,8 @@ GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_work
     lease_cleaner, endpoint_health_monitor, subscription_admin, dead_letter_operator, retention_operator, observer;
 
 -- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
-GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key)
+GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
+              test_subscription_id)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
 GRANT SELECT (id, tenant_id, event_types, active, verified, eligible_since, deleted_at)
@@ -17,7 +18,8 @@ GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, t
     ON events TO event_producer;
 
 -- router_worker: reads events without their payload, and inserts sagas.
-GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key)
+GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key,
+              test_subscription_id)
     ON events TO router_worker;
 GRANT SELECT ON subscription_patterns TO router_worker;
 GRANT SELECT (id, eligible_snapshot) ON subscriptions TO router_worker;

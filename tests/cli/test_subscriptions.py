@@ -109,6 +109,18 @@ def test_several_event_types(run: Run, run_json: RunJson) -> None:
     assert run_json(*of_type)["items"] == []
 
 
+def test_a_test_event(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
+    one = subscribed("/ok")
+    sent = run_json("subscriptions", "test", str(one["id"]), "--payload", '{"x": 1}')
+    assert sent["event_type"] == one["event_type"]
+    event = run_json("events", "show", sent["id"])
+    assert (event["test_subscription_id"], event["payload"]) == (one["id"], {"x": 1})
+    assert "test event" in run("events", "show", sent["id"]).stdout
+    assert "is accepted" in run("subscriptions", "test", str(one["id"])).stdout
+    wrong = run("subscriptions", "test", str(one["id"]), "--payload", "{")
+    assert (wrong.exit_code, "not valid JSON" in wrong.stderr) == (2, True)
+
+
 def test_a_new_address_waits_until_it_is_verified(
     run: Run, run_json: RunJson, subscribed: Subscribed, running_system: RunningSystem
 ) -> None:

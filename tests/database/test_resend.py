@@ -280,12 +280,17 @@ async def test_the_pace_of_a_bulk_operation_stays(operator: Connection, seed: Se
         await retry_subscription_now(operator, subscription, tenant_id=None)
 
 
+BREAKER_IS_OPEN: LiteralString = (
+    "UPDATE subscription_flow"
+    " SET breaker_opened_at = now(), probe_at = now() + interval '1 h', failures_in_a_row = 10"
+)
+
+
 @pytest.mark.parametrize(
     "closed",
     [
         "UPDATE subscription_flow SET retry_after_until = now() + interval '1 h'",
-        "UPDATE subscription_flow"
-        " SET breaker_opened_at = now(), probe_at = now() + interval '1 h', failures_in_a_row = 10",
+        BREAKER_IS_OPEN,
     ],
 )
 async def test_a_retry_now_opens_what_the_endpoint_closed(

@@ -42,7 +42,8 @@ def _tree(event: dict[str, Any]) -> "Tree":
     from rich.text import Text
     from rich.tree import Tree
 
-    title = f"{event['event_type']}  {event['id']}  accepted {short_time(event['created_at'])}"
+    test = "test event  " if event.get("test_subscription_id") else ""
+    title = f"{event['event_type']}  {event['id']}  {test}accepted {short_time(event['created_at'])}"
     tree = Tree(Text(printable(title), "bold"))
     for saga in event["sagas"]:
         branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))

@@ -107,6 +107,8 @@ def _why(event: Json, decision: Json) -> str:
             return f"it was created at {short_time(decision['subscription_created_at'])}, {_after_routing(event)}"
         case "other_event_type":
             return f"it took {shown_event_types(then['event_types'])} {routed}"
+        case "test_of_another":
+            return "the event is a test for another subscription"
         case "deleted":
             return f"it was deleted at {short_time(then['deleted_at'])}"
         case "inactive":
@@ -149,7 +151,8 @@ def _command(event: Json, decision: Json) -> str | None:
     if saga is not None:
         dead = saga["dead_letter_id"] is not None and would_take_it
         return f"hooksaga dead-letters requeue {saga['dead_letter_id']}" if dead else None
-    if decision["matched"] is False and would_take_it and _takes(facts, event):
+    is_test = decision["reason"] == "test_of_another"
+    if decision["matched"] is False and would_take_it and _takes(facts, event) and not is_test:
         return f"hooksaga subscriptions backfill {decision['subscription_id']} --since {event['created_at']}"
     return None
 

@@ -44,6 +44,7 @@ from hooksaga.cli.subscription_options import (
     read_secret,
 )
 from hooksaga.cli.subscription_stats import show_stats
+from hooksaga.cli.subscription_test import send_test
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
 from hooksaga.core.event_patterns import shown_event_types
 
@@ -54,6 +55,7 @@ app.command("pause")(pause)
 app.command("resume")(resume)
 app.command("flow")(show_flow)
 app.command("retry-now")(retry_now)
+app.command("test")(send_test)
 app.command()(backfill)
 
 PATH = "/v1/subscriptions"

@@ -20,7 +20,8 @@ class Language(StrEnum):
 NAMES = {Language.ENGLISH: "English", Language.CHINESE: "繁體中文"}
 ENGLISH_WORDS = {
     "created_later": "created later",
-    "other_event_type": "took another event type",
+    "other_event_type": "took other event types",
+    "test_of_another": "test event of another subscription",
     "eligible_later": "active only later",
     "unverified": "not verified",
     "gone": "the endpoint is gone (410)",

@@ -2,6 +2,7 @@
 
 import json
 
+from msgspec import Raw
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,8 +15,9 @@ from hooksaga.console.subscription_fields import content_of, filled
 from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.event_input import check_json_syntax, check_json_text, read_event
+from hooksaga.core.event_input import check_json_syntax, check_json_text
 from hooksaga.core.event_patterns import sample_type
+from hooksaga.core.events_for_tests import WantedTestEvent, draft_test_event
 from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
@@ -269,8 +271,7 @@ async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
 
 @action(SCOPE)
 async def send_test(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Send a test event to all subscriptions of its type in the tenant, then show the event, or the form with its
-    error."""
+    """Send a test event to this subscription only, then show the event, or the form with its error."""
     if not visitor.may("events:write"):
         raise Forbidden("this key needs one of the scopes: events:write")
     row, services = await read_one(request, visitor), services_of(request)
@@ -278,15 +279,15 @@ async def send_test(request: Request, visitor: Visitor, form: Fields) -> Respons
     try:
         check_json_text(payload, services.settings.payload_max_bytes)
         check_json_syntax(payload)
-        head = json.dumps(sample_type(row.event_types)).encode()
-        draft = read_event(
-            b'{"event_type":' + head + b',"payload":' + payload + b"}",
-            max_bytes=services.settings.payload_max_bytes,
-            idempotency_keys=[],
+        draft = draft_test_event(
+            WantedTestEvent(payload=Raw(payload)),
+            subscription_id=row.id,
             tenant_id=row.tenant_id,
+            event_types=row.event_types,
+            takes=row.active and row.verified,
         )
         answer = await services.accept.submit(draft)
-    except InvalidInput as error:
+    except (InvalidInput, Conflict) as error:
         return await _show(request, visitor, row, status=422, typed=form, wrong=error)
     if not isinstance(answer, AcceptedEvent):
         return await _show(request, visitor, row, status=422, typed=form, wrong=answer)

@@ -11,6 +11,7 @@ MASK = "***"
 """Placeholder of a secret value."""
 
 STARTED_BY = "hooksaga-started-by"
+TEST = "hooksaga-test"
 """Request header of a delivery that routing did not start. It is outside of the order of an ordered subscription."""
 
 
@@ -95,6 +96,11 @@ def started_by_header(cause: StartedBy | None) -> dict[str, str]:
     return {} if cause is None else {STARTED_BY: cause.value}
 
 
+def mark_of_test(*, is_test: bool) -> dict[str, str]:
+    """Return the header that marks a test event."""
+    return {TEST: "true"} if is_test else {}
+
+
 def masked_headers(
     sent: SentHeaders,
     *,
@@ -103,6 +109,7 @@ def masked_headers(
     attempt_number: int,
     cause: StartedBy | None,
     traceparent: str,
+    is_test: bool = False,
 ) -> dict[str, str]:
     """Return the request headers as sent, in order, with secrets masked.
 
@@ -116,6 +123,7 @@ def masked_headers(
         "hooksaga-event-type": event_type,
         "hooksaga-attempt": str(attempt_number),
         **started_by_header(cause),
+        **mark_of_test(is_test=is_test),
         **dict.fromkeys(sent.own_names, MASK),
         "traceparent": traceparent,
     }

@@ -47,6 +47,7 @@ class EventDraft(msgspec.Struct, frozen=True):
 
     external_id: the Idempotency-Key, or the id of a CloudEvent; None without a key. traceparent: the valid trace of the
     producer, or None. ordering_key: ordered subscriptions deliver the events of one key in order; None without a key.
+    test_subscription_id: the only subscription that receives it, for a test event.
     """
 
     event_type: str
@@ -56,6 +57,7 @@ class EventDraft(msgspec.Struct, frozen=True):
     external_id: str | None = None
     traceparent: str | None = None
     ordering_key: str | None = None
+    test_subscription_id: int | None = None
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,7 +89,7 @@ def read_event(
     for; None for all. Raises InvalidInput with the field and the rule.
     """
     check_json_text(body, max_bytes)
-    envelope = _decode(body, _Envelope)
+    envelope = decode_body(body, _Envelope)
     return _draft(envelope, check_idempotency_key(idempotency_keys), tenant_id, traceparent)
 
 
@@ -100,7 +102,7 @@ def read_batch(
     batch of 1 to MAX_BATCH_ITEMS items.
     """
     check_json_text(body, max_bytes, MAX_BATCH_DEPTH)
-    items = _decode(body, _Batch).items
+    items = decode_body(body, _Batch).items
     if not 1 <= len(items) <= MAX_BATCH_ITEMS:
         rule = f"items must contain 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
         raise InvalidInput("invalid_batch", rule, field="items", status=422)
@@ -112,14 +114,15 @@ def _read_item(
 ) -> EventDraft | InvalidInput:
     try:
         check_json_text(item, max_bytes)
-        envelope = _decode(item, _Item)
+        envelope = decode_body(item, _Item)
         key = envelope.idempotency_key
         return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id, traceparent)
     except InvalidInput as error:
         return error
 
 
-def _decode(body: bytes, kind: type[Struct]) -> Struct:
+def decode_body(body: bytes, kind: type[Struct]) -> Struct:
+    """Return the JSON object. Raises InvalidInput with the field that breaks its rule."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -16,6 +16,7 @@ class Reason(StrEnum):
 
     CREATED_LATER = "created_later"
     OTHER_EVENT_TYPE = "other_event_type"
+    TEST_OF_ANOTHER = "test_of_another"
     DELETED = "deleted"
     INACTIVE = "inactive"
     UNVERIFIED = "unverified"
@@ -48,16 +49,20 @@ class Facts:
     deleted_at: datetime | None
 
 
-def why_not_matched(facts: Facts | None, event_type: str, *, in_time: bool) -> Reason | None:
+def why_not_matched(
+    facts: Facts | None, event_type: str, *, in_time: bool, test_of_another: bool = False
+) -> Reason | None:
     """Return why an event of this type does not match the subscription, or None if it does.
 
     facts None: the subscription did not exist. in_time: the event was accepted after the subscription became eligible,
-    as determined by `accepted_after` without a clock.
+    as determined by `accepted_after` without a clock. test_of_another: it is a test event for another subscription.
     """
     if facts is None:
         return Reason.CREATED_LATER
     if not matching_patterns(facts.event_types, event_type):
         return Reason.OTHER_EVENT_TYPE
+    if test_of_another:
+        return Reason.TEST_OF_ANOTHER
     if facts.deleted_at is not None:
         return Reason.DELETED
     if not facts.active:

@@ -54,8 +54,15 @@ STATE_PROBLEMS = (
     Problem(
         "subscription_inactive",
         409,
-        "The subscription is not active and verified, so a requeue, resend, retry or backfill is not possible.",
+        "The subscription is not active and verified, so a requeue, resend, retry, backfill or test event is not "
+        "possible.",
         "Activate and verify the subscription, then repeat the call.",
+    ),
+    Problem(
+        "event_type_not_received",
+        409,
+        "None of the event types of the subscription matches the `event_type` of the test event.",
+        "Send a type that the subscription receives, or leave `event_type` out.",
     ),
     Problem(
         "too_many_secrets",

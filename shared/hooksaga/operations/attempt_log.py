@@ -81,6 +81,7 @@ class LoggedAttempt:
     saga_id: int
     webhook_id: UUID
     event_type: str
+    is_test: bool
     tenant_id: str
     subscription_id: int
     status: str

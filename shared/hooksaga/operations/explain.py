@@ -94,6 +94,7 @@ class Routing:
     webhook_id: UUID
     tenant_id: str
     event_type: str
+    test_subscription_id: int | None
     accepted_at: datetime
     waiting_since: datetime | None
     routed_at: datetime | None
@@ -220,7 +221,12 @@ def _decision(
     then, reason, matched = _then(row), None, None
     if routing.state is RoutingState.ROUTED:
         if not row.routed:
-            reason = why_not_matched(then, routing.event_type, in_time=row.then_in_time)
+            reason = why_not_matched(
+                then,
+                routing.event_type,
+                in_time=row.then_in_time,
+                test_of_another=routing.test_subscription_id not in (None, row.subscription_id),
+            )
         matched = reason is None
     return Decision(
         subscription_id=row.subscription_id,

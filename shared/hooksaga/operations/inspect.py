@@ -73,6 +73,7 @@ class EventView:
     traceparent: str | None
     tenant_id: str
     event_type: str
+    test_subscription_id: int | None
     created_at: datetime
     ordering_key: str | None
     payload: str

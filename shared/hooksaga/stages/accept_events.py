@@ -125,7 +125,7 @@ def _answer_to_repeat(row: _KnownRow, draft: EventDraft) -> Answer:
     return Conflict("idempotency_conflict", "this idempotency key was already used for a different event")
 
 
-def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | None]]:
+def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | None] | list[int | None]]:
     return {
         "tenant_ids": [draft.tenant_id for draft in drafts],
         "event_types": [draft.event_type for draft in drafts],
@@ -134,4 +134,5 @@ def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | N
         "payloads": [draft.payload for draft in drafts],
         "traceparents": [draft.traceparent for draft in drafts],
         "ordering_keys": [draft.ordering_key for draft in drafts],
+        "test_subscription_ids": [draft.test_subscription_id for draft in drafts],
     }

@@ -15,7 +15,7 @@ from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
-from hooksaga.core.attempts import started_by, started_by_header
+from hooksaga.core.attempts import mark_of_test, started_by, started_by_header
 from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.outcomes import ErrorCode
@@ -135,6 +135,7 @@ def build_request(
         "hooksaga-event-type": job.event_type,
         "hooksaga-attempt": str(job.attempt_number),
         **started_by_header(cause),
+        **mark_of_test(is_test=job.is_test),
         **_own_headers(job.headers, box),
         # Set last: a stored header with this name, older than its reservation, must not break the trace.
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),

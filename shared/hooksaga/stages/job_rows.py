@@ -37,6 +37,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     deliverable: bool
     secrets: list[str] | None
     alone: bool = False
+    is_test: bool = False
     requeued_from: int | None = None
     resent_from: int | None = None
     bulk_operation_id: int | None = None

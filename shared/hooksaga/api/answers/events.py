@@ -89,6 +89,10 @@ class Event(Answer):
     id: OwnEventId
     event_type: EventType
     tenant_id: TenantId
+    test_subscription_id: Annotated[
+        RowId | None,
+        described("The only subscription that receives it, for a test event; otherwise `null`.", None),
+    ]
     created_at: AcceptedAt
     ordering_key: Annotated[
         str | None,

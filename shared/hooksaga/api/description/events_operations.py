@@ -38,6 +38,18 @@ OPERATIONS = (
         parameters=("traceparent",),
     ),
     Operation(
+        "post",
+        "/v1/subscriptions/{id}/test",
+        "Send a test event to one subscription",
+        ("events:write",),
+        {"202": Given(events.AcceptedEvent, "The test event is stored.")},
+        words="No other subscription receives it, and the receiver gets it with the header `hooksaga-test: true`.",
+        problems=f"{BODY} 404 409",
+        body="TestEvent",
+        body_is_optional=True,
+        parameters=("id", "traceparent"),
+    ),
+    Operation(
         "get",
         "/v1/events/{id}",
         "Show an event with its sagas, attempts and routing",

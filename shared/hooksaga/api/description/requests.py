@@ -144,7 +144,27 @@ _NEW_EVENTS: Json = {
     ],
 }
 
-OF_EVENTS: Json = {"NewEvent": _NEW_EVENT, "NewEvents": _NEW_EVENTS, "CloudEvent": _CLOUD_EVENT}
+_TEST_EVENT: Json = {
+    **_record(
+        {},
+        {
+            "event_type": _described(
+                "A type that the subscription receives. Omitted: its first event type, or one that it matches.",
+                _OWN_TYPE,
+            ),
+            "payload": _described('Any JSON value. Omitted: `{"test": true}`.', {}),
+        },
+    ),
+    "additionalProperties": False,
+    "examples": [{"event_type": "order.created", "payload": {"order": 1001, "total": 19.99}}],
+}
+
+OF_EVENTS: Json = {
+    "TestEvent": _TEST_EVENT,
+    "NewEvent": _NEW_EVENT,
+    "NewEvents": _NEW_EVENTS,
+    "CloudEvent": _CLOUD_EVENT,
+}
 
 
 def schemas_of_models(models: Iterable[type[BaseModel]]) -> Json:

@@ -157,6 +157,7 @@ def _whole(row: WholeAttempt) -> answers.WholeAttempt:
             bulk_operation_id=row.bulk_operation_id,
         ),
         traceparent=delivery_traceparent(row.webhook_id, row.traceparent, row.id, row.claim_count),
+        is_test=row.is_test,
     )
     return answers.WholeAttempt.of(row, event_id=event_id, trigger=_trigger(row), request_headers=headers)
 

@@ -16,6 +16,7 @@ from hooksaga.api.http_api import (
     Caller,
     authorize,
     media_type_of_request,
+    path_id,
     read_body,
     root_path_of,
     services_of,
@@ -30,12 +31,14 @@ from hooksaga.core.attempts import masked_headers, started_by, trigger_of
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft, read_batch, read_event
+from hooksaga.core.events_for_tests import draft_test_event, read_test_event
 from hooksaga.core.models import utc_text
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import sent_headers
 from hooksaga.operations.explain import Routing, explain_event
 from hooksaga.operations.inspect import EventView, SagaView
+from hooksaga.operations.tested_subscription import subscription_to_test
 from hooksaga.stages.accept_events import AcceptedEvent
 
 BATCH_MAX_BYTES = 4 * 1024 * 1024
@@ -95,6 +98,29 @@ async def post_batch(request: Request) -> Response:
     in_order = [next(accepted) if isinstance(item, EventDraft) else item for item in items]
     root_path = root_path_of(request)
     return answer_response(answers.BatchAnswer([_item_answer(answer, root_path) for answer in in_order]))
+
+
+async def post_test_event(request: Request) -> Response:
+    """Accept a test event for one subscription: 202 with it."""
+    caller, services = await authorize(request, "events:write"), services_of(request)
+    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    max_bytes = services.settings.payload_max_bytes
+    wanted = read_test_event(await read_body(request, max_bytes), max_bytes=max_bytes)
+    found = await services.events.run(
+        lambda connection: subscription_to_test(connection, subscription_id, tenant_id=caller.tenant_id)
+    )
+    draft = draft_test_event(
+        wanted,
+        subscription_id=subscription_id,
+        tenant_id=found.tenant_id,
+        event_types=found.event_types,
+        takes=found.takes,
+        traceparent=traceparent_of(request),
+    )
+    answer = await services.accept.submit(draft)
+    if isinstance(answer, HooksagaError):
+        raise answer
+    return answer_response(_accepted(answer), 202)
 
 
 def _item_answer(
@@ -186,6 +212,7 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attem
             bulk_operation_id=saga.bulk_operation_id,
         ),
         traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
+        is_test=view.test_subscription_id is not None,
     )
     trigger = trigger_of(
         attempt.attempt_number,
@@ -199,6 +226,7 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attem
 INGEST_ROUTES = [
     Route("/v1/events", post_event, methods=["POST"]),
     Route("/v1/events/batch", post_batch, methods=["POST"]),
+    Route("/v1/subscriptions/{id}/test", post_test_event, methods=["POST"]),
 ]
 ADMIN_ROUTES = [
     Route("/v1/events/{id}", get_event, methods=["GET"]),
