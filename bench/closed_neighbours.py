@@ -141,7 +141,7 @@ SAGAS: LiteralString = """
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, next_attempt_at, created_at, updated_at)
     SELECT e.id, s.id, e.created_at, e.created_at, e.created_at
       FROM events e JOIN subscriptions s ON e.event_type = ANY (s.event_types)
-     WHERE event_type = %(event_type)s"""
+     WHERE e.event_type = %(event_type)s"""
 
 PAUSED: LiteralString = """
     UPDATE subscriptions SET paused_at = now()

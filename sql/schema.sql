@@ -353,7 +353,7 @@ BEGIN
         patterns := ARRAY(SELECT jsonb_array_elements_text(wanted -> 'event_types'));
         IF '*' = ANY (patterns) THEN  -- most events match, so they are read by time
             RETURN QUERY
-                SELECT e.id, e.id, NULL::bigint, e.created_at FROM events e
+                SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
                  WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
                    AND e.test_subscription_id IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)

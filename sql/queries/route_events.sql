@@ -7,63 +7,62 @@
 -- `explain`; an event that is routed again keeps its first decisions. The result has one row per event, built by
 -- grouping: a join of the two steps would compare every event with every saga.
 -- A test event takes one subscription only. Other events of one tenant and type, at the same progress, take the same
--- subscriptions, so these are read once per kind: for
--- each pattern of the type a range of the routing index, at most as many as one part needs. A subscription that several
--- patterns find counts once. Each event then compares with accepted_after only: the index has what answers its first
--- condition; the snapshot is looked up only for an event that does not pass it. OFFSET 0 makes each kind read its own
--- ranges. A range compares pairs, so that the scan starts at the progress of the event and not at the first
--- subscription of the pattern.
+-- subscriptions, so these are read once per kind: for each pattern of the type a range of the routing index, at most as
+-- many as one part needs. A subscription that several patterns find counts once. Each event then compares with
+-- accepted_after only: the index has what answers its first condition; the snapshot is looked up only for an event that
+-- does not pass it. OFFSET 0 makes each kind read its own ranges. A range compares pairs, so that the scan starts at the
+-- progress of the event and not at the first subscription of the pattern.
 WITH taken AS MATERIALIZED (
-    SELECT event_id, started_through FROM routing_outbox
+    SELECT event_id, started_through AS progress FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
        AND (%(go_on)s::boolean OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
-), candidate AS MATERIALIZED (
+), event AS MATERIALIZED (
     SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by, e.ordering_key,
-           e.test_subscription_id, taken.started_through,
-           dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, taken.started_through, e.test_subscription_id) AS kind
+           e.test_subscription_id AS test_id, progress,
+           dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, progress, e.test_subscription_id) AS kind
       FROM taken JOIN events e ON e.id = taken.event_id
 ), fan_out AS MATERIALIZED (
-    SELECT kind, ids, eligible_after, is_ordered,
+    SELECT kind, ids, since, ordered,
            CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE coalesce(cardinality(ids), 0) END AS size,
            CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s::int] END AS through
-      FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, started_through, test_subscription_id,
-                   CASE started_through WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
-              FROM candidate ORDER BY kind) AS kinds
+      FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, progress, test_id,
+                   CASE progress WHEN 0 THEN %(wide_from)s::int ELSE %(part_size)s::int END AS most
+              FROM event ORDER BY kind) AS kinds
      CROSS JOIN LATERAL (
-          SELECT array_agg(id ORDER BY id) AS ids, array_agg(eligible_after_event ORDER BY id) AS eligible_after,
-                 array_agg(ordered ORDER BY id) AS is_ordered
-            FROM (SELECT DISTINCT ON (m.id) m.id, m.eligible_after_event, m.ordered
-                    FROM unnest(patterns_of_type(kinds.event_type)) AS of_type (pattern)
+          SELECT array_agg(id ORDER BY id) AS ids, array_agg(since ORDER BY id) AS since,
+                 array_agg(ordered ORDER BY id) AS ordered
+            FROM (SELECT DISTINCT ON (m.id) m.id, m.since, m.ordered
+                    FROM unnest(patterns_of_type(kinds.event_type)) AS t (pattern)
                    CROSS JOIN LATERAL (
-                        SELECT p.subscription_id AS id, p.eligible_after_event, p.ordered
+                        SELECT p.subscription_id AS id, p.eligible_after_event AS since, p.ordered
                           FROM subscription_patterns p
                          WHERE p.tenant_id = kinds.tenant_id
                            AND (p.pattern, p.subscription_id)
-                               > (of_type.pattern, coalesce(kinds.test_subscription_id - 1, kinds.started_through))
+                               > (t.pattern, coalesce(test_id - 1, progress))
                            AND (p.pattern, p.subscription_id)
-                               <= (of_type.pattern, coalesce(kinds.test_subscription_id, 9223372036854775807))
-                         ORDER BY p.pattern, p.subscription_id LIMIT kinds.most + 1) AS m
-                   ORDER BY m.id LIMIT kinds.most + 1) AS matching
+                               <= (t.pattern, coalesce(test_id, 9223372036854775807))
+                         ORDER BY p.pattern, p.subscription_id LIMIT most + 1) AS m
+                   ORDER BY m.id LIMIT most + 1) AS matching
           OFFSET 0) AS next
 ), chosen AS MATERIALIZED (
     SELECT *
       FROM (SELECT c.*, f.through,
-                   sum(f.size) OVER (ORDER BY c.id > first.id, f.size, c.id) - f.size AS sagas_before
-              FROM candidate c
+                   sum(f.size) OVER (ORDER BY c.id > first.id, f.size, c.id) - f.size AS before
+              FROM event c
               JOIN fan_out f USING (kind)
-             CROSS JOIN (SELECT min(id) AS id FROM candidate) AS first) AS counted
-     WHERE sagas_before <= %(max_sagas)s
+             CROSS JOIN (SELECT min(id) AS id FROM event) AS first) AS counted
+     WHERE before <= %(max_sagas)s
 ), started AS (
     INSERT INTO webhook_delivery_sagas (event_id, subscription_id, ordering_key)
     SELECT c.id, s.id, CASE WHEN s.ordered THEN coalesce(c.ordering_key, '') END
       FROM chosen c
       JOIN fan_out f USING (kind)
-     CROSS JOIN unnest(f.ids, f.eligible_after, f.is_ordered) AS s (id, eligible_after_event, ordered)
+     CROSS JOIN unnest(f.ids, f.since, f.ordered) AS s (id, since, ordered)
      WHERE s.id <= coalesce(c.through, 9223372036854775807)
-       AND accepted_after(c.id, c.accepted_by, s.eligible_after_event, eligible_snapshot_of(s.id))
+       AND accepted_after(c.id, c.accepted_by, s.since, eligible_snapshot_of(s.id))
      ORDER BY c.id, s.id
-    ON CONFLICT (event_id, subscription_id, (CASE WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0 ELSE id END)) DO NOTHING
+    ON CONFLICT DO NOTHING
     RETURNING id, event_id, subscription_id
 ), decided AS (
     INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, newest_change, snapshot,
@@ -71,14 +70,14 @@ WITH taken AS MATERIALIZED (
     SELECT event_id, max(after), max(through),
            coalesce((SELECT id FROM subscription_history ORDER BY id DESC LIMIT 1), 0), (SELECT pg_current_snapshot()),
            count(saga_id)
-      FROM (SELECT id AS event_id, started_through AS after, through, NULL::bigint AS saga_id FROM chosen
+      FROM (SELECT id AS event_id, progress AS after, through, NULL::bigint AS saga_id FROM chosen
             UNION ALL
             SELECT event_id, NULL, NULL, id FROM started) AS fan
      GROUP BY event_id ORDER BY event_id
     ON CONFLICT DO NOTHING
 ), done AS (
     DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id AND chosen.through IS NULL
-), partly_done AS (
+), partly AS (
     UPDATE routing_outbox o SET started_through = chosen.through
       FROM chosen WHERE o.event_id = chosen.id AND chosen.through IS NOT NULL
 ), joined AS (

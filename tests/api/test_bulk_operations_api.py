@@ -162,7 +162,7 @@ def test_a_backfill_gives_what_came_before_the_subscription(
     assert operation["filter"] == {
         "subscription_id": subscription["id"],
         "since": "2025-12-31T23:00:00.000000Z",
-        "event_type": event_type,
+        "event_types": [event_type],
     }
     assert (operation["matched"], operation["tenant_id"]) == (4, "default")
     assert ended(api, operation)["done"] == 4

@@ -224,8 +224,8 @@ def _silence() -> None:
 
 
 def _by_id() -> None:
-    rule = "accepted_after(c.id, c.accepted_by, sub.eligible_after_event, eligible_snapshot_of(sub.id))"
-    _rewrite("route_events", "route_outbox", rule, "c.id > sub.eligible_after_event")
+    rule = "accepted_after(c.id, c.accepted_by, s.since, eligible_snapshot_of(s.id))"
+    _rewrite("route_events", "route_outbox", rule, "c.id > s.since")
 
 
 _MISTAKES: dict[Sabotage, Callable[[], None]] = {

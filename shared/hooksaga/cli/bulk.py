@@ -1,7 +1,6 @@
 """`hooksaga bulk`: bulk requeues, resends and backfills, which run in the background at their rate.
 
-The commands that start one (`dead-letters requeue --rate`, `sagas resend`, `subscriptions backfill`) follow it like
-`bulk watch`.
+`dead-letters requeue --rate`, `sagas resend` and `subscriptions backfill` start one and follow it like `bulk watch`.
 """
 
 import time

@@ -9,9 +9,7 @@ from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
 from hooksaga.cli.bulk import backfill
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_flow import (
-    flow_in_brief,
     pause,
-    rate_in_brief,
     resume,
     retry_now,
     show_flow,
@@ -45,6 +43,7 @@ from hooksaga.cli.subscription_options import (
 )
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.subscription_test import send_test
+from hooksaga.cli.subscription_view import shown, state_of
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
 from hooksaga.core.event_patterns import shown_event_types
 
@@ -116,7 +115,7 @@ def _show_created(answer: bytes, created: dict[str, Any], as_json: bool) -> None
     if as_json:
         show_json(answer)
         return
-    show_fields(_shown(created) | {"secret": created["secret"]})
+    show_fields(shown(created) | {"secret": created["secret"]})
     echo_error("The secret is not shown again: store it in the receiver, which verifies signatures with it.")
     send, verify = f"send - --event-type {created['event_type']}", f"subscriptions verify {created['id']}"
     echo_error(f"Next: hooksaga {send if created['verified'] else verify}")
@@ -143,7 +142,7 @@ def list_all(
         show_json(answer)
         return
     rows = [
-        (one["id"], shown_event_types(one["event_types"]), _state(one), one["callback_url"])
+        (one["id"], shown_event_types(one["event_types"]), state_of(one), one["callback_url"])
         for one in page["items"]
     ]
     show_table(("id", "event types", "state", "callback URL"), rows)
@@ -173,7 +172,7 @@ def show(
     if as_json:
         show_json({**subscription, "stats": stats})
         return
-    show_fields(_shown(subscription))
+    show_fields(shown(subscription))
     show_stats(stats)
 
 
@@ -282,31 +281,5 @@ def _request(
     if as_json:
         show_json(answer)
     else:
-        show_fields(_shown(subscription))
+        show_fields(shown(subscription))
         offer_missed_deliveries(subscription)
-
-
-def _state(subscription: dict[str, Any]) -> str:
-    if not subscription["active"]:
-        return "inactive"
-    if not subscription["verified"]:
-        return "not verified"
-    if subscription["pending_callback_url"]:
-        return "new URL not verified"
-    return "paused" if subscription["paused_at"] else "active"
-
-
-def _shown(subscription: dict[str, Any]) -> dict[str, object]:
-    subscription = {
-        name: value for name, value in subscription.items() if name not in ("missed", "event_type")
-    }
-    headers = subscription["headers"]
-    lines = ", ".join(f"{name}={value}" for name, value in headers.items())
-    return {
-        **subscription,
-        "event_types": ", ".join(subscription["event_types"]),
-        "headers": lines or None,
-        "description": subscription["description"] or None,
-        "rate_limit": rate_in_brief(subscription["rate_limit"]),
-        "flow": flow_in_brief(subscription["flow"]),
-    }

@@ -1,0 +1,33 @@
+"""How a subscription is shown on a terminal."""
+
+from typing import Any
+
+from hooksaga.cli.subscription_flow import flow_in_brief, rate_in_brief
+
+
+def state_of(subscription: dict[str, Any]) -> str:
+    """Return the state of a subscription in one or two words."""
+    if not subscription["active"]:
+        return "inactive"
+    if not subscription["verified"]:
+        return "not verified"
+    if subscription["pending_callback_url"]:
+        return "new URL not verified"
+    return "paused" if subscription["paused_at"] else "active"
+
+
+def shown(subscription: dict[str, Any]) -> dict[str, object]:
+    """Return the fields of an answer about one subscription as a person reads them."""
+    subscription = {
+        name: value for name, value in subscription.items() if name not in ("missed", "event_type")
+    }
+    headers = subscription["headers"]
+    lines = ", ".join(f"{name}={value}" for name, value in headers.items())
+    return {
+        **subscription,
+        "event_types": ", ".join(subscription["event_types"]),
+        "headers": lines or None,
+        "description": subscription["description"] or None,
+        "rate_limit": rate_in_brief(subscription["rate_limit"]),
+        "flow": flow_in_brief(subscription["flow"]),
+    }
