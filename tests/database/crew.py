@@ -34,8 +34,8 @@ POLICY = RetryPolicy(max_retry_limit=2, jitter=0, breaker_failures=3)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
 EMPTY: LiteralString = (
-    "TRUNCATE events, routing_decisions, subscriptions, subscription_health_behind, webhook_delivery_sagas,"
-    " bulk_operations RESTART IDENTITY CASCADE"
+    "TRUNCATE events, routing_decisions, subscriptions, subscription_patterns, subscription_pattern_history,"
+    " subscription_health_behind, webhook_delivery_sagas, bulk_operations RESTART IDENTITY CASCADE"
 )
 """And everything that refers to them: ids begin anew, so what is left over would be taken for another event's."""
 
