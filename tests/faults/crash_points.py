@@ -31,7 +31,8 @@ CGROUP_VARIABLE = "HOOKSAGA_FAULT_CGROUP"
 ROOT = Path(__file__).resolve().parents[2]
 
 _WRITES = re.compile(
-    r"INSERT INTO|DELETE FROM|(?<!FOR )UPDATE \w+|(create|revoke)_api_key\(|requeue_dead_letter\("
+    r"INSERT INTO|DELETE FROM|(?<!FOR )UPDATE \w+|"
+    r"(create|revoke)_api_key\(|(requeue_dead_letter|resend_sagas|retry_now)\("
 )
 """Statements that change rows, themselves or through a function."""
 
