@@ -122,7 +122,7 @@ def test_a_blocked_event_loop_begins_no_post_after_its_lease(machines: Machines)
     blocked.start()
     user = Stubborn(blocked, machines.recorder)
     subscription, path = user.subscribe(kind := new_name("block"), "/ok")
-    machines.faults.arm_stall("after write deliver.claim_waiting_jobs")
+    machines.faults.arm_stall("after write deliver.claim_jobs")
     event = user.post(kind, new_name("key"))
     wait_until(lambda: machines.faults.is_stalled, "the event loop stands still")
     held_past_margin = "SELECT 1 FROM webhook_delivery_jobs WHERE leased_at < now() - interval '5.5 seconds'"
