@@ -242,7 +242,7 @@ CASES: dict[str, Case] = {
     ),
     "admin/request.start_backfill": Case(
         a_dead_letter,
-        asked(201, {"kind": "backfill", "matched": 0, "filter": {"event_type": "order.created"}}),
+        asked(201, {"kind": "backfill", "matched": 0, "filter": {"event_types": ["order.created"]}}),
     ),
     "admin/request.bulk_operations": Case(
         a_bulk_operation, asked(200, {"items": [{"id": 1, "status": "Running"}], "next": None})

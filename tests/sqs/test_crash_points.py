@@ -112,7 +112,9 @@ async def tell_story(pipeline: Pipeline) -> list[int]:
     healthy, healthy_path = await subscribe(pipeline, other, "/ok")
     lone = {"event_type": other, "payload": {"n": 2}}
     await call(pipeline, "POST", "/v1/events", json=lone, headers={"idempotency-key": new_name("key")})
-    await saga_in(pipeline, "Completed", other, healthy)  # a result that changes no flow, in a batch of its own
+    await saga_in(
+        pipeline, "Completed", other, healthy
+    )  # a result that changes no flow, in a batch of its own
     return [len(pipeline.received(path)) for path in (fine_path, flaky_path, down_path, healthy_path)]
 
 
