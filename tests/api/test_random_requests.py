@@ -189,7 +189,7 @@ def test_random_requests_never_cost_a_5xx(running: RunningSystem, api: Api, seed
         assert answer.status < 500, (data, answer)
         if answer.status >= 400:
             assert {"code", "request_id", "detail"} <= set(answer.json()), (data, answer)
-    assert statuses.get(202, 0) >= 10, "the requests are so wild that none comes to the database"
+    assert statuses.get(202, 0) >= 5, "the requests are so wild that none comes to the database"
     assert len(statuses) >= 6, statuses
     assert_works_as_before(running, api)
 
