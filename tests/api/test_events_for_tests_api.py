@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name, wait_until
-from tests.api.seeding import subscribe
+from tests.api.seeding import dead_letters, subscribe
 
 
 def test_it_goes_to_one_subscription_and_is_marked(
@@ -44,13 +44,14 @@ def test_given_type_and_payload(running: RunningSystem, api: Api, refusing_url: 
         assert_problem(api.post(path, {"event_type": wrong}), 409, "event_type_not_received")
     assert_problem(api.post(path, {"event_type": "hooksaga.x"}), 422, "reserved_event_type", "event_type")
     assert_problem(api.post(path, {"event": 1}), 422, "invalid_event", "event")
+    assert len(dead_letters(running, subscription["id"], 2)) == 2
 
 
 def test_one_that_takes_nothing_and_one_of_another_tenant(running: RunningSystem, api: Api) -> None:
     wanted = {"event_type": "a", "callback_url": "https://example.com/"}
     created = api.good("POST", "/v1/subscriptions", wanted)
+    others = api.with_key(running.new_key(tenant_id=new_name("other")))
     with running.nothing_stored():
         assert_problem(api.post(f"/v1/subscriptions/{created['id']}/test"), 409, "subscription_inactive")
-        others = api.with_key(running.new_key(tenant_id=new_name("other")))
         for path in (f"/v1/subscriptions/{created['id']}/test", "/v1/subscriptions/x/test"):
             assert_problem(others.post(path), 404, "subscription_not_found")

@@ -11,7 +11,7 @@ def test_an_operator_brings_a_secret_and_vouches_for_the_address(
     running: RunningSystem, pages: Pages
 ) -> None:
     secret = encode_secret(b"o" * 32)
-    form = {"event_type": new_name("moved"), "callback_url": ADDRESS, "secret": secret}
+    form = {"event_types": new_name("moved"), "callback_url": ADDRESS, "secret": secret}
     made = pages.post("/console/subscriptions", **form, verified="yes", verified_reason="moved here")
     assert secret in made.text
     row = running.rows("SELECT * FROM subscriptions ORDER BY id DESC LIMIT 1")[0]
@@ -22,7 +22,7 @@ def test_an_operator_brings_a_secret_and_vouches_for_the_address(
 
 
 def test_a_wrong_secret_is_refused_and_not_shown(pages: Pages) -> None:
-    form = {"event_type": new_name("moved"), "callback_url": ADDRESS, "secret": "hush"}
+    form = {"event_types": new_name("moved"), "callback_url": ADDRESS, "secret": "hush"}
     refused = pages.post("/console/subscriptions", **form)
     assert (refused.status, "hush" in refused.body) == (422, False)
     assert 'id="f-secret" name="secret" type="password" value="" aria-invalid="true"' in refused.body
@@ -35,6 +35,6 @@ def test_no_subscriber_vouches_for_an_address(running: RunningSystem) -> None:
     url = str(running.api.with_key(key).good("POST", "/v1/portal-links", {})["url"])
     pages = portal(running.port, url[len(f"http://127.0.0.1:{running.port}") :])
     assert "vouch" not in pages.page("/portal/subscriptions/new").body
-    form = {"event_type": new_name("moved"), "callback_url": ADDRESS}
+    form = {"event_types": new_name("moved"), "callback_url": ADDRESS}
     with running.nothing_stored():
         assert pages.post("/portal/subscriptions", **form, verified="yes").status == 403
