@@ -18,7 +18,7 @@ FAILING, DISABLED, DEAD_LETTERED = (
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, object]:
-    return {"disable_after_days": 2}
+    return {"disable_after_days": 2, "breaker_failures": 1000}
 
 
 def about(world: World, watcher: Subscriber, subscriber: Subscriber, how_many: int = 1) -> list[Arrived]:
