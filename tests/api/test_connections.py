@@ -181,7 +181,7 @@ def answer_to(api: Api, address: str) -> Answer:
 def test_more_connections_than_one_address_may_have(
     api: Api, running: RunningSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_table, "MOST_PER_ADDRESS", 5)
+    monkeypatch.setattr(connection_table, "MAX_PER_ADDRESS", 5)
     with connections_from(api, "127.0.0.2", 5):
         wait_until(lambda: open_connections(running) == 5, "they are there")
         refused = answer_to(api, "127.0.0.2")

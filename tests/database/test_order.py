@@ -119,7 +119,7 @@ async def test_a_walk_over_many_keys_is_continued(
     ordered: Endpoint, monkeypatch: pytest.MonkeyPatch, waiting: int
 ) -> None:
     """A call looks at three keys. The first ones wait for their retry."""
-    monkeypatch.setattr(start_attempts, "MOST_KEYS", 3)
+    monkeypatch.setattr(start_attempts, "MAX_KEYS", 3)
     sagas = [(await ordered.events(1, f"key {n}"))[0] for n in range(10)]
     if waiting:
         await ordered.seed.rewrite(

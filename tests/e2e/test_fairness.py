@@ -69,7 +69,7 @@ def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
         route_events, "route_events", partial(route_events.route_events, wide_from=20, part_size=20)
     )
     monkeypatch.setattr(start_queue, "NARROW", 5)
-    monkeypatch.setattr(polling, "MOST_WIDE", 5)
+    monkeypatch.setattr(polling, "MAX_WIDE", 5)
     event_type = new_name("wide")
     many = [world.subscribe("slow/1500", event_type=event_type) for _ in range(60)]
     others = [world.subscribe() for _ in range(subscribers)]

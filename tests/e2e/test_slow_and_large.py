@@ -47,7 +47,7 @@ def test_no_more_payloads_are_claimed_than_memory_is_for(
 ) -> None:
     """Whoever comes then is claimed once another has ended, and not before."""
     at_once, seconds = 4, 0.3
-    monkeypatch.setattr(payload_memory, "MOST_CHARACTERS", at_once * LARGEST)
+    monkeypatch.setattr(payload_memory, "MAX_CHARACTERS", at_once * LARGEST)
     slow = [world.subscribe("slow/300") for _ in range(6)]
     payload = b'"' + b"x" * (LARGEST - 2) + b'"'
     assert (

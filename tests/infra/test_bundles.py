@@ -16,8 +16,8 @@ from hooksaga.console.assets import served
 from hooksaga.console.pages import TEMPLATES
 from infra.bundling import ARM, ROOT, build, contents_of, digest_of, this_machine
 
-LARGEST_BYTES = 24e6
-LARGEST_THAT_CALLS_RECEIVERS_BYTES = 36.5e6
+MAX_BUNDLE_BYTES = 24e6
+MAX_BYTES_OF_CALLERS = 36.5e6
 """Ten of it are the cryptography package, which opens signing secrets."""
 
 START = """
@@ -124,7 +124,7 @@ def test_an_arm_bundle_holds_arm_code_and_is_small(function: str, tmp_path: Path
     assert machines == {b"\xb7\x00"}, "ELF's number for aarch64"
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     calls_receivers = "httptools" in contents_of(function).requirements
-    assert size < (LARGEST_THAT_CALLS_RECEIVERS_BYTES if calls_receivers else LARGEST_BYTES)
+    assert size < (MAX_BYTES_OF_CALLERS if calls_receivers else MAX_BUNDLE_BYTES)
 
 
 def test_the_digest_follows_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_a_start_by_root_changes_its_data_folder_alone_and_tells_why(
     assert stat.S_IMODE(data.stat().st_mode) == 0o701
     assert stat.S_IMODE((data / "postgres").stat().st_mode) == 0o700
     assert told == [
-        f"{data} can be passed through now, not listed: the account nobody has to",
+        f"the account nobody may now pass through {data}, but not list it",
         f"PostgreSQL refuses to run as root: it runs as the account nobody, which owns {data}/postgres",
     ]
     server.stop()

@@ -4,14 +4,14 @@ import pytest
 
 from hooksaga.runtime.settings import Settings
 from hooksaga.worker import payload_memory
-from hooksaga.worker.payload_memory import MOST_CHARACTERS, PayloadMemory
+from hooksaga.worker.payload_memory import MAX_CHARACTERS, PayloadMemory
 
 LARGEST = 1000
 
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_memory, "MOST_CHARACTERS", 10 * LARGEST)
+    monkeypatch.setattr(payload_memory, "MAX_CHARACTERS", 10 * LARGEST)
 
 
 def test_at_first_each_is_as_large_as_may_be() -> None:
@@ -49,4 +49,4 @@ def test_one_that_is_larger_than_all_memory_is_claimed_alone() -> None:
 
 def test_half_of_the_places_of_one_machine_have_room_for_payloads_of_the_largest_size() -> None:
     defaults = {name: field.default for name, field in Settings.model_fields.items()}
-    assert MOST_CHARACTERS // defaults["payload_max_bytes"] >= defaults["concurrency"] // 2
+    assert MAX_CHARACTERS // defaults["payload_max_bytes"] >= defaults["concurrency"] // 2

@@ -11,8 +11,10 @@ MASK = "***"
 """Placeholder of a secret value."""
 
 STARTED_BY = "hooksaga-started-by"
-TEST = "hooksaga-test"
 """Request header of a delivery that routing did not start. It is outside of the order of an ordered subscription."""
+
+TEST = "hooksaga-test"
+"""Request header of a test event."""
 
 
 class AttemptTrigger(StrEnum):

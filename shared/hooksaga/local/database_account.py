@@ -124,7 +124,7 @@ def make_data_folder(folder: Path, tell: Callable[[str], None] = print_to_stderr
     for one in {folder, *missing}:
         if account.uid is not None and not account.may_traverse(one):
             one.chmod(one.stat().st_mode | account.search_bit(one))
-            tell(f"{one} can be passed through now, not listed: the account {account.name} has to")
+            tell(f"the account {account.name} may now pass through {one}, but not list it")
 
 
 def check_access(account: DatabaseAccount, data_dir: Path, program: Path) -> None:

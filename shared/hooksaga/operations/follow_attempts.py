@@ -21,7 +21,7 @@ from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Positi
 CLOCK_MARGIN = timedelta(seconds=1)
 """The database's clock may be set back a little."""
 
-LONGEST_OPEN = timedelta(seconds=60)
+MAX_OPEN = timedelta(seconds=60)
 """Results are written by one statement, which its role may run for 30 s. A longer transaction is not ours, and
 nobody waits for it."""
 
@@ -71,9 +71,9 @@ def _begin_pass(now: _Horizon, last: FollowCursor | None) -> FollowCursor:
     if last is None:
         return FollowCursor(Position(now.at, 0), now.at, now.at, now.transaction)
     if now.at < last.mark_at - CLOCK_MARGIN:
-        begin = now.at - LONGEST_OPEN
+        begin = now.at - MAX_OPEN
         return FollowCursor(Position(begin, 0), begin, now.at, now.transaction)
-    oldest_floor = max(last.floor, now.at - LONGEST_OPEN)
+    oldest_floor = max(last.floor, now.at - MAX_OPEN)
     if now.oldest_open < last.mark_transaction:
         return replace(last, floor=oldest_floor, in_pass=True)
     floor = max(oldest_floor, last.mark_at - CLOCK_MARGIN)

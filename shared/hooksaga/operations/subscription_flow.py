@@ -14,7 +14,7 @@ from hooksaga.core.models import Backlog
 from hooksaga.operations.subscriptions import Subscription, show_subscription
 from hooksaga.stages.flow_rows import FlowRow
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Limit of counting waiting deliveries: this number means that many or more."""
 
 
@@ -43,7 +43,7 @@ class _IdRow(msgspec.Struct, frozen=True):
 
 
 async def flow_of(
-    connection: Connection, subscription_ids: Sequence[int], *, most: int = MOST_COUNTED
+    connection: Connection, subscription_ids: Sequence[int], *, most: int = MAX_COUNTED
 ) -> dict[int, SubscriptionFlow]:
     """Return the flow of each of these subscriptions by id."""
     params = {"ids": list(subscription_ids), "most": most}

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from hooksaga.adapters.database import Connection, fetch_rows, refusals
+from hooksaga.adapters.database import Connection, fetch_dicts, fetch_rows, refusals
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
@@ -260,10 +260,6 @@ async def hand_back_jobs(
     return [job for job in jobs if job.id in locked]
 
 
-class _Released(msgspec.Struct, frozen=True):
-    id: int
-
-
 async def hand_back_lost_claims(
     connection: Connection, *, worker_id: str, slow: bool, in_hand: Sequence[int]
 ) -> int:
@@ -273,4 +269,4 @@ async def hand_back_lost_claims(
     """
     params = {"worker_id": worker_id, "slow": slow, "in_hand": list(in_hand)}
     query = load_queries("deliver")["hand_back_lost_claims"]
-    return len(await fetch_rows(connection, query, params, _Released))
+    return len(await fetch_dicts(connection, query, params))

@@ -23,7 +23,7 @@ from hooksaga.stages.flow_rows import LockedFlow, StartedRow, flow_columns
 from hooksaga.stages.saga_rows import MovedRow, SagaMoved, WaitingSaga
 
 BATCH = 500
-MOST_KEYS = 1000
+MAX_KEYS = 1000
 """One call looks at most at so many ordering keys of a subscription; the next one goes on after them, at once if
 something was started, otherwise SOON."""
 
@@ -181,7 +181,7 @@ class _Call:
             "max_attempts": [plan.row.max_retry_limit or limit for plan in plans],
             "has_ordered": [plan.row.oldest_ordered_at is not None for plan in plans],
             "cursors": [plan.row.order_cursor for plan in plans],
-            "most_keys": MOST_KEYS,
+            "most_keys": MAX_KEYS,
             "only": only,
         }
         name = "start_due_in_order" if any(params["has_ordered"]) else "start_due"

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from hooksaga.worker.descriptors import descriptor_limit
 
-MOST_PER_ADDRESS = 1000
+MAX_PER_ADDRESS = 1000
 SWEEP_SECONDS = 0.5
-LEAST_SHARE = 5
+MIN_SHARE = 5
 """One descriptor in this many is reserved for connections, however many the rest of the process needs."""
 
 
@@ -69,16 +69,16 @@ class ConnectionTable:
 
     def _refusal(self, address: str, descriptor: int) -> Refusal | None:
         limit = descriptor_limit()
-        most = max(limit - self._reserved, limit // LEAST_SHARE)
+        most = max(limit - self._reserved, limit // MIN_SHARE)
         if descriptor >= most:
             return Refusal(
                 f"file descriptors are short: this process may have {limit}; close connections, or raise the limit "
                 "(ulimit -n)",
                 is_severe=descriptor >= (most + limit) // 2,
             )
-        if self._per_address[address] > MOST_PER_ADDRESS:
+        if self._per_address[address] > MAX_PER_ADDRESS:
             return Refusal(
-                f"connections are short: {address} has {MOST_PER_ADDRESS} open, the most of one address"
+                f"connections are short: {address} has {MAX_PER_ADDRESS} open, the most of one address"
             )
         return None
 

@@ -38,7 +38,7 @@ from hooksaga.worker.result_writer import (
 SHUTDOWN_SECONDS = 20
 """At shutdown, POSTs in flight may take this long to end; the remaining jobs are handed back."""
 
-MOST_AT_ONCE = 2
+MAX_AT_ONCE = 2
 """POSTs that start, and so mostly end, in one turn of the event loop, which the API and the other loops share."""
 
 LARGE_PAYLOAD = 4096
@@ -106,7 +106,7 @@ class DeliveryLane:
             self._looks_at = 0.0
         self._memory.take([len(job.payload) for job in jobs])
         for number, job in enumerate(jobs):
-            if number % MOST_AT_ONCE == MOST_AT_ONCE - 1:
+            if number % MAX_AT_ONCE == MAX_AT_ONCE - 1:
                 await asyncio.sleep(0)
             self._begin(job, claimed_at)
         return self._has_backlog or self._places.unclaimed > 0

@@ -21,8 +21,8 @@ from hooksaga.worker.open_metrics import OpenMetrics
 
 READ_SECONDS = 2.0
 """Timeout for reading the gauges; the page then has none."""
-LEAST_FRESH_SECONDS = 2.0
-MOST_BUSY_SHARE = 0.05
+MIN_FRESH_SECONDS = 2.0
+MAX_BUSY_SHARE = 0.05
 """Maximum share of the database's time for reading the gauges, however often the page is requested."""
 
 
@@ -51,7 +51,7 @@ class MetricsPage:
                 started = time.monotonic()
                 self._gauges = await self._read()
                 ended = time.monotonic()
-                self._fresh_until = ended + max(LEAST_FRESH_SECONDS, (ended - started) / MOST_BUSY_SHARE)
+                self._fresh_until = ended + max(MIN_FRESH_SECONDS, (ended - started) / MAX_BUSY_SHARE)
             return self._gauges
 
     async def _read(self) -> Gauges | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-MOST_CHARACTERS = 64 * 2**20
+MAX_CHARACTERS = 64 * 2**20
 """Limit of all payloads of one lane. A POST takes about three times its payload."""
 
 
@@ -16,12 +16,12 @@ class PayloadMemory:
     @property
     def is_full(self) -> bool:
         """Whether no job may be claimed until one has ended."""
-        return self._taken > 0 and self._taken + self._expected > MOST_CHARACTERS
+        return self._taken > 0 and self._taken + self._expected > MAX_CHARACTERS
 
     @property
     def room(self) -> int:
         """Number of jobs that fit, at least one: a payload too large to fit beside others is sent alone."""
-        return max(1, (MOST_CHARACTERS - self._taken) // self._expected)
+        return max(1, (MAX_CHARACTERS - self._taken) // self._expected)
 
     def take(self, sizes: Sequence[int]) -> None:
         """Note claimed jobs with payloads of these sizes, in characters."""

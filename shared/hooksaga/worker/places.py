@@ -15,7 +15,7 @@ from itertools import islice
 from hooksaga.core.flow import SLOW_SECONDS
 from hooksaga.stages.start_attempts import Places
 
-LEAST_SHARE = 16
+MIN_SHARE = 16
 """A subscription may use one quick place in this many however few are free."""
 
 
@@ -84,7 +84,7 @@ class WorkerPlaces(Places):
     """Places of both lanes of one process."""
 
     def __init__(self, quick: int, slow: int) -> None:
-        self.quick = LanePlaces(quick, max(1, (quick + slow) // LEAST_SHARE))
+        self.quick = LanePlaces(quick, max(1, (quick + slow) // MIN_SHARE))
         self.slow = LanePlaces(slow)
         self._late: dict[int, float] = {}
 

@@ -31,7 +31,7 @@ from hooksaga.worker.worker_identity import new_worker_id
 SLOW_SHARE = 4
 """One POST place in this many belongs to the lane of slow subscriptions."""
 
-MOST_WIDE = 1000
+MAX_WIDE = 1000
 """While so many subscriptions of wide events wait to be started, no further parts of wide events are routed."""
 
 
@@ -136,7 +136,7 @@ class PollingWorker:
         queue = self._starter.queue
         refused: list[RefusedRow] = []
         routed = await self._router.run(
-            partial(route_events.route_events, go_on=queue.wide < MOST_WIDE, on_refusal=refused.append)
+            partial(route_events.route_events, go_on=queue.wide < MAX_WIDE, on_refusal=refused.append)
         )
         note_refused(self._refused.new_of(refused))
         for event in routed.events:

@@ -23,7 +23,7 @@ GATHER_SECONDS = 0.02
 MANY = 8
 """A statement with this many rows is likely to be followed by another."""
 
-MOST_UNWRITTEN = 1000
+MAX_UNWRITTEN = 1000
 """Nothing is claimed while so many results wait to be written."""
 
 LOCKED_PAUSE_SECONDS = 0.2
@@ -32,7 +32,7 @@ LOCKED_PAUSE_SECONDS = 0.2
 LOCKED_AT_STOP_SECONDS = 5.0
 """A stopping process retries those results for this time."""
 
-MOST_LOCKED = 5 * MOST_UNWRITTEN
+MAX_LOCKED = 5 * MAX_UNWRITTEN
 """Nothing is claimed either while this many results wait because of locks."""
 
 
@@ -59,7 +59,7 @@ class ResultWriter:
         """Queue a result. It is committed soon, or dropped if its lease was lost."""
         self._waiting.append(result)
         self._more.set()
-        if len(self._waiting) >= MOST_UNWRITTEN:
+        if len(self._waiting) >= MAX_UNWRITTEN:
             self._has_room.clear()
 
     @property
@@ -86,7 +86,7 @@ class ResultWriter:
             many = len(batch) >= MANY
             if batch:
                 await self._write_until_done(batch)
-            if self._stopping or len(self._locked) < MOST_LOCKED:
+            if self._stopping or len(self._locked) < MAX_LOCKED:
                 self._has_room.set()
         await self._write_locked_for_the_last_time()
 
@@ -159,7 +159,7 @@ class ResultWriter:
             self._locked.pop(result.job.id, None)
             if result.job.id in locked:
                 self._locked[result.job.id] = result
-        if len(self._locked) >= MOST_LOCKED and not self._stopping:
+        if len(self._locked) >= MAX_LOCKED and not self._stopping:
             self._has_room.clear()
 
     async def _write_locked_for_the_last_time(self) -> None:

@@ -23,7 +23,7 @@ from hooksaga.worker.result_writer import GATHER_SECONDS, MANY
 from hooksaga.worker.start_queue import StartQueue
 from hooksaga.worker.wakes import Wakes
 
-SHORTEST_REST_SECONDS = 0.02
+MIN_REST_SECONDS = 0.02
 MANY_FREE = 8
 """A subscription without a place is looked at once it may have one in so many: a start of many costs little more than
 one of a few."""
@@ -120,7 +120,7 @@ class Starter:
         if started.moves:
             self.queue.put(started.again)
         elif started.again:  # locked by another session, or no place
-            asyncio.get_running_loop().call_later(SHORTEST_REST_SECONDS, self.look_at, started.again)
+            asyncio.get_running_loop().call_later(MIN_REST_SECONDS, self.look_at, started.again)
         self._told(started.moves)
 
     async def _is_any_due(self) -> bool:
@@ -129,7 +129,7 @@ class Starter:
         self._next_wake_at = time.monotonic() + pause
         soonest = await self._starting.run(seconds_until_next_wake)
         if soonest is not None:
-            pause = min(pause, max(SHORTEST_REST_SECONDS, soonest))
+            pause = min(pause, max(MIN_REST_SECONDS, soonest))
         # The earlier of both: another look may have been requested meanwhile.
         self._next_wake_at = min(self._next_wake_at, time.monotonic() + pause)
         return soonest is not None and soonest <= 0
