@@ -1,12 +1,10 @@
 """The local receiver, in a thread of its own, remembering every request to the byte."""
 
-import asyncio
-import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook
@@ -14,6 +12,7 @@ from standardwebhooks.webhooks import Webhook
 from hooksaga.local.receiver import Receiver, RunningReceiver, serve
 from hooksaga.local.tls import Certificates
 from tests.api.running_system import wait_until
+from tests.streams import LoopThread
 
 T = TypeVar("T")
 Script = Callable[[bytes], web.Response | Awaitable[web.Response]]
@@ -79,37 +78,26 @@ class Recorder:
         self._host = host
         self.receiver = RecordingReceiver()
         self._port = 0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, args=[enter], name="receiver")
-        self._thread.start()
+        self._thread = LoopThread("receiver", enter)
         self._running: RunningReceiver | None = None
         self.start()
-
-    def _run(self, enter: Callable[[], None]) -> None:
-        enter()
-        self._loop.run_forever()
 
     def start(self) -> None:
         assert self._running is None
         serving = serve(self._host, self._port, certificates=self._certificates, receiver=self.receiver)
-        self._running = self._do(serving)
+        self._running = self._thread.do(serving)
         self.url = self._running.url
         self._port = int(self.url.rpartition(":")[2])
 
     def stop(self) -> None:
         """Cuts what hangs; from now on connections are refused."""
         if self._running is not None:
-            self._do(self._running.stop())
+            self._thread.do(self._running.stop())
             self._running = None
 
     def close(self) -> None:
         self.stop()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(30)
-        self._loop.close()
-
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        self._thread.close()
 
     def script(self, path: str, answer: Script | web.Response | int) -> None:
         """Set the response of the path: a status, or a function of the body."""

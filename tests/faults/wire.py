@@ -8,17 +8,13 @@ named message, or a share of all of them.
 import asyncio
 import random
 import re
-import threading
-from collections.abc import Coroutine
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from tests.faults.crash_points import write_queries
-
-T = TypeVar("T")
+from tests.streams import LoopThread, closing
 
 SOCKET = ".s.PGSQL.5432"
 COMMIT = b"COMMIT\x00"
@@ -50,11 +46,9 @@ class Wire:
         self._seen: dict[str, None] = {}
         self.is_closed = False
         self._links: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="wire")
-        self._thread.start()
+        self._thread = LoopThread("wire")
         folder.mkdir(parents=True, exist_ok=True)
-        self._listener = self._do(self._listen())
+        self._listener = self._thread.do(self._listen())
 
     @property
     def url(self) -> str:
@@ -79,22 +73,18 @@ class Wire:
 
     def cut_all(self) -> None:
         """Every connection breaks now, whatever it is at."""
-        self._loop.call_soon_threadsafe(self._cut_all)
+        self._thread.call_soon(self._cut_all)
 
     def close(self) -> None:
-        self._do(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        self._thread.do(self._stop())
+        self._thread.close()
 
     async def _listen(self) -> asyncio.Server:
-        return await asyncio.start_unix_server(self._serve, self._folder / SOCKET)
+        return await asyncio.start_unix_server(closing(self._serve), self._folder / SOCKET)
 
     async def _stop(self) -> None:
         self._listener.close()
+        await asyncio.sleep(0)  # those that were accepted just now begin
         self._cut_all()
         await asyncio.gather(*self._links, return_exceptions=True)
 
@@ -109,12 +99,11 @@ class Wire:
         link.add_done_callback(self._links.discard)
         with suppress(OSError, asyncio.CancelledError):
             await self._link(reader, writer)
-        writer.close()
 
     async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.is_closed:
             return
-        answers, server = await asyncio.open_unix_connection(self.server_socket)
+        answers, server = await _connect(self.server_socket)
         muted = asyncio.Event()
         ways = {
             asyncio.create_task(self._upward(reader, server, muted)),
@@ -160,6 +149,16 @@ class Wire:
             loss = self._share[1]
         self.struck += loss is not None
         return loss
+
+
+async def _connect(socket: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """As open_unix_connection, which drops its connection if it is cancelled when it has just been made."""
+    opening = asyncio.ensure_future(asyncio.open_unix_connection(socket))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        (await opening)[1].close()
+        raise
 
 
 async def _downward(
