@@ -30,7 +30,7 @@ CROWD = {
 MAX_LOST_LEASES = 3
 LEASE_SECONDS = 3600
 """Nobody's lease ends by itself while a test runs; `end_leases` ends it."""
-POLICY = RetryPolicy(max_retry_limit=2, jitter=0, breaker_failures=3)
+POLICY = RetryPolicy(max_retry_limit=2, jitter=0, breaker_failures=2)
 DEPENDS_ON_TIME = ("saga_waits_too_long", "lease_over_too_long")
 
 EMPTY: LiteralString = (
