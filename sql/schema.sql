@@ -122,7 +122,7 @@ BEGIN
              WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
                AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
-               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, tenant, newest_id)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.id, wanted, tenant, newest_id)
              GROUP BY j.subscription_id;
     ELSE
         RETURN QUERY
@@ -346,7 +346,7 @@ BEGIN
                AND j.finished_at >= greatest((wanted ->> 'ended_after')::timestamptz, after_at)
                AND (j.finished_at > after_at OR j.id > after_id)
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, op.created_at)
-               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, op.tenant_id, op.until_id)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.id, wanted, op.tenant_id, op.until_id)
              ORDER BY j.finished_at, j.id LIMIT most;
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
@@ -424,12 +424,13 @@ CREATE TABLE public.webhook_delivery_sagas (
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
 
-CREATE FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) RETURNS boolean
+CREATE FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'public'
     SET enable_seqscan TO 'off'
     AS $$
-    SELECT saga.status::text IN ('Completed', 'DeadLettered') AND saga.attempt_count = attempt
+    SELECT saga.status::text IN ('Completed', 'DeadLettered')
+       AND NOT EXISTS (SELECT FROM webhook_delivery_jobs other WHERE other.saga_id = saga.id AND other.id > job_id)
        AND (newest_id IS NULL OR saga.id <= newest_id)
        AND (tenant IS NULL OR saga_tenant = tenant)
        AND (wanted ->> 'event_type' IS NULL OR saga_type = wanted ->> 'event_type')
@@ -599,7 +600,7 @@ BEGIN
     jobs := 0;
 
     WITH finished AS MATERIALIZED (
-        SELECT j.id, j.saga_id, j.attempt_number, j.finished_at
+        SELECT j.id, j.saga_id, j.finished_at
           FROM webhook_delivery_jobs j
          WHERE j.finished_at < now() - older_than
            AND j.finished_at >= coalesce(after_finished_at, '-infinity')
@@ -611,7 +612,8 @@ BEGIN
           LEFT JOIN LATERAL (
               SELECT s.id, s.attempt_count, s.status::text = 'Completed' AND s.requeued_from IS NULL AS leaves
                 FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
-               WHERE s.id = f.saga_id AND s.attempt_count = f.attempt_number
+               WHERE s.id = f.saga_id
+                 AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o WHERE o.saga_id = s.id AND o.id > f.id)
                  AND s.status::text IN ('Completed', 'DeadLettered') AND s.updated_at < now() - older_than
                  AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
                       OR e.created_at < now() - older_than)
@@ -2290,8 +2292,8 @@ GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestr
 GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
 GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
-REVOKE ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, attempt integer, wanted jsonb, tenant character varying, newest_id bigint) TO dead_letter_operator;
+REVOKE ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.keep_subscription_facts() FROM PUBLIC;
 

@@ -29,7 +29,7 @@ BEGIN
              WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
                AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
-               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, tenant, newest_id)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.id, wanted, tenant, newest_id)
              GROUP BY j.subscription_id;
     ELSE
         RETURN QUERY

@@ -39,7 +39,7 @@ BEGIN
                AND j.finished_at >= greatest((wanted ->> 'ended_after')::timestamptz, after_at)
                AND (j.finished_at > after_at OR j.id > after_id)
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, op.created_at)
-               AND is_to_resend(g, e.tenant_id, e.event_type, j.attempt_number, wanted, op.tenant_id, op.until_id)
+               AND is_to_resend(g, e.tenant_id, e.event_type, j.id, wanted, op.tenant_id, op.until_id)
              ORDER BY j.finished_at, j.id LIMIT most;
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);

@@ -1,12 +1,13 @@
--- Whether a bulk operation of kind resend sends this delivery again: it has ended with this attempt, matches the filter,
--- and no later saga of its pair exists that is as old as the operation, so that each event is sent once.
+-- Whether a bulk operation of kind resend sends this delivery again: it has ended, this job was its last, it matches the
+-- filter, and no later saga of its pair exists that is as old as the operation, so that each event is sent once.
 CREATE OR REPLACE FUNCTION is_to_resend(
-    saga webhook_delivery_sagas, saga_tenant varchar, saga_type varchar, attempt integer, wanted jsonb, tenant varchar,
+    saga webhook_delivery_sagas, saga_tenant varchar, saga_type varchar, job_id bigint, wanted jsonb, tenant varchar,
     newest_id bigint
 )
 RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
-    SELECT saga.status::text IN ('Completed', 'DeadLettered') AND saga.attempt_count = attempt
+    SELECT saga.status::text IN ('Completed', 'DeadLettered')
+       AND NOT EXISTS (SELECT FROM webhook_delivery_jobs other WHERE other.saga_id = saga.id AND other.id > job_id)
        AND (newest_id IS NULL OR saga.id <= newest_id)
        AND (tenant IS NULL OR saga_tenant = tenant)
        AND (wanted ->> 'event_type' IS NULL OR saga_type = wanted ->> 'event_type')

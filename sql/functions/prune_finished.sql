@@ -30,7 +30,7 @@ BEGIN
     jobs := 0;
 
     WITH finished AS MATERIALIZED (
-        SELECT j.id, j.saga_id, j.attempt_number, j.finished_at
+        SELECT j.id, j.saga_id, j.finished_at
           FROM webhook_delivery_jobs j
          WHERE j.finished_at < now() - older_than
            AND j.finished_at >= coalesce(after_finished_at, '-infinity')
@@ -42,7 +42,8 @@ BEGIN
           LEFT JOIN LATERAL (
               SELECT s.id, s.attempt_count, s.status::text = 'Completed' AND s.requeued_from IS NULL AS leaves
                 FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
-               WHERE s.id = f.saga_id AND s.attempt_count = f.attempt_number
+               WHERE s.id = f.saga_id
+                 AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o WHERE o.saga_id = s.id AND o.id > f.id)
                  AND s.status::text IN ('Completed', 'DeadLettered') AND s.updated_at < now() - older_than
                  AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
                       OR e.created_at < now() - older_than)

@@ -90,11 +90,18 @@ HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
 
 -- name: attempt_count_is_not_the_applied_jobs
 -- When a saga stays after its jobs were pruned, all of its jobs are deleted: it has all or none.
+-- A failed probe never uses up the last attempt: the next attempt has its number again, and a failed attempt that is the
+-- last so far may be such a probe.
 SELECT s.id AS saga_id, s.attempt_count, count(j.id) AS applied_jobs
   FROM webhook_delivery_sagas s
-  LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id AND j.applied_at IS NOT NULL
+  LEFT JOIN (SELECT saga_id, id, status = 'Failed' AS failed, attempt_number, lead(attempt_number) OVER w AS next_number
+               FROM webhook_delivery_jobs WHERE applied_at IS NOT NULL
+             WINDOW w AS (PARTITION BY saga_id ORDER BY id)) AS j
+    ON j.saga_id = s.id
  GROUP BY s.id
-HAVING s.attempt_count <> count(j.id)
+HAVING s.attempt_count <> count(j.id) FILTER (
+           WHERE NOT j.failed
+              OR coalesce(j.next_number <> j.attempt_number, s.attempt_count >= j.attempt_number OR s.status = 'Completed'))
    AND NOT (count(j.id) = 0
             AND (s.status = 'DeadLettered' OR s.status = 'Completed' AND s.requeued_from IS NOT NULL)
             AND EXISTS (SELECT FROM retention_state r WHERE s.updated_at < r.horizon))
@@ -123,10 +130,10 @@ SELECT d.id AS dead_letter_id, d.saga_id
 SELECT s.id AS saga_id
   FROM webhook_delivery_sagas s
  WHERE s.status = 'Completed'
-   AND (SELECT array_agg(j.status::text ORDER BY j.id DESC) FROM webhook_delivery_jobs j WHERE j.saga_id = s.id)
-       IS DISTINCT FROM
-       (SELECT array_agg(CASE WHEN n = 1 THEN 'Completed' ELSE 'Failed' END ORDER BY n)
-          FROM generate_series(1, s.attempt_count) AS n)
+   AND NOT (SELECT coalesce(bool_and(j.status = CASE WHEN j.is_last THEN 'Completed' ELSE 'Failed' END::job_status),
+                            s.attempt_count = 0)
+              FROM (SELECT status, row_number() OVER (ORDER BY id DESC) = 1 AS is_last
+                      FROM webhook_delivery_jobs WHERE saga_id = s.id) AS j)
    AND NOT (s.requeued_from IS NOT NULL
             AND NOT EXISTS (SELECT FROM webhook_delivery_jobs j WHERE j.saga_id = s.id)
             AND EXISTS (SELECT FROM retention_state r WHERE s.updated_at < r.horizon))

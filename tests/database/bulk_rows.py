@@ -36,6 +36,7 @@ DEAD_LETTERS: LiteralString = f"""
       FROM saga g, subscriptions s WHERE s.id = %(subscription_id)s ORDER BY g.id"""
 
 AN_HOUR_AGO = timedelta(hours=1)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def old_events(seed: Seed, subscription_id: int, count: int, first: datetime | None = None) -> None:
@@ -61,6 +62,10 @@ def requeue_of(rate: float = 1000, **wanted: Any) -> NewBulkOperation:
 def backfill_of(subscription_id: int, rate: float = 1000, **wanted: Any) -> NewBulkOperation:
     since = wanted.pop("since", datetime.now(UTC) - timedelta(days=1))
     return _operation("backfill", rate, {"subscription_id": subscription_id, "since": since, **wanted})
+
+
+def resend_of(rate: float = 1000, **wanted: Any) -> NewBulkOperation:
+    return _operation("resend", rate, {"ended_after": LONG_AGO, **wanted})
 
 
 def _operation(kind: str, rate: float, wanted: dict[str, Any]) -> NewBulkOperation:

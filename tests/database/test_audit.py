@@ -181,9 +181,16 @@ async def test_two_open_jobs_of_one_saga(auditor: Connection, seed: Seed) -> Non
     assert await broken(auditor) == {"saga_with_wrong_active_jobs"}
 
 
-@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("count", [0, 3])
 async def test_attempts_that_are_not_the_results_taken(auditor: Connection, seed: Seed, count: int) -> None:
     await seed.saga(SagaStatus.PENDING_RETRY)
+    await seed.rewrite(
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, finished_at,"
+        " applied_at, error_code, leased_at) SELECT saga_id, subscription_id, 2, attempt_at + interval '1 s', status,"
+        " finished_at, applied_at, error_code, leased_at FROM webhook_delivery_jobs"
+    )
+    await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 2")
+    assert await broken(auditor) == set()
     await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = %s", [count])
     assert await broken(auditor) == {"attempt_count_is_not_the_applied_jobs"}
 

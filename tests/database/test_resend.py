@@ -9,7 +9,6 @@ import pytest
 
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import Conflict, NotFound
-from hooksaga.core.requeue_models import NewBulkOperation
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import count_bulk_operation, show_bulk_operation
@@ -17,10 +16,8 @@ from hooksaga.operations.requeue import DeadLetterFilter, requeue_matching, requ
 from hooksaga.operations.resend import resend_saga, retry_saga_now, retry_subscription_now
 from tests.conftest import Connect, SessionOf
 from tests.database import orchestrate
-from tests.database.bulk_rows import ANYBODY, started, step_until_nothing_is_left
+from tests.database.bulk_rows import ANYBODY, LONG_AGO, resend_of, started, step_until_nothing_is_left
 from tests.database.seed import POLICY, Seed
-
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -48,14 +45,6 @@ async def end(seed: Seed, saga_id: int, error_code: str | None = None) -> int:
 
 async def saga_row(seed: Seed, saga_id: int | None) -> dict[str, Any]:
     return await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
-
-
-def resend_of(**wanted: Any) -> NewBulkOperation:
-    chosen = {"ended_after": LONG_AGO, **wanted}
-    texts = {
-        name: value.isoformat() if isinstance(value, datetime) else value for name, value in chosen.items()
-    }
-    return NewBulkOperation.model_validate({"kind": "resend", "filter": texts, "rate_per_second": 1000})
 
 
 # One saga
