@@ -13,6 +13,7 @@ from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import POLICY
+from tests.faults.promises import Promise
 
 FAILURES = POLICY.breaker_failures
 FIRST_PROBE = POLICY.probe_seconds + 0.5
@@ -120,6 +121,9 @@ async def test_no_attempt_is_used_up_beyond_probes_and_no_probe_takes_the_last_o
     assert {row["attempt_count"] for row in counts} == {1}
 
 
+@pytest.mark.guarantee(
+    Promise.ROOM, "the worker dies that sends the probe of an open circuit breaker", "the probe is sent again"
+)
 async def test_a_probe_whose_worker_died_comes_back(broken: Endpoint, connect: Connect) -> None:
     await broken.pass_time(FIRST_PROBE)
     await broken.events(2)

@@ -13,6 +13,7 @@ from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import EndpointOf
 from tests.database.seed import POLICY, Seed
+from tests.faults.promises import Promise
 
 # Room
 
@@ -52,6 +53,9 @@ async def test_the_limit_grows_while_it_is_full(endpoint: EndpointOf) -> None:
     assert len(sagas) == 20
 
 
+@pytest.mark.guarantee(
+    Promise.ROOM, "several orchestrators at once start into one room", "never more than the room"
+)
 async def test_orchestrators_at_once_never_start_more_than_the_room(
     endpoint: EndpointOf, connect: Connect
 ) -> None:
@@ -66,6 +70,9 @@ async def test_orchestrators_at_once_never_start_more_than_the_room(
     assert len(await one.in_progress()) == 7
 
 
+@pytest.mark.guarantee(
+    Promise.ROOM, "a session ends within the transaction that starts attempts", "no room leaked"
+)
 async def test_a_session_that_ends_within_its_transaction_leaks_no_room(
     endpoint: EndpointOf, connect: Connect, seed: Seed
 ) -> None:
@@ -146,6 +153,7 @@ async def test_an_hour_is_the_longest_that_a_receiver_may_ask_for(endpoint: Endp
 # What nobody else waits for
 
 
+@pytest.mark.guarantee(Promise.ROOM, "somebody locks the flow state of one subscription")
 async def test_a_locked_flow_row_delays_only_its_subscription(
     endpoint: EndpointOf, connect: Connect, orchestrator: Connection
 ) -> None:

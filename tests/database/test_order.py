@@ -14,6 +14,7 @@ from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import LAST_ATTEMPT, POLICY
+from tests.faults.promises import Promise
 
 
 @pytest.fixture
@@ -57,6 +58,7 @@ async def test_a_subscription_that_is_not_ordered_ignores_keys(endpoint: Endpoin
     assert await one.started() == sagas
 
 
+@pytest.mark.guarantee(Promise.ORDERED, "an earlier event of the key is still to be routed")
 async def test_a_key_waits_for_an_earlier_event_that_is_still_to_be_routed(ordered: Endpoint) -> None:
     (early,) = await ordered.accept(1, "a")
     (late,) = await ordered.accept(1, "a")
@@ -136,6 +138,7 @@ async def test_a_walk_over_many_keys_is_continued(
     assert found == sagas[waiting:]
 
 
+@pytest.mark.guarantee(Promise.ORDERED, "a second delivery of a key is started by hand", "refused")
 async def test_the_database_refuses_a_second_delivery_of_a_key(ordered: Endpoint) -> None:
     _, second = await ordered.events(2, "a")
     await ordered.started()
@@ -145,6 +148,7 @@ async def test_the_database_refuses_a_second_delivery_of_a_key(ordered: Endpoint
         )
 
 
+@pytest.mark.guarantee(Promise.ORDERED, "two routers and two orchestrators at once")
 async def test_two_routers_and_orchestrators_at_once_break_no_order(
     ordered: Endpoint, connect: Connect
 ) -> None:

@@ -15,6 +15,7 @@ from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import until_blocked
+from tests.faults.promises import Promise
 
 
 async def pause(one: Endpoint) -> None:
@@ -25,6 +26,7 @@ async def resume(one: Endpoint, backlog: Any = "deliver") -> None:
     await resume_subscription(one.seed.connection, one.id, backlog, tenant_id=None)
 
 
+@pytest.mark.guarantee(Promise.ROOM, "a subscription is paused", "all delivered once resumed")
 async def test_a_paused_subscription_keeps_what_comes_and_delivers_it_when_resumed(
     endpoint: EndpointOf,
 ) -> None:

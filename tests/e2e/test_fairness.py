@@ -27,7 +27,7 @@ def settings() -> dict[str, object]:
     }
 
 
-@pytest.mark.guarantee(Promise.ALONE, "an endpoint that never answers, beside nine others")
+@pytest.mark.guarantee(Promise.ROOM, "an endpoint that never answers, beside nine others")
 def test_hanging_endpoint_does_not_hold_up_nine_others(world: World) -> None:
     hanging = world.subscribe("hang", max_retry_limit=50)
     others = [world.subscribe() for _ in range(OTHERS)]
@@ -47,7 +47,7 @@ def test_hanging_endpoint_does_not_hold_up_nine_others(world: World) -> None:
     assert len(world.recorder.events(hanging.path)) <= FIRST_LIMIT  # its room, wherever there are places
 
 
-@pytest.mark.guarantee(Promise.ALONE, "a storm of retries")
+@pytest.mark.guarantee(Promise.ROOM, "a storm of retries")
 def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
     """The storm's endpoint refuses each event once, so its circuit breaker would stop it at once."""
     storm = world.subscribe("flaky/1", max_retry_limit=50, circuit_breaker=False)
@@ -60,7 +60,7 @@ def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
     assert {world.ended(event_id)["status"] for event_id in storming} == {"Completed"}
 
 
-@pytest.mark.guarantee(Promise.ALONE, "one event with very many subscribers, before others with few")
+@pytest.mark.guarantee(Promise.ROOM, "one event with very many subscribers, before others with few")
 @pytest.mark.parametrize("subscribers", [12, 4])
 def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
     world: World, monkeypatch: pytest.MonkeyPatch, subscribers: int

@@ -17,7 +17,7 @@ def settings() -> dict[str, object]:
     return {"concurrency": 40, "http_timeout_seconds": 30, "http_connect_timeout_seconds": 5}
 
 
-@pytest.mark.guarantee(Promise.ALONE, "more endpoints that never answer than a look for work sees at once")
+@pytest.mark.guarantee(Promise.ROOM, "more endpoints that never answer than a look for work sees at once")
 def test_one_behind_many_that_hang_is_delivered_time_and_again(world: World) -> None:
     before, after = world.subscribe(), [world.subscribe("hang") for _ in range(HANGING)]
     last = world.subscribe()

@@ -138,6 +138,11 @@ _ABOUT = {
     Promise.FENCED: "A result counts only while its worker holds the lease.",
     Promise.INTERLEAVED: "All roles work on one database at once, statement by statement, in random order, beside a "
     "model in plain Python. The audit must find nothing after each step, and every delivery must end.",
+    Promise.ORDERED: "Deliveries of an ordered subscription start one at a time per ordering key, in the order of the "
+    "events. Requeues, resends and backfills are outside of the order. The random orders of statements above include "
+    "ordered subscriptions.",
+    Promise.ROOM: "A subscription has room for a number of deliveries in progress, and an endpoint that is slow, "
+    "silent or down takes no more than that. What is in progress is counted from rows, so no crash leaks room.",
     Promise.ALONE: "One bad row, message, subscription or payload among good neighbours.",
     Promise.NETWORK: "Sender and receiver run in two network namespaces, with a link between them that a thread "
     "impairs. The counts are packets lost.",

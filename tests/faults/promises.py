@@ -28,6 +28,8 @@ class Promise(StrEnum):
     DATABASE = "A database failure delays deliveries and loses nothing"
     FENCED = "A worker that lost its lease cannot change state"
     INTERLEAVED = "No order of statements breaks a promise"
+    ORDERED = "Order is kept where it is asked for"
+    ROOM = "A silent endpoint holds only its own room"
     ALONE = "A poison row fails only itself"
     NETWORK = "A bad network costs attempts and loses nothing"
     CLOCK = "A step of the database's clock delays deliveries and loses nothing"
@@ -41,6 +43,8 @@ USUAL_OUTCOME = {
     Promise.QUEUES: "delivered",
     Promise.ARRIVES: "delivered",
     Promise.ALONE: "failed alone",
+    Promise.ORDERED: "in order",
+    Promise.ROOM: "the others were delivered",
     Promise.DATABASE: "recovered, nothing lost",
 }
 """Of a marked test that says no other."""

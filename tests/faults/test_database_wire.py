@@ -77,26 +77,34 @@ def test_a_connection_that_breaks_at_any_write_loses_nothing(
     assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
     for point, loss in product(points if IN_FULL else SHORT_FORM, Loss):
         wire.arm(point, loss)
-        arrived = tell_story(user)
+        for _ in range(5):  # which of two statements claims is chance
+            now = tell_story(user)
+            extra = [one - was for was, one in zip(undisturbed, now, strict=True)]
+            assert all(0 <= more <= 1 for more in extra), (point, loss, now)
+            if wire.has_struck:
+                break
         assert wire.has_struck, (point, loss)
-        extra = [now - was for was, now in zip(undisturbed, arrived, strict=True)]
-        assert all(0 <= more <= 1 for more in extra), (point, loss, arrived)
-        tried(record_property, Promise.DATABASE, f"`{point}` {loss}", arrivals(arrived, undisturbed))
+        tried(record_property, Promise.DATABASE, f"`{point}` {loss}", arrivals(now, undisturbed))
     user.until(lambda: not open_work(user), "all work has ended")
     assert user.restarts == 0
     assert findings(user.up.server.start()) == []
 
 
-def test_a_claim_whose_answer_is_lost_is_made_again_at_once(user: Stubborn, wire: Wire) -> None:
+@pytest.mark.guarantees(Promise.DATABASE, "the answer to a claim lost: its leases last 35 s")
+def test_a_claim_whose_answer_is_lost_is_made_again_at_once(
+    user: Stubborn, wire: Wire, record_property: RecordProperty
+) -> None:
     """The worker lives, so nobody else ends its leases, and it does not know what it has leased."""
     user.up.start()
     kind = new_name("claim")
     fine, path = user.subscribe(kind, "/ok")
     wire.arm("deliver.claim_jobs", Loss.UNANSWERED)
-    began = time.monotonic()
-    event = user.post(kind, new_name("key"), b"{}")
-    user.saga_in("Completed", event, fine)
-    seconds = time.monotonic() - began
-    assert wire.has_struck
-    assert seconds < 15
-    assert arrived(user, path, event) == 1
+    while not wire.has_struck:  # a lane that looks at that moment claims by another statement
+        began = time.monotonic()
+        event = user.post(kind, new_name("key"), b"{}")
+        user.saga_in("Completed", event, fine)
+        seconds = time.monotonic() - began
+        assert seconds < 15
+        assert arrived(user, path, event) == 1
+    fault = "the answer to a claim lost: its leases last 35 s"
+    tried(record_property, Promise.DATABASE, fault, f"arrived once, after {seconds:.1f} s")

@@ -14,7 +14,7 @@ from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess, pause_until
 from tests.e2e.world import findings
 from tests.faults.load import Producer, check_arrivals, has_settled, subscribe, together
-from tests.faults.promises import IN_FULL
+from tests.faults.promises import IN_FULL, Promise
 
 pytestmark = [
     pytest.mark.faults,
@@ -39,6 +39,9 @@ def up(folder: Path, recorder: Recorder) -> Iterator[UpProcess]:
     process.close()
 
 
+@pytest.mark.guarantee(
+    Promise.ORDERED, "kills at random moments, with receivers that succeed and that fail once"
+)
 def test_kills_break_no_order(up: UpProcess, recorder: Recorder) -> None:
     up.start()
     paths = subscribe(up, recorder, EVENT_TYPE, KINDS, ordered=True)
