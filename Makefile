@@ -17,7 +17,7 @@ TEST_WORKERS ?= 4
 # With this set, each process of a test run would compile all its imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth test test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
+.PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth test test-postgres test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,14 @@ dist: install-dev ## build the wheel and the sdist in dist/, check them, install
 # tests/scheduling.py puts the slow files first; the many quick ones fill up.
 test: install-dev ## run the tests, e.g. make test ARGS="tests/unit -k backoff"
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Debian installs a server in this folder; another place: make test-postgres POSTGRES=/path/to/bin
+VERSION ?= 15
+POSTGRES ?= /usr/lib/postgresql/$(VERSION)/bin
+
+test-postgres: install-dev ## run the database tests on another PostgreSQL, e.g. make test-postgres VERSION=16
+	HOOKSAGA_TEST_POSTGRES=$(POSTGRES) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder \
+	    tests/database $(ARGS)
 
 test-long: install-dev ## run the long tests
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(ARGS)

@@ -394,7 +394,9 @@ BEGIN
         RETURN;
     END IF;
     IF needs_rights THEN
-        EXECUTE format('GRANT retention_operator TO %I WITH INHERIT FALSE, SET TRUE', current_user);
+        EXECUTE format('GRANT retention_operator TO %I', current_user)
+            || CASE WHEN current_setting('server_version_num')::int >= 160000
+               THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END;
     END IF;
     GRANT CREATE ON SCHEMA public TO retention_operator;
     EXECUTE format('ALTER FUNCTION %s OWNER TO retention_operator', pruning);

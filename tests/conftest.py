@@ -22,6 +22,7 @@ from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, connect_as
 from hooksaga.adapters.migrations import migrate
+from hooksaga.local import postgres_build
 from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from tests.database.seed import Seed
 from tests.faults.promises import IN_FULL
@@ -29,6 +30,9 @@ from tests.scheduling import FilesAndInfra, longest_files_first
 
 Connect = Callable[[Role], Awaitable[Connection]]
 SessionOf = Callable[[Role], Session]
+
+OTHER_POSTGRES = "HOOKSAGA_TEST_POSTGRES"
+"""The folder with the binaries of a server of another version: make test-postgres."""
 
 _FOLDERS = "hooksaga-tests-"
 _MEMORY = Path("/dev/shm")
@@ -39,6 +43,9 @@ _numbers = itertools.count(1)
 
 def pytest_configure(config: pytest.Config) -> None:
     """With several processes, the tests of one file run in one of them: they may share what is costly to make."""
+    if other := os.environ.get(OTHER_POSTGRES):
+        postgres_build.binaries = lambda: Path(other)
+        postgres_build.LOCALE = ("--locale=C.UTF-8",)
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadfile"
 

@@ -26,7 +26,8 @@ SELECT rolname::text AS name, rolcanlogin AS logs_in,
           FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = r.oid) AS member_of,
        (SELECT coalesce(array_agg(u.rolname::text ORDER BY u.rolname), '{}')
           FROM pg_auth_members m JOIN pg_roles u ON u.oid = m.member
-         WHERE m.roleid = r.oid AND (m.set_option OR m.inherit_option)) AS used_by
+         -- Before PostgreSQL 16 a membership has no options.
+         WHERE m.roleid = r.oid AND NOT to_jsonb(m) @> '{"set_option": false, "inherit_option": false}') AS used_by
   FROM pg_roles r WHERE rolname = ANY (%(roles)s::text[]) ORDER BY rolname;
 
 -- name: limits
@@ -34,7 +35,7 @@ SELECT rolname::text AS name, rolcanlogin AS logs_in,
 -- full; with synchronous standbys configured and none connected, each COMMIT waits for one.
 SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-           - current_setting('reserved_connections')::int AS connection_limit,
+           - coalesce(current_setting('reserved_connections', true)::int, 0) AS connection_limit,
        current_setting('synchronous_standby_names') AS synchronous_standbys,
        (SELECT count(*) FROM pg_stat_replication) AS standbys;
 
@@ -59,10 +60,11 @@ SELECT c.relname::text AS object, coalesce(r.rolname::text, 'PUBLIC') AS role, a
  GROUP BY 1, 2, 3;
 
 -- name: function_rights
+-- Without uuidv7, which only older servers have here.
 SELECT p.proname::text AS object, coalesce(r.rolname::text, 'PUBLIC') AS role, a.privilege_type AS right
   FROM pg_proc p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
   LEFT JOIN pg_roles r ON r.oid = a.grantee
- WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee;
+ WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee AND p.proname <> 'uuidv7';
 
 -- name: triggers
 SELECT c.relname::text AS object, t.tgname::text AS name, t.tgenabled::text AS enabled

@@ -58,5 +58,6 @@ SELECT to_regprocedure('give_retention_its_owner()') IS NOT NULL AS is_there;
 SELECT give_retention_its_owner();
 
 -- name: settable
--- The settings among these that this user may set.
-SELECT name FROM unnest(%(names)s::text[]) AS wanted (name) WHERE has_parameter_privilege(name, 'SET');
+-- The settings among these that the server knows and this user may set.
+SELECT name FROM unnest(%(names)s::text[]) AS wanted (name)
+ WHERE current_setting(name, true) IS NOT NULL AND has_parameter_privilege(name, 'SET');

@@ -497,7 +497,8 @@ SELECT w.subscription_id,
 
 -- name: next_wake
 -- Seconds until the first subscription is to be looked at; null when none is.
-SELECT extract(epoch FROM min(wake_at) - now())::float8 AS seconds FROM subscription_flow WHERE wake_at IS NOT NULL;
+SELECT extract(epoch FROM (SELECT wake_at FROM subscription_flow WHERE wake_at IS NOT NULL
+                            ORDER BY wake_at LIMIT 1) - now())::float8 AS seconds;
 
 -- name: oldest_due
 -- Seconds since the oldest saga that could start became due.

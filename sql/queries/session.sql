@@ -2,11 +2,13 @@
 
 -- name: state_settings
 -- Set until the transaction ends, for the owner, whose own defaults hooksaga must not change. Not every owner may set
--- session_replication_role, and a server on Windows refuses client_connection_check_interval.
+-- session_replication_role, a server on Windows refuses client_connection_check_interval, and servers before 17 know no
+-- transaction_timeout.
 SELECT pg_catalog.set_config(name, value, true)
   FROM ROWS FROM (pg_catalog.unnest(%(names)s::pg_catalog.text[]), pg_catalog.unnest(%(values)s::pg_catalog.text[]))
        AS stated (name, value)
- WHERE (name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET'))
+ WHERE pg_catalog.current_setting(name, true) IS NOT NULL
+   AND (name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET'))
    AND (name <> 'client_connection_check_interval' OR pg_catalog.version() !~* 'visual c|msvc|mingw');
 
 -- name: wrong_settings

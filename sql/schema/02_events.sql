@@ -1,3 +1,5 @@
+-- load: functions/uuidv7.sql
+
 -- The event store: append-only. payload is json, not jsonb: json keeps the text unchanged, and that text is signed
 -- and sent. created_at is for display and for time ranges; accepted_by, the transaction that stored the event, orders
 -- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,

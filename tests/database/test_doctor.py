@@ -212,7 +212,7 @@ async def test_clocks_that_go_apart(admin: Connection, apart: float, good: bool)
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"version_number": 170_004}, "uuidv7"),
+        ({"version_number": 140_012}, "PostgreSQL 15 or newer"),
         ({"is_standby": True}, "standby"),
         ({"is_read_only": True, "read_only_by": "database"}, "set by: database"),
     ],

@@ -25,7 +25,7 @@ FUNCTION_RIGHTS: LiteralString = """
     SELECT p.proname AS object, coalesce(r.rolname, 'PUBLIC') AS role, a.privilege_type AS right
       FROM pg_proc p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
       LEFT JOIN pg_roles r ON r.oid = a.grantee
-     WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee"""
+     WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> a.grantee AND p.proname <> 'uuidv7'"""
 
 
 async def granted_columns(seed: Seed) -> dict[tuple[str, str, str], set[str]]:

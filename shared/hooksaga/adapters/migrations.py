@@ -127,10 +127,9 @@ def _set_passwords(connection: Connection, address: DatabaseAddress, roles: list
 
 def _state_settings(connection: Connection, roles: list[Role]) -> None:
     """Set the roles' settings, except of roles that belong to another owner on this server."""
-    guarded = connection.execute(
-        load_queries("migrate")["settable"], {"names": list(session_settings.GUARDED)}
-    )
-    settable = {row["name"]: session_settings.GUARDED[row["name"]] for row in guarded}
+    optional = {**session_settings.GUARDED, **session_settings.OF_NEWER_SERVERS}
+    found = connection.execute(load_queries("migrate")["settable"], {"names": list(optional)})
+    settable = {row["name"]: optional[row["name"]] for row in found}
     (database,) = connection.execute(load_queries("migrate")["database_name"])
     for role in roles:
         try:

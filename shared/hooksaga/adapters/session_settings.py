@@ -23,10 +23,13 @@ REQUIRED_SETTINGS: Mapping[str, str] = {
     "quote_all_identifiers": "off",
     "row_security": "on",
     "exit_on_error": "off",
-    "transaction_timeout": "0",
     "synchronous_commit": "on",
 }
 """Settings that change the meaning of statements, results or a COMMIT."""
+
+OF_NEWER_SERVERS: Mapping[str, str] = {"transaction_timeout": "0"}
+"""Settings that PostgreSQL 15 and 16 refuse. They are set where the server knows them, so not by a connection that is
+about to be made."""
 
 FUNCTIONS: Mapping[str, str] = {
     **REQUIRED_SETTINGS,
@@ -64,6 +67,7 @@ GUARDED: Mapping[str, str] = {"session_replication_role": "origin"}
 
 OWNER: Mapping[str, str] = {
     **REQUIRED_SETTINGS,
+    **OF_NEWER_SERVERS,
     **GUARDED,
     "statement_timeout": "0",
     "lock_timeout": "10s",

@@ -11,7 +11,7 @@ from hooksaga.doctor.documented import Documented, documented
 from hooksaga.doctor.rights import Facts, wrong_rights
 from hooksaga.operations.doctor import PRODUCERS, RETENTION_ROLE
 
-MIN_VERSION = 180_000
+MIN_VERSION = 150_000
 MAX_CONNECTIONS = 0.9
 MAX_IDLE_LOG_BYTES = 2**30
 MAX_CLOCK_SECONDS = 10.0
@@ -39,8 +39,8 @@ def judge_server(server: dict[str, Any]) -> list[Check]:
     state = "read-only" if closed else "read and write"
     return [
         Check(
-            "PostgreSQL is 18 or newer",
-            ["event ids need uuidv7(), which older servers lack: upgrade the server"] if old else [],
+            "PostgreSQL is 15 or newer",
+            ["the statements need PostgreSQL 15 or newer: upgrade the server"] if old else [],
             server["version"],
         ),
         Check(WRITES, list(_closed_to_writes(server)), state),
@@ -121,7 +121,8 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
         if f"{name}=off" not in settings:
             yield f"{role} can get plans that read a whole backlog: ALTER ROLE {role} SET {name} = off"
     found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
-    for name, value in {**session_settings.of_role(role), **session_settings.GUARDED}.items():
+    wanted = session_settings.of_role(role) | session_settings.OF_NEWER_SERVERS | session_settings.GUARDED
+    for name, value in wanted.items():
         if found.get(name, value) != value:
             yield f"sessions of {role} have {name} = {found[name]}, not {value}: run `hooksaga migrate`"
 

@@ -152,7 +152,7 @@ class EmbeddedPostgres:
         self._account.give(draft)
         host_auth = "trust" if postmaster.ON_WINDOWS else "reject"
         options = ["--auth-local=trust", f"--auth-host={host_auth}"]
-        options += ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+        options += ["--encoding=UTF8", *postgres_build.LOCALE]
         result = self._run("initdb", "-U", OWNER, *options, "-D", str(draft), seconds=START_SECONDS)
         if result.returncode != 0:
             raise self._failure("could not be set up", result.stdout)

@@ -22,6 +22,9 @@ SETTINGS = {
     "log_line_prefix": "%m [%p] %u ",
 }
 
+LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
+"""Options of initdb for an order of texts that no library of the system changes."""
+
 
 @cache
 def binaries() -> Path:
