@@ -59,6 +59,7 @@ DESIGNS = {
     ),
     "lease_cleaner": FunctionDesign(Role.LEASE_CLEANER, ticks=True),
     "health_monitor": FunctionDesign(Role.HEALTH_MONITOR, sends=(Queue.ROUTING,), ticks=True),
+    "retention": FunctionDesign(Role.RETENTION, ticks=True),
     "subscriptions": FunctionDesign(
         Role.SUBSCRIPTIONS,
         sends=(Queue.ORCHESTRATION,),

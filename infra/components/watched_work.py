@@ -17,6 +17,13 @@ from infra.components.function import LeastFunction
 WATCHED = (
     ("leases-reset", "lease_cleaner", Metric.LEASES_RESET, cloudwatch.Stats.SUM, Limit(5)),
     ("endpoints-disabled", "health_monitor", Metric.ENDPOINTS_DISABLED, cloudwatch.Stats.SUM, Limit(1)),
+    (
+        "retention-behind",
+        "retention",
+        Metric.RETENTION_BEHIND,
+        cloudwatch.Stats.MINIMUM,
+        Limit(86_400, periods=12),
+    ),
     ("breakers-open", "health_monitor", Metric.BREAKERS_OPEN_FOR_AN_HOUR, cloudwatch.Stats.MAXIMUM, Limit(1)),
     ("dead-letters", "orchestrator", Metric.SAGAS_DEAD_LETTERED, cloudwatch.Stats.SUM, Limit(20)),
     (

@@ -10,7 +10,7 @@ BEGIN
     IF wanted_kind = 'requeue' THEN
         RETURN QUERY
             SELECT d.subscription_id, count(*) FROM dead_letters d
-             WHERE (newest_id IS NULL OR d.id <= newest_id)
+             WHERE (newest_id IS NULL OR d.id <= newest_id) AND num_nonnulls(d.payload_snapshot) = 1
                AND (tenant IS NULL OR d.tenant_id = tenant)
                AND (wanted ->> 'subscription_id' IS NULL OR d.subscription_id = (wanted ->> 'subscription_id')::bigint)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
@@ -25,7 +25,7 @@ BEGIN
         RETURN QUERY
             SELECT j.subscription_id, count(*) FROM webhook_delivery_jobs j
               JOIN webhook_delivery_sagas g ON g.id = j.saga_id
-              JOIN events e ON e.id = g.event_id
+              JOIN events e ON e.id = g.event_id AND e.removed_at IS NULL
              WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
                AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
@@ -34,7 +34,7 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL
+              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL AND e.removed_at IS NULL
                AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint

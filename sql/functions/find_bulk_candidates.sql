@@ -1,5 +1,5 @@
 -- Returns the next dead letters, events or, for a resend, last attempts of one lane, in order. origin_id: the saga that
--- is sent again. The filter has the same meaning as in count_bulk_lanes. Of attempts that finish at the same time as
+-- is sent again. Events without payload are skipped. The filter has the same meaning as in count_bulk_lanes. Of attempts that finish at the same time as
 -- `after_at`, only those with a greater id follow.
 CREATE OR REPLACE FUNCTION find_bulk_candidates(
     op bulk_operations, lane_subscription bigint, after_at timestamptz, after_id bigint, most integer
@@ -16,6 +16,7 @@ BEGIN
         RETURN QUERY
             SELECT d.id, d.event_id, d.saga_id, d.id, '-infinity'::timestamptz FROM dead_letters d
              WHERE d.subscription_id = lane_subscription AND d.id > after_id AND d.id <= op.until_id
+               AND num_nonnulls(d.payload_snapshot) = 1
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
@@ -34,7 +35,7 @@ BEGIN
                    j.finished_at
               FROM webhook_delivery_jobs j
               JOIN webhook_delivery_sagas g ON g.id = j.saga_id
-              JOIN events e ON e.id = g.event_id
+              JOIN events e ON e.id = g.event_id AND e.removed_at IS NULL
              WHERE j.subscription_id = lane_subscription AND j.finished_at IS NOT NULL
                AND j.finished_at >= greatest((wanted ->> 'ended_after')::timestamptz, after_at)
                AND (j.finished_at > after_at OR j.id > after_id)
@@ -48,7 +49,7 @@ BEGIN
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
                  WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
-                   AND e.test_subscription_id IS NULL AND e.created_at >= since
+                   AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                    AND e.id <= op.until_id
@@ -63,7 +64,7 @@ BEGIN
              CROSS JOIN LATERAL (
                   SELECT e.id, e.created_at FROM events e
                    WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
-                     AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                      AND e.id <= op.until_id

@@ -10,7 +10,7 @@ BEGIN
       JOIN events e ON e.id = s.event_id
      WHERE s.status <> 'DeadLettered' OR s.event_id <> n.event_id OR s.subscription_id <> n.subscription_id
         OR e.tenant_id <> n.tenant_id OR e.event_type <> n.event_type
-        OR e.payload::text <> n.payload_snapshot::text
+        OR e.payload::text IS DISTINCT FROM n.payload_snapshot::text
      LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'dead letter of saga % does not tell what happened', untrue USING ERRCODE = 'HS001';

@@ -12,8 +12,13 @@ BEGIN
         ARRAY(SELECT d.saga_id FROM dead_letters d WHERE d.id = ANY (dead_letter_ids)), once => true);
     RETURN QUERY
         SELECT d.id, s.id, coalesce(s.id = ANY (made), false),
-               CASE WHEN s.id IS NULL THEN 'subscription_inactive' END
-          FROM dead_letters d LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+               CASE WHEN s.id IS NOT NULL THEN NULL
+                    WHEN e.erasure_id IS NOT NULL THEN 'event_erased'
+                    WHEN e.removed_at IS NOT NULL THEN 'payload_removed'
+                    ELSE 'subscription_inactive' END
+          FROM dead_letters d
+          JOIN events e ON e.id = d.event_id
+          LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
          WHERE d.id = ANY (dead_letter_ids)
          ORDER BY d.id;
 END

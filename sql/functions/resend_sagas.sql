@@ -10,10 +10,13 @@ DECLARE
 BEGIN
     made := start_sagas_again(origin_ids, once => false);
     RETURN QUERY
-        SELECT o.id, CASE WHEN takes THEN again.id END, coalesce(again.id = ANY (made), false),
+        SELECT o.id, CASE WHEN takes AND e.removed_at IS NULL THEN again.id END, coalesce(again.id = ANY (made), false),
                CASE WHEN o.status NOT IN ('Completed', 'DeadLettered') THEN 'saga_not_ended'
+                    WHEN e.erasure_id IS NOT NULL THEN 'event_erased'
+                    WHEN e.removed_at IS NOT NULL THEN 'payload_removed'
                     WHEN NOT takes THEN 'subscription_inactive' END
           FROM webhook_delivery_sagas o
+          JOIN events e ON e.id = o.event_id
           JOIN LATERAL (SELECT s.active AND s.verified AND s.deleted_at IS NULL AS takes
                           FROM subscriptions s WHERE s.id = o.subscription_id) AS state ON true
           LEFT JOIN LATERAL (

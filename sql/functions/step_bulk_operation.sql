@@ -44,14 +44,12 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    IF op.kind = 'backfill' THEN
-        PERFORM FROM retention_state FOR SHARE SKIP LOCKED;
-        IF NOT FOUND THEN  -- a prune is at work; nothing was started, so the caller comes again at the next poll
-            operation_id := op.id;
-            status := op.status;
-            RETURN NEXT;
-            RETURN;
-        END IF;
+    PERFORM FROM retention_state FOR SHARE SKIP LOCKED;
+    IF NOT FOUND THEN  -- retention is at work; nothing was started, so the caller comes again at the next poll
+        operation_id := op.id;
+        status := op.status;
+        RETURN NEXT;
+        RETURN;
     END IF;
     gap := ceil(1e6 / op.rate_per_second) * interval '1 microsecond';
     first_slot := greatest(op.last_slot_at + gap, now());

@@ -27,10 +27,10 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
 
 -- name: find_events_by_key
 -- The existing events whose keys conflicted, and whether their content is the same: event type, tenant, ordering key
--- and payload bytes; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
+-- and payload bytes, unless the payload was removed; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
 -- committed meanwhile.
 SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
-       e.event_type = input.event_type AND e.payload::text = input.payload
+       e.event_type = input.event_type AND (e.payload::text = input.payload) IS NOT FALSE
            AND e.ordering_key IS NOT DISTINCT FROM input.ordering_key AS same_content
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
               %(external_ids)s::text[], %(payloads)s::text[], %(ordering_keys)s::text[], %(positions)s::bigint[])

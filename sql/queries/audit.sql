@@ -63,11 +63,21 @@ SELECT coalesce(p.subscription_id, s.id) AS subscription_id, coalesce(p.pattern,
  LIMIT %(limit)s;
 
 -- name: row_that_names_what_is_not_there
--- Triggers check these references without the lock that a foreign key would take; a restore does not check them.
+-- Triggers check these references without the lock that a foreign key would take; a restore does not check them. An event
+-- that retention deleted has left nothing behind: so what refers to a missing event has lost it.
 (SELECT 'webhook_delivery_sagas' AS table_name, g.id FROM webhook_delivery_sagas g
   WHERE NOT EXISTS (SELECT FROM events e WHERE e.id = g.event_id)
      OR NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = g.subscription_id)
      OR g.requeued_from IS NOT NULL AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.id = g.requeued_from)
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT 'dead_letters', d.id FROM dead_letters d
+  WHERE NOT EXISTS (SELECT FROM events e WHERE e.id = d.event_id)
+     OR NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.id = d.saga_id)
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT 'routing_decisions', d.event_id FROM routing_decisions d
+  WHERE NOT EXISTS (SELECT FROM events e WHERE e.id = d.event_id)
   LIMIT %(limit)s)
 UNION ALL
 (SELECT 'bulk_operation_lanes', l.operation_id FROM bulk_operation_lanes l
@@ -116,13 +126,14 @@ SELECT s.id AS saga_id FROM webhook_delivery_sagas s
    AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.saga_id = s.id) LIMIT %(limit)s;
 
 -- name: dead_letter_untrue
--- The saga of a dead letter is DeadLettered, and the dead letter holds its pair and payload byte for byte.
+-- The saga of a dead letter is DeadLettered, and the dead letter holds its pair and payload byte for byte; or none, when
+-- the payload of its event was removed.
 SELECT d.id AS dead_letter_id, d.saga_id
   FROM dead_letters d
   JOIN webhook_delivery_sagas s ON s.id = d.saga_id
   JOIN events e ON e.id = d.event_id
  WHERE s.status <> 'DeadLettered' OR s.event_id <> d.event_id OR s.subscription_id <> d.subscription_id
-    OR e.payload::text <> d.payload_snapshot::text
+    OR e.payload::text IS DISTINCT FROM d.payload_snapshot::text
  LIMIT %(limit)s;
 
 -- name: completed_saga_without_one_last_completed_job
@@ -195,6 +206,16 @@ SELECT g.id AS saga_id, o.id AS operation_id
     OR o.kind = 'resend' AND (g.resent_from IS NULL OR g.resent_from > o.until_id)
     OR o.kind = 'requeue' AND g.requeued_from > o.until_id
     OR o.kind = 'backfill' AND g.event_id > o.until_id
+ LIMIT %(limit)s;
+
+-- name: payload_missing_too_early
+-- Retention removes payloads from before their horizon only, and when all deliveries have ended.
+SELECT e.id AS event_id
+  FROM events e
+ WHERE e.removed_at IS NOT NULL AND e.erasure_id IS NULL
+   AND (NOT EXISTS (SELECT FROM retention_state r WHERE e.created_at < r.payload_horizon)
+        OR EXISTS (SELECT FROM webhook_delivery_sagas g
+                    WHERE g.event_id = e.id AND g.status IN ('Pending', 'InProgress', 'PendingRetry')))
  LIMIT %(limit)s;
 
 -- name: identity_near_its_end

@@ -55,7 +55,7 @@ SELECT (SELECT count(*) FROM (SELECT FROM routing_outbox ORDER BY event_id LIMIT
        (SELECT count(*) FROM (SELECT FROM dead_letters WHERE failed_at > now() - interval '24 hours'
                                LIMIT %(most)s) AS counted) AS dead_letters_24h,
        CASE WHEN waiting.sagas > 0 THEN (SELECT age_seconds FROM oldest_due_saga) END AS oldest_due_seconds,
-       now() AS at
+       (SELECT max(behind_seconds) FROM retention_lag) AS retention_behind_seconds, now() AS at
   FROM (SELECT count(*) AS sagas, count(*) FILTER (WHERE next_attempt_at <= now()) AS due,
                count(*) FILTER (WHERE status = 'PendingRetry' AND next_attempt_at > now()) AS retrying
           FROM (SELECT status, next_attempt_at FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')

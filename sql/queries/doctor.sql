@@ -72,8 +72,8 @@ SELECT c.relname::text AS object, t.tgname::text AS name, t.tgenabled::text AS e
  WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal;
 
 -- name: owners
--- The owners of the tables, and of the one function that must have another owner.
+-- The owners of the tables, and of the functions that must have another owner.
 SELECT (SELECT array_agg(DISTINCT pg_get_userbyid(relowner)::text) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') AS of_tables,
-       (SELECT pg_get_userbyid(proowner)::text FROM pg_proc
-         WHERE pronamespace = 'public'::regnamespace AND proname = 'prune_finished') AS of_pruning;
+       (SELECT array_agg(DISTINCT pg_get_userbyid(proowner)::text) FROM pg_proc
+         WHERE pronamespace = 'public'::regnamespace AND proname = ANY (%(of_retention)s::text[])) AS of_pruning;

@@ -1,8 +1,12 @@
 -- name: show_event
-SELECT id, webhook_id, traceparent, tenant_id, event_type, test_subscription_id, created_at, ordering_key, payload::text AS payload,
+SELECT id, webhook_id, traceparent, tenant_id, event_type, test_subscription_id, created_at, ordering_key,
+       payload::text AS payload, removed_at AS payload_removed_at, num_nonnulls(erasure_id) = 1 AS is_erased,
        (SELECT r.horizon FROM retention_state r WHERE events.created_at < r.horizon) AS pruned_before
   FROM events
  WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
+
+-- name: event_horizon
+SELECT event_horizon FROM retention_state;
 
 -- name: sagas_of_event
 SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_code, requeued_from, resent_from,
@@ -20,7 +24,8 @@ SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, 
 
 -- part: dead_letter
        d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
-       d.reason, d.failed_at, s.id AS requeued_as
+       d.reason, d.failed_at, s.id AS requeued_as, e.removed_at AS payload_removed_at,
+       num_nonnulls(e.erasure_id) = 1 AS is_erased
   FROM dead_letters d
   JOIN events e ON e.id = d.event_id
   LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
@@ -57,7 +62,8 @@ SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        (SELECT CASE WHEN EXISTS (SELECT FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry'))
                     THEN age_seconds END FROM oldest_due_saga) AS oldest_due_seconds,
        (SELECT count(*) FROM webhook_delivery_jobs
-         WHERE status = 'Completed' AND finished_at > now() - interval '1 minute') AS delivered_last_minute;
+         WHERE status = 'Completed' AND finished_at > now() - interval '1 minute') AS delivered_last_minute,
+       (SELECT max(behind_seconds) FROM retention_lag) AS retention_behind_seconds;
 
 -- name: check_alive
 SELECT true AS alive;

@@ -5,6 +5,7 @@ SELECT (SELECT age_seconds FROM outbox_age) AS outbox_age_seconds,
        (SELECT age_seconds FROM oldest_due_saga) AS oldest_due_saga_age_seconds,
        (SELECT coalesce(sum(waiting_sagas), 0)::bigint FROM retry_debt_by_subscription) AS retry_debt_sagas,
        (SELECT coalesce(sum(leased_jobs), 0)::bigint FROM in_flight_by_subscription) AS in_flight_jobs,
+       (SELECT coalesce(max(behind_seconds), 0) FROM retention_lag) AS retention_behind_seconds,
        flow.paused, flow.retry_after, flow.breaker_open, flow.breaker_open_for_an_hour
   FROM subscriptions_by_flow_state AS flow;
 
@@ -27,3 +28,6 @@ SELECT subscription_id, leased_jobs, expired_leases, oldest_leased_at FROM in_fl
 
 -- name: deliveries_per_minute
 SELECT minute, succeeded, failed, mean_duration_ms, max_duration_ms FROM deliveries_per_minute ORDER BY minute;
+
+-- name: retention_lag
+SELECT kind, keep_seconds, looked_at, behind_seconds FROM retention_lag ORDER BY kind;

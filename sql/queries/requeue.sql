@@ -16,7 +16,7 @@ SELECT CASE WHEN %(failed_after)s::timestamptz IS NOT NULL THEN coalesce(
                                 ORDER BY failed_at DESC LIMIT 1000) AS last) + 1, 0) END AS before_id;
 
 -- name: match_dead_letters
--- Dead letters that match a filter, oldest first. Those already requeued are excluded, and those that somebody canceled
+-- Dead letters that match a filter, oldest first. Those without payload or already requeued are excluded, and those that somebody canceled
 -- or discarded, unless the filter names the error code.
 SELECT d.id FROM dead_letters d
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
@@ -28,5 +28,6 @@ SELECT d.id FROM dead_letters d
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
    AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)
    AND (%(before_id)s::bigint IS NULL OR d.id < %(before_id)s)
+   AND num_nonnulls(d.payload_snapshot) = 1
    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id)
  ORDER BY d.id LIMIT %(limit)s;

@@ -7,7 +7,8 @@
 -- missing or old statistics change nothing (decision 14).
 --
 -- observer reads the views for dashboards, with limits on time and connections. Nobody logs in as the last two:
--- retention_operator owns the retention function and alone may delete sagas and jobs; an application's own role
+-- retention_operator owns the functions of retention and erasure, which retention_worker calls, and alone may delete rows
+-- and remove content; an application's own role
 -- becomes a member of event_producer to insert events in its own transactions (docs/sending.md).
 DO $$
 DECLARE
@@ -26,6 +27,7 @@ BEGIN
         ('endpoint_health_monitor', 'LOGIN', a_function || row_by_row),
         ('subscription_admin', 'LOGIN', a_function),
         ('dead_letter_operator', 'LOGIN', a_function),
+        ('retention_worker', 'LOGIN', a_function),
         ('observer', 'LOGIN CONNECTION LIMIT 10',
          ARRAY['default_transaction_read_only=on', 'statement_timeout=10s', 'lock_timeout=2s',
                'idle_in_transaction_session_timeout=10s'] || row_by_row),

@@ -1,11 +1,14 @@
 -- load: functions/uuidv7.sql
 
--- The event store: append-only. payload is json, not jsonb: json keeps the text unchanged, and that text is signed
+-- The event store: append-only but for retention and erasure (decisions 90 and 91). payload is json, not jsonb: json keeps the text unchanged, and that text is signed
 -- and sent. created_at is for display and for time ranges; accepted_by, the transaction that stored the event, orders
 -- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,
 -- the trace id is the webhook_id.
 --
 -- test_subscription_id: a test event, which this subscription receives and no other.
+--
+-- removed_at: when the payload was removed, because it was old or because of an erasure; erasure_id: that erasure, which
+-- removed all else that the producer chose too, except the type.
 --
 -- A producer that inserts events in its own transaction may set created_at, but only to a time that programs can
 -- represent: seconds mistaken for milliseconds would stop every stage that reads the event.
@@ -18,10 +21,16 @@ CREATE TABLE events (
     external_id varchar(255),
     created_at timestamptz NOT NULL DEFAULT now(),
     accepted_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    payload json NOT NULL,
+    payload json,
     traceparent varchar(55),
     ordering_key varchar(255),
     test_subscription_id bigint,
+    removed_at timestamptz,
+    erasure_id bigint,
+    CONSTRAINT only_a_removed_payload_is_missing CHECK (num_nonnulls(payload, removed_at) = 1),
+    CONSTRAINT an_erased_event_has_no_content CHECK (
+        erasure_id IS NULL
+        OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key) = 0 AND source = ''),
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),

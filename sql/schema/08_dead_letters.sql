@@ -1,6 +1,7 @@
 -- Undelivered events, with their payload. tenant_id and event_type are copied from the event, so that lists and
 -- filters need one index only. final_error_code is that of the last attempt; reason says why there was no further
 -- attempt, unless the last failure is the reason. A trigger checks that event and subscription are those of the saga.
+-- payload_snapshot is null when the event's payload was removed.
 CREATE TABLE dead_letters (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),
@@ -11,7 +12,7 @@ CREATE TABLE dead_letters (
     final_error_code varchar(100),
     reason varchar(300),
     failed_at timestamptz NOT NULL DEFAULT now(),
-    payload_snapshot json NOT NULL,
+    payload_snapshot json,
     CONSTRAINT uniq_dead_saga UNIQUE (saga_id)
 );
 

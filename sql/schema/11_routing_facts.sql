@@ -43,7 +43,7 @@ CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
 -- subscriptions after after_subscription (excluded) through through_subscription; the last part, usually the only
 -- one, has no upper end. routed_at is the start of the transaction, equal to created_at of its sagas; snapshot is the
 -- statement's snapshot, and newest_change the newest row of subscription_history in it. No foreign key:
--- routing_outbox has one, the row leaves it in the same statement, and events are never deleted.
+-- routing_outbox has one, the row leaves it in the same statement, and retention deletes both in one transaction.
 CREATE TABLE routing_decisions (
     event_id bigint NOT NULL,
     after_subscription bigint NOT NULL DEFAULT 0,

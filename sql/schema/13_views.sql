@@ -153,3 +153,24 @@ COMMENT ON COLUMN deliveries_per_minute.succeeded IS 'Attempts answered with 2xx
 COMMENT ON COLUMN deliveries_per_minute.failed IS 'Failed attempts. A lost lease alone does not fail an attempt.';
 COMMENT ON COLUMN deliveries_per_minute.mean_duration_ms IS 'Mean duration of their POSTs in milliseconds.';
 COMMENT ON COLUMN deliveries_per_minute.max_duration_ms IS 'Longest duration of their POSTs in milliseconds.';
+
+-- The oldest row stands for the place of a kind that nothing was deleted of yet.
+CREATE VIEW retention_lag WITH (security_barrier) AS
+SELECT p.kind, extract(epoch FROM p.keep)::float8 AS keep_seconds, p.looked_at,
+       greatest(extract(epoch FROM now() - p.keep - coalesce(p.looked_at, oldest.at, now() - p.keep)), 0)::float8
+           AS behind_seconds
+  FROM retention_progress p
+ CROSS JOIN LATERAL (
+      SELECT CASE WHEN p.looked_at IS NOT NULL THEN NULL
+                  WHEN p.kind = 'deliveries'
+                  THEN (SELECT min(finished_at) FROM webhook_delivery_jobs WHERE finished_at IS NOT NULL)
+                  WHEN p.kind = 'dead_letters' THEN (SELECT min(failed_at) FROM dead_letters)
+                  ELSE (SELECT min(created_at) FROM events) END AS at) AS oldest
+ WHERE p.keep IS NOT NULL;
+
+COMMENT ON VIEW retention_lag IS
+    'How far retention is behind. One row per kind of row with an age: deliveries, dead_letters, payloads, events.';
+COMMENT ON COLUMN retention_lag.kind IS 'The kind of row.';
+COMMENT ON COLUMN retention_lag.keep_seconds IS 'How long rows of this kind are kept.';
+COMMENT ON COLUMN retention_lag.looked_at IS 'Everything that ended up to then was deleted or had to stay; null before the first batch.';
+COMMENT ON COLUMN retention_lag.behind_seconds IS 'Age over keep_seconds of the oldest rows that were not looked at yet; 0 when there are none.';

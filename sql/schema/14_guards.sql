@@ -5,18 +5,28 @@
 -- load: functions/refuse_change.sql
 -- load: functions/refuse_row.sql
 
--- Tables that are append-only, or never lose rows.
-CREATE TRIGGER events_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events
+-- Tables that are append-only, or never lose rows. Events and dead letters change for one role only, whose functions
+-- delete what is old and remove content (decision 90); row triggers below bind that role too.
+CREATE TRIGGER events_never_change BEFORE UPDATE OR DELETE ON events
+    FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
+    EXECUTE FUNCTION refuse_change('events are immutable');
+CREATE TRIGGER events_are_never_truncated BEFORE TRUNCATE ON events
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('events are immutable');
-CREATE TRIGGER dead_letters_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON dead_letters
+CREATE TRIGGER dead_letters_never_change BEFORE UPDATE OR DELETE ON dead_letters
+    FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
+    EXECUTE FUNCTION refuse_change('dead letters are immutable');
+CREATE TRIGGER dead_letters_are_never_truncated BEFORE TRUNCATE ON dead_letters
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('dead letters are immutable');
 CREATE TRIGGER subscription_history_never_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_history
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
 CREATE TRIGGER subscription_pattern_history_never_changes
     BEFORE UPDATE OR DELETE OR TRUNCATE ON subscription_pattern_history
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('history is immutable');
-CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON routing_decisions
+CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR TRUNCATE ON routing_decisions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was decided is history');
+CREATE TRIGGER routing_decisions_are_never_deleted BEFORE DELETE ON routing_decisions
+    FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
+    EXECUTE FUNCTION refuse_change('what was decided is history');
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON subscriptions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('a subscription is deactivated, never deleted');
 CREATE TRIGGER bulk_operations_are_kept BEFORE DELETE OR TRUNCATE ON bulk_operations
@@ -28,28 +38,88 @@ CREATE TRIGGER sagas_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_sag
 CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON webhook_delivery_jobs
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('jobs are deleted by retention only');
 
--- Only retention deletes sagas and jobs, and even retention_operator can delete only finished ones.
+-- Only retention deletes sagas, jobs, dead letters and events, and even retention_operator can delete only what ended
+-- more than a day ago and what nothing refers to any more.
 CREATE TRIGGER sagas_are_never_deleted BEFORE DELETE ON webhook_delivery_sagas
     FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
     EXECUTE FUNCTION refuse_change('sagas are deleted by retention only');
 CREATE TRIGGER jobs_are_never_deleted BEFORE DELETE ON webhook_delivery_jobs
     FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
     EXECUTE FUNCTION refuse_change('jobs are deleted by retention only');
-CREATE TRIGGER only_completed_sagas_are_pruned BEFORE DELETE ON webhook_delivery_sagas
-    FOR EACH ROW WHEN (OLD.status <> 'Completed' OR OLD.requeued_from IS NOT NULL)
-    EXECUTE FUNCTION refuse_change('only a Completed saga that no dead letter names is pruned');
+CREATE TRIGGER only_ended_sagas_are_pruned BEFORE DELETE ON webhook_delivery_sagas
+    FOR EACH ROW WHEN (
+        OLD.status NOT IN ('Completed', 'DeadLettered') OR OLD.updated_at > now() - interval '1 day'
+    )
+    EXECUTE FUNCTION refuse_change('only a saga that ended more than a day ago is pruned');
 CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON webhook_delivery_jobs
-    FOR EACH ROW WHEN (OLD.status IN ('Pending', 'Leased') OR OLD.applied_at IS NULL)
-    EXECUTE FUNCTION refuse_change('only a job whose result was taken is pruned');
+    FOR EACH ROW WHEN (
+        OLD.status IN ('Pending', 'Leased') OR OLD.applied_at IS NULL OR OLD.finished_at > now() - interval '1 day'
+    )
+    EXECUTE FUNCTION refuse_change('only a job whose result was taken is pruned, and a day after its end');
+CREATE TRIGGER only_old_dead_letters_are_pruned BEFORE DELETE ON dead_letters
+    FOR EACH ROW WHEN (OLD.failed_at > now() - interval '1 day')
+    EXECUTE FUNCTION refuse_change('only a dead letter that is more than a day old is pruned');
+CREATE TRIGGER only_old_events_are_pruned BEFORE DELETE ON events
+    FOR EACH ROW WHEN (OLD.created_at > now() - interval '1 day')
+    EXECUTE FUNCTION refuse_change('only an event that is more than a day old is pruned');
+
+-- load: functions/refuse_to_prune_what_is_used.sql
+
+CREATE TRIGGER sagas_in_use_are_kept AFTER DELETE ON webhook_delivery_sagas
+    REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_prune_what_is_used();
+CREATE TRIGGER events_in_use_are_kept AFTER DELETE ON events
+    REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_prune_what_is_used();
+
+-- The one change of an event and of a dead letter: its content is removed, for good. Retention removes payloads only, and
+-- no earlier than after a day; an erasure removes everything that the producer chose.
+CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON events
+    FOR EACH ROW WHEN (
+        NEW.payload IS NOT NULL OR NEW.removed_at IS NULL
+        OR (NEW.id, NEW.webhook_id, NEW.tenant_id, NEW.event_type, NEW.created_at, NEW.accepted_by)
+            <> (OLD.id, OLD.webhook_id, OLD.tenant_id, OLD.event_type, OLD.created_at, OLD.accepted_by)
+        OR NEW.test_subscription_id IS DISTINCT FROM OLD.test_subscription_id
+        OR NEW.erasure_id IS DISTINCT FROM OLD.erasure_id AND OLD.erasure_id IS NOT NULL
+        OR NEW.removed_at <> OLD.removed_at
+        OR NEW.erasure_id IS NULL AND (
+            OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source
+            OR (NEW.external_id, NEW.traceparent, NEW.ordering_key)
+                IS DISTINCT FROM (OLD.external_id, OLD.traceparent, OLD.ordering_key))
+    )
+    EXECUTE FUNCTION refuse_change('an event only loses its content');
+CREATE TRIGGER dead_letters_only_lose_their_payload BEFORE UPDATE ON dead_letters
+    FOR EACH ROW WHEN (
+        NEW.payload_snapshot IS NOT NULL
+        OR (NEW.id, NEW.saga_id, NEW.event_id, NEW.subscription_id, NEW.tenant_id, NEW.event_type, NEW.failed_at)
+            <> (OLD.id, OLD.saga_id, OLD.event_id, OLD.subscription_id, OLD.tenant_id, OLD.event_type, OLD.failed_at)
+        OR (NEW.final_error_code, NEW.reason) IS DISTINCT FROM (OLD.final_error_code, OLD.reason)
+    )
+    EXECUTE FUNCTION refuse_change('a dead letter only loses its payload');
 
 -- The retention horizon never moves back.
 CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON retention_state
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was deleted stays deleted');
 CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON retention_state
     FOR EACH ROW WHEN (
-        NEW.horizon IS NULL OR NEW.horizon < OLD.horizon OR NEW.horizon > now() - interval '1 day'
+        num_nulls(NEW.horizon, NEW.event_horizon, NEW.payload_horizon)
+            > num_nulls(OLD.horizon, OLD.event_horizon, OLD.payload_horizon)
+        OR num_nulls(NEW.horizon, NEW.event_horizon, NEW.payload_horizon) = 3
+        OR NEW.horizon < OLD.horizon OR NEW.event_horizon < OLD.event_horizon
+        OR NEW.payload_horizon < OLD.payload_horizon
+        OR greatest(NEW.horizon, NEW.event_horizon, NEW.payload_horizon) > now() - interval '1 day'
     )
     EXECUTE FUNCTION refuse_change('it only moves on, and stays a day behind');
+
+-- What was deleted stays written down.
+CREATE TRIGGER totals_of_retention_stay BEFORE DELETE OR TRUNCATE ON retention_days
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is the record of what was deleted');
+CREATE TRIGGER totals_of_retention_only_grow BEFORE UPDATE ON retention_days
+    FOR EACH ROW WHEN (
+        (NEW.day, NEW.kind, NEW.outcome) IS DISTINCT FROM (OLD.day, OLD.kind, OLD.outcome)
+        OR NEW.deleted < OLD.deleted OR NEW.horizon < OLD.horizon
+    )
+    EXECUTE FUNCTION refuse_change('totals of deleted rows only grow');
 
 -- Only the health monitor writes events of type hooksaga.* and source hooksaga, and it writes no others. So a
 -- receiver can trust such an event, and the monitor cannot impersonate a producer.

@@ -1,7 +1,8 @@
 -- Rights by role. Anything not granted here is denied; sql/README.md has the matrix. Function names are unique, so
 -- grants omit their arguments.
 GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_worker, saga_orchestrator, job_worker,
-    lease_cleaner, endpoint_health_monitor, subscription_admin, dead_letter_operator, retention_operator, observer;
+    lease_cleaner, endpoint_health_monitor, subscription_admin, dead_letter_operator, retention_worker,
+    retention_operator, observer;
 
 -- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
@@ -105,34 +106,52 @@ GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type, missed_while_disabl
 -- the names, for `hooksaga doctor`.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
     subscription_flow, subscription_patterns, subscription_pattern_history, subscription_history, routing_decisions,
-    bulk_operations, bulk_operation_lanes, retention_state, work_state TO dead_letter_operator;
+    bulk_operations, bulk_operation_lanes, retention_state, retention_days, work_state
+    TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, accepted_after, change_was_seen, earlier_event_waits,
     requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
-    pace_bulk_operation, retention_horizon, prune_finished, check_api_key, create_api_key, list_api_keys,
+    pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters, remove_payloads, prune_events, plan_retention, check_api_key, create_api_key, list_api_keys,
     revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 
 -- The audit reports how many ids are left. SELECT on a sequence does not allow nextval.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 
--- retention_operator: owns the retention function only. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
+-- retention_worker: runs retention through its functions, and reads how far it is. It reads no other row.
+GRANT EXECUTE ON FUNCTION plan_retention, prune_finished, prune_dead_letters, remove_payloads, prune_events
+    TO retention_worker;
+
+-- retention_operator: owns the functions of retention only. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
 -- cannot be updated.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
-GRANT SELECT (id, created_at) ON events TO retention_operator;
-GRANT SELECT, UPDATE (horizon, moved_at) ON retention_state TO retention_operator;
+GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
+      UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
+GRANT SELECT (id, created_at, removed_at), UPDATE (id, payload, removed_at), DELETE ON events TO retention_operator;
+GRANT SELECT (event_id) ON routing_outbox TO retention_operator;
+GRANT SELECT (event_id), DELETE ON routing_decisions TO retention_operator;
+GRANT SELECT (dead_letter_id) ON operational_outbox TO retention_operator;
+GRANT SELECT, UPDATE (horizon, event_horizon, payload_horizon, moved_at) ON retention_state TO retention_operator;
+GRANT SELECT, UPDATE (looked_at, looked_id) ON retention_progress TO retention_operator;
+GRANT SELECT, INSERT, UPDATE (deleted, horizon) ON retention_days TO retention_operator;
+GRANT SELECT, INSERT, DELETE ON retention_left TO retention_operator;
+GRANT EXECUTE ON FUNCTION begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs
+    TO retention_operator;
 
 -- Work that nobody does is looked for by the sweep, the audit and the console too.
 GRANT SELECT ON oldest_due_saga TO saga_orchestrator, dead_letter_operator;
 GRANT SELECT ON oldest_due_by_subscription TO dead_letter_operator;
+
+-- How far retention is behind: its own metric, and the console.
+GRANT SELECT ON retention_lag TO retention_worker, dead_letter_operator;
 
 -- On AWS the health monitor measures how many subscriptions wait.
 GRANT SELECT ON subscriptions_by_flow_state TO endpoint_health_monitor;
 
 -- observer: the views.
 GRANT SELECT ON outbox_age, oldest_due_saga, subscriptions_by_flow_state, retry_debt_by_subscription,
-    in_flight_by_subscription, deliveries_per_minute TO observer;
+    in_flight_by_subscription, deliveries_per_minute, retention_lag TO observer;
 
 -- Last, because afterwards only the new owner may grant rights on the function.
 DO $$ BEGIN PERFORM give_retention_its_owner(); END $$;

@@ -26,6 +26,7 @@ class Role(StrEnum):
     HEALTH_MONITOR = "endpoint_health_monitor"
     SUBSCRIPTIONS = "subscription_admin"
     ADMIN = "dead_letter_operator"
+    RETENTION = "retention_worker"
     OBSERVER = "observer"
     OWNER = "owner"
 

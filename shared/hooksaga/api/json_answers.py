@@ -17,7 +17,7 @@ def answer_response(answer: Answer, status: int = 200, *, shown_to: Caller | Non
     payload = None if answer.written_raw is None else content.pop(answer.written_raw)
     text = dump_json(content if shown_to is None else shown_content(shown_to, content))
     if answer.written_raw is not None:
-        text = f'{text[:-1]},"{answer.written_raw}":{payload}}}'
+        text = f'{text[:-1]},"{answer.written_raw}":{"null" if payload is None else payload}}}'
     return Response(text, status, media_type=JSON_TYPE)
 
 

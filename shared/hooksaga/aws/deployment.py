@@ -106,6 +106,7 @@ class Environment:
     delivery: FunctionLimits = FOLLOWS
     lease_cleaner: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     health_monitor: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
+    retention: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=1)
     migrate: FunctionLimits = FunctionLimits(timeout_seconds=600, concurrency=1, connections=2)
     slow_concurrency: int = FOLLOWS
     """Of delivery's copies, those for slow receivers: endpoints that took over 2 s, or timed out, in the last minute.
@@ -125,6 +126,11 @@ class Environment:
     max_lost_leases: int = FOLLOWS
     disable_after_days: float = FOLLOWS
     """Hours of continuous failure after which a subscription is disabled; 0 for never."""
+    retention_days: float | None = None
+    """Days for which ended deliveries are kept; None for ever. The next three: dead letters, payloads, events."""
+    dead_letter_days: float | None = None
+    payload_days: float | None = None
+    event_days: float | None = None
     payload_max_bytes: int = FOLLOWS
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
@@ -210,13 +216,15 @@ class Environment:
             "delivery",
             "lease_cleaner",
             "health_monitor",
+            "retention",
             "migrate",
         )
         return {name: getattr(self, name) for name in names}
 
     @property
     def variables(self) -> dict[str, str]:
-        settings = {f"{PREFIX}{name.upper()}": f"{getattr(self, name)}" for name in SETTINGS}
+        values = {name: getattr(self, name) for name in SETTINGS}
+        settings = {f"{PREFIX}{name.upper()}": f"{one}" for name, one in values.items() if one is not None}
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 
     def visibility_seconds(self, function: str) -> int:

@@ -39,7 +39,7 @@ def _times_out_of_order(env: "Environment") -> Iterator[str]:
         yield from _unless_below(
             f"{name}'s timeout", timeout, "the gateway's timeout", GATEWAY_TIMEOUT_SECONDS
         )
-    for name in ("router", "orchestrator", "lease_cleaner", "health_monitor"):
+    for name in ("router", "orchestrator", "lease_cleaner", "health_monitor", "retention"):
         yield from _unless_below(
             f"{name}'s timeout", env.functions[name].timeout_seconds, "a minute, its schedule", 60
         )

@@ -9,11 +9,12 @@ from pydantic import AfterValidator, Field
 
 from hooksaga.aws.function import Function, Invocation
 from hooksaga.core.ages import parse_age
-from hooksaga.core.errors import InvalidInput
+from hooksaga.core.errors import DatabaseUnavailable, InvalidInput
 from hooksaga.core.models import Moment, StrictModel, rfc3339
+from hooksaga.core.retention import RetentionKind
 from hooksaga.operations import doctor
 from hooksaga.operations.audit import Finding, audit_one, invariants
-from hooksaga.operations.prune import BATCH, Place, Pruned, Pruning, prune, prune_batch
+from hooksaga.operations.prune import BATCH, Deleted, Place, Pruned, Pruning, prune, prune_batch
 from hooksaga.operations.work_state import is_at_rest
 
 SECONDS_FOR_ONE_BATCH = 8.0
@@ -26,15 +27,17 @@ def _is_age(text: str) -> str:
 
 
 class PrunePlace(StrictModel):
-    finished_at: Moment
-    job_id: int = Field(ge=0, lt=2**63)
+    at: Moment
+    id: int = Field(ge=0, lt=2**63)
 
 
 class Prune(StrictModel):
-    """Delete sagas and jobs that ended longer ago than older_than, such as 30d. `next` in the response: more left."""
+    """Delete rows of one kind that ended longer ago than older_than, such as 30d; without it by the settings, and
+    nothing if they keep this kind for ever. `next` in the response: more left."""
 
     action: Literal["prune"]
-    older_than: Annotated[str, AfterValidator(_is_age)]
+    kind: RetentionKind = RetentionKind.DELIVERIES
+    older_than: Annotated[str, AfterValidator(_is_age)] | None = None
     dry_run: bool = False
     batch: int = Field(default=BATCH, ge=1, le=100_000)
     after: PrunePlace | None = None
@@ -75,24 +78,27 @@ async def run_operator_action(
 
 
 async def _prune(function: Function, invocation: Invocation, action: Prune) -> dict[str, Any]:
-    wanted = Pruning(parse_age(action.older_than), action.dry_run, action.batch)
+    age = function.settings.retention_policy.age_of(action.kind)
+    if action.older_than is not None:
+        age = parse_age(action.older_than)
+    if age is None:
+        return {**Deleted().counts(), "before": None, "dry_run": action.dry_run, "next": None}
+    wanted = Pruning(age, action.dry_run, action.batch, action.kind)
 
     async def run_batch(after: Place | None) -> Pruned:
         return await function.session.run(partial(prune_batch, wanted=wanted, after=after))
 
-    after = Place(action.after.finished_at, action.after.job_id) if action.after else None
+    after = Place(action.after.at, action.after.id) if action.after else None
     done = await prune(
         run_batch, after, may_go_on=lambda _: invocation.seconds_left() > SECONDS_FOR_ONE_BATCH
     )
-    place = (
-        {"finished_at": rfc3339(done.place.finished_at), "job_id": done.place.job_id} if done.place else None
-    )
+    if done.is_blocked:
+        raise DatabaseUnavailable("another batch of retention is at work: repeat the request")
     return {
-        "sagas": done.sagas,
-        "jobs": done.jobs,
+        **done.counts(),
         "before": rfc3339(done.before),
         "dry_run": action.dry_run,
-        "next": place,
+        "next": {"at": rfc3339(done.place.at), "id": done.place.id} if done.place else None,
     }
 
 

@@ -49,6 +49,10 @@ def _tree(event: dict[str, Any]) -> "Tree":
         branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))
         for attempt in saga["attempts"]:
             branch.add(Text(attempt_line(attempt), COLOURS.get(attempt["status"], "")))
+    if removed := event.get("payload_removed_at"):
+        tree.add(
+            f"{'erased' if event['is_erased'] else 'payload removed by retention'} at {short_time(removed)}"
+        )
     if event.get("pruned_before"):
         tree.add(f"deliveries that ended before {short_time(event['pruned_before'])} may have been pruned")
     elif not event["sagas"]:

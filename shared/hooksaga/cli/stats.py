@@ -20,6 +20,7 @@ MEANINGS = {
     "dead_letters_24h": "dead letters in the last 24 hours",
     "oldest_due_seconds": "age of the oldest due delivery",
     "delivered_last_minute": "delivered in the last minute",
+    "retention_behind_seconds": "age of the oldest rows that retention should have deleted by now",
 }
 
 

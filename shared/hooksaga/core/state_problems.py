@@ -83,6 +83,18 @@ STATE_PROBLEMS = (
         "Start at the time that `detail` names, or later.",
     ),
     Problem(
+        "payload_removed",
+        409,
+        "The payload of the event was removed, because it is older than the time for which payloads are kept.",
+        "Send the event again from its source, as a new event.",
+    ),
+    Problem(
+        "event_erased",
+        409,
+        "The event was erased on request: its payload and everything else that the producer sent are gone.",
+        "Nothing can be sent again. If the erasure was a mistake, send a new event from its source.",
+    ),
+    Problem(
         "public_url_missing",
         409,
         "A link was requested under an untrusted host name, and no public URL is configured.",

@@ -16,7 +16,7 @@ STEPS = {
 }
 """Steps by messages, and the function of each."""
 
-TICKING = ("router", "orchestrator", "lease_cleaner", "health_monitor", "admin")
+TICKING = ("router", "orchestrator", "lease_cleaner", "health_monitor", "retention", "admin")
 
 FULL_BATCH = 10
 BATCH_SECONDS = 0.1

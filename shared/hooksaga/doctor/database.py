@@ -87,8 +87,8 @@ def _judge_roles(wanted: Documented, facts: Facts) -> Check:
     by_name = {row["name"]: row for row in facts["roles"]}
     faults = [fault for role in wanted.roles for fault in _wrong_role(role, by_name.get(role))]
     owners = facts["owners"]
-    if owners["of_pruning"] != RETENTION_ROLE:
-        faults.append(f"prune_finished is owned by {owners['of_pruning']}: run `hooksaga migrate`")
+    if others := sorted(set(owners["of_pruning"]) - {RETENTION_ROLE}):
+        faults.append(f"functions of retention are owned by {', '.join(others)}: run `hooksaga migrate`")
     if shared := sorted(set(owners["of_tables"]) & set(wanted.roles)):
         faults.append(f"{', '.join(shared)} owns tables: ALTER TABLE … OWNER TO the user who migrates")
     return Check(ROLES, faults, f"{len(by_name.keys() & set(wanted.roles))} roles")

@@ -14,7 +14,7 @@ from hooksaga.doctor.database import RIGHTS, judge
 from hooksaga.doctor.sealed import SECRETS, judge_headers, judge_secrets
 
 READERS = ("router", "orchestrator", "delivery")
-TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor", "admin")
+TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor", "retention", "admin")
 FUNCTIONS = ("ingest", "subscriptions", "console", *TICKED, "delivery", "migrate")
 
 

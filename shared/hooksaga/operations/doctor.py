@@ -12,6 +12,8 @@ from hooksaga.operations.audit import audit_one
 from hooksaga.stages.accept_events import insert_events
 
 RETENTION_ROLE = "retention_operator"
+RETENTION_FUNCTIONS = ("prune_finished", "prune_dead_letters", "remove_payloads", "prune_events")
+"""Functions that RETENTION_ROLE owns."""
 PRODUCERS = "event_producer"
 """Group role of the applications that add events by SQL."""
 
@@ -33,7 +35,9 @@ async def read_facts(connection: Connection) -> dict[str, Any]:
     facts |= {name: (await audit_one(connection, name)).rows for name in _AUDITED}
     (facts["limits"],) = await fetch_dicts(connection, queries["limits"], {})
     facts["roles"] = await fetch_dicts(connection, queries["roles"], {"roles": sorted(_roles(facts))})
-    (facts["owners"],) = await fetch_dicts(connection, queries["owners"], {})
+    (facts["owners"],) = await fetch_dicts(
+        connection, queries["owners"], {"of_retention": [*RETENTION_FUNCTIONS]}
+    )
     return {**facts, "server": await read_server(connection)}
 
 

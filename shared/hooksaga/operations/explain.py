@@ -13,9 +13,9 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.errors import NotFound
 from hooksaga.core.event_patterns import matching_patterns
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
+from hooksaga.operations.missing_event import missing_event
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
 MAX_DECISIONS = 250
@@ -127,7 +127,7 @@ async def explain_event(
     params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
     routing = await fetch_row(connection, _query("show_routing"), params, Routing)
     if routing is None:
-        raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
+        raise await missing_event(connection, webhook_id)
     ids, following = await _page(connection, routing, after or Place(), limit)
     wanted = {"event_id": routing.event_id, "subscription_ids": ids}
     rows = await fetch_rows(connection, _query("decisions_of_subscriptions"), wanted, _Row)

@@ -8,6 +8,7 @@ from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.operations.missing_event import missing_event
 from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_time
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
@@ -62,7 +63,7 @@ class SagaView:
 class EventView:
     """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
 
-    payload is JSON text to the byte.
+    payload is JSON text to the byte; None since payload_removed_at. is_erased: by an erasure, not by its age.
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
@@ -76,7 +77,9 @@ class EventView:
     test_subscription_id: int | None
     created_at: datetime
     ordering_key: str | None
-    payload: str
+    payload: str | None
+    payload_removed_at: datetime | None = None
+    is_erased: bool = False
     pruned_before: datetime | None = None
     sagas: list[SagaView] = field(default_factory=list[SagaView])
 
@@ -87,7 +90,8 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterView:
-    """One dead letter. requeued_as: the saga that a requeue started. payload_snapshot: set only for a single one."""
+    """One dead letter. requeued_as: the saga that a requeue started. payload_snapshot: set only for a single one,
+    and None since payload_removed_at."""
 
     id: int
     saga_id: int
@@ -99,12 +103,15 @@ class DeadLetterView:
     reason: str | None
     failed_at: datetime
     requeued_as: int | None
+    payload_removed_at: datetime | None = None
+    is_erased: bool = False
     payload_snapshot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Current backlog. oldest_due_seconds is null when nothing waits."""
+    """Current backlog. oldest_due_seconds is null when nothing waits, retention_behind_seconds when everything is kept
+    for ever."""
 
     outbox: int
     sagas_waiting: int
@@ -115,6 +122,7 @@ class Stats:
     dead_letters_24h: int
     oldest_due_seconds: float | None
     delivered_last_minute: int
+    retention_behind_seconds: float | None
 
 
 async def show_event(
@@ -125,7 +133,7 @@ async def show_event(
     params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
     event = await fetch_row(connection, queries["show_event"], params, EventView)
     if event is None:
-        raise NotFound("event_not_found", f"there is no event evt_{webhook_id.hex}")
+        raise await missing_event(connection, webhook_id)
     wanted = {"event_id": event.id, "limit": most_sagas}
     sagas = await fetch_rows(connection, queries["sagas_of_event"], wanted, SagaView)
     waiting = await waiting_of(connection, [saga.id for saga in sagas if saga.status in WAITING])

@@ -28,6 +28,7 @@ class Gauges(FlowGauges):
     oldest_due_saga_age_seconds: float
     retry_debt_sagas: int
     in_flight_jobs: int
+    retention_behind_seconds: float
 
 
 async def read_gauges(connection: Connection) -> Gauges:

@@ -40,7 +40,8 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Open work, counted up to MAX_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due."""
+    """Open work, counted up to MAX_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due.
+    retention_behind_seconds: None if everything is kept for ever."""
 
     unrouted: int
     due: int
@@ -49,6 +50,7 @@ class OpenWork:
     in_flight: int
     dead_letters_24h: int
     oldest_due_seconds: float | None
+    retention_behind_seconds: float | None
     at: datetime
 
 

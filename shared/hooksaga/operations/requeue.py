@@ -7,7 +7,8 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.errors import Conflict, NotFound, RefusedRow, RowRefused
+from hooksaga.core.errors import NotFound, RefusedRow, RowRefused
+from hooksaga.core.sent_again import cannot_send_again
 from hooksaga.core.trace import correlation_id_of
 from hooksaga.stages.batches import OnRefusal, run_isolating
 
@@ -79,13 +80,13 @@ async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence
 async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
     """Requeue one dead letter.
 
-    Raises NotFound `dead_letter_not_found`, or Conflict `subscription_inactive`.
+    Raises NotFound `dead_letter_not_found`, or Conflict `subscription_inactive`, `payload_removed` or `event_erased`.
     """
     answers = await requeue_dead_letters(connection, [dead_letter_id])
     if not answers:
         raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
     if answers[0].saga_id is None:
-        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+        raise cannot_send_again(answers[0].reason)
     return answers[0]
 
 

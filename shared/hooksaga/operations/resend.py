@@ -6,6 +6,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_row
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound
+from hooksaga.core.sent_again import cannot_send_again
 from hooksaga.core.trace import correlation_id_of
 
 MAX_RETRIED = 10_000
@@ -41,7 +42,8 @@ class Retried:
 async def resend_saga(connection: Connection, saga_id: int, *, tenant_id: str | None) -> Resent:
     """Start a new saga for one that has ended; a repeat returns the same one until it has ended.
 
-    Raises NotFound `saga_not_found`, or Conflict `saga_not_ended` or `subscription_inactive`.
+    Raises NotFound `saga_not_found`, or Conflict `saga_not_ended`, `subscription_inactive`, `payload_removed` or
+    `event_erased`.
     """
     params = {"saga_id": saga_id, "tenant_id": tenant_id}
     answer = await fetch_row(connection, load_queries("resend")["resend_saga"], params, Resent)
@@ -50,7 +52,7 @@ async def resend_saga(connection: Connection, saga_id: int, *, tenant_id: str | 
     if answer.reason == "saga_not_ended":
         raise Conflict("saga_not_ended", f"saga {saga_id} has not ended: it can be retried now, not resent")
     if answer.reason is not None:
-        raise Conflict("subscription_inactive", "the subscription is not active and verified")
+        raise cannot_send_again(answer.reason)
     return answer
 
 

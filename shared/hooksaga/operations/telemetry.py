@@ -8,6 +8,7 @@ from hooksaga.core.models import rfc3339
 from hooksaga.operations.breaker_events import BreakerTold
 from hooksaga.operations.bulk_steps import BulkStep
 from hooksaga.operations.observe import FlowGauges
+from hooksaga.operations.prune import Lag, Pruned
 from hooksaga.operations.requeue import Requeued
 from hooksaga.operations.resend import Resent
 from hooksaga.operations.watch_endpoints import Watched
@@ -46,6 +47,19 @@ def note_flow_gauges(gauges: FlowGauges) -> None:
     observe(Metric.SUBSCRIPTIONS_IN_RETRY_AFTER, [gauges.retry_after])
     observe(Metric.BREAKERS_OPEN, [gauges.breaker_open])
     observe(Metric.BREAKERS_OPEN_FOR_AN_HOUR, [gauges.breaker_open_for_an_hour])
+
+
+def note_lag(lags: Iterable[Lag]) -> None:
+    """Observe how far retention is behind, of all kinds the farthest; nothing when no kind has an age."""
+    behind = [lag.behind_seconds for lag in lags]
+    observe(Metric.RETENTION_BEHIND, [max(behind)] if behind else [])
+
+
+def note_pruned(done: Pruned) -> None:
+    """Log one line per batch that deleted anything."""
+    count(Metric.ROWS_PRUNED, done.rows)
+    if done.rows:
+        logger.info("old rows deleted", extra={name: many for name, many in done.counts().items() if many})
 
 
 def note_watched(watched: Watched) -> None:

@@ -31,10 +31,12 @@ class Metric(StrEnum):
     SUBSCRIPTIONS_IN_RETRY_AFTER = "SubscriptionsInRetryAfter"
     BREAKERS_OPEN = "BreakersOpen"
     BREAKERS_OPEN_FOR_AN_HOUR = "BreakersOpenForAnHour"
+    ROWS_PRUNED = "RowsPruned"
+    RETENTION_BEHIND = "RetentionBehind"
 
 
 LATENCIES = (Metric.DELIVERY_LATENCY, Metric.END_TO_END_LATENCY)
-AGES = (Metric.OUTBOX_AGE, Metric.OLDEST_DUE_SAGA_AGE)
+AGES = (Metric.OUTBOX_AGE, Metric.OLDEST_DUE_SAGA_AGE, Metric.RETENTION_BEHIND)
 FLOW_STATES = (
     Metric.SUBSCRIPTIONS_PAUSED,
     Metric.SUBSCRIPTIONS_IN_RETRY_AFTER,

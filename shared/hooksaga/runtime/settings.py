@@ -1,6 +1,7 @@
 """All configuration, read from environment variables and validated at the start."""
 
 import re
+from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from hooksaga.adapters.libpq import is_conninfo
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.endpoint_health import HealthPolicy
 from hooksaga.core.public_url import checked_public_url
+from hooksaga.core.retention import RetentionPolicy
 from hooksaga.core.saga import RetryPolicy
 from hooksaga.core.secrets_keys import is_key, split_keys
 
@@ -64,6 +66,11 @@ class Settings(BaseSettings):
     max_lost_leases: int = Field(default=5, ge=1, le=100)
 
     disable_after_days: float = Field(default=5, ge=0, le=365, allow_inf_nan=False)
+
+    retention_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
+    dead_letter_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
+    payload_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
+    event_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
 
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
@@ -153,6 +160,31 @@ class Settings(BaseSettings):
                 "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS must not exceed HOOKSAGA_HTTP_TIMEOUT_SECONDS"
             )
         return self
+
+    @model_validator(mode="after")
+    def _ages_are_in_order(self) -> "Settings":
+        deliveries = self.retention_days
+        for name, days in (("DEAD_LETTER_DAYS", self.dead_letter_days), ("EVENT_DAYS", self.event_days)):
+            if days is not None and (deliveries is None or days < deliveries):
+                raise ValueError(
+                    f"HOOKSAGA_{name} needs a HOOKSAGA_RETENTION_DAYS that is not longer: deliveries are deleted "
+                    "first"
+                )
+        if None not in (self.payload_days, self.event_days) and self.payload_days > self.event_days:
+            raise ValueError("HOOKSAGA_PAYLOAD_DAYS must not exceed HOOKSAGA_EVENT_DAYS")
+        return self
+
+    @property
+    def retention_policy(self) -> RetentionPolicy:
+        def age(days: float | None) -> timedelta | None:
+            return None if days is None else timedelta(days=days)
+
+        return RetentionPolicy(
+            deliveries=age(self.retention_days),
+            dead_letters=age(self.dead_letter_days),
+            payloads=age(self.payload_days),
+            events=age(self.event_days),
+        )
 
     @property
     def retry_policy(self) -> RetryPolicy:

@@ -42,6 +42,10 @@ COUNTERS = {
         "hooksaga_endpoints_disabled",
         "Subscriptions disabled by the health monitor.",
     ),
+    Metric.ROWS_PRUNED: (
+        "hooksaga_rows_pruned",
+        "Rows that retention deleted, and payloads that it removed.",
+    ),
     Metric.LEASES_RESET: (
         "hooksaga_leases_reset",
         "Leases lost before their worker wrote a result.",
@@ -146,6 +150,12 @@ def _gauge_families(gauges: Gauges | None) -> Iterator[Family]:
             gauges.retry_debt_sagas,
         ),
         ("in_flight_jobs", "Jobs leased by workers.", "", gauges.in_flight_jobs),
+        (
+            "retention_behind_seconds",
+            "Age of the oldest rows that retention should have deleted by now.",
+            "seconds",
+            gauges.retention_behind_seconds,
+        ),
         (
             "breakers_open_for_an_hour",
             "Subscriptions with waiting deliveries whose circuit breaker has been open for an hour.",

@@ -45,8 +45,8 @@ class PollingWorker:
         self.worker_id = new_worker_id()
         self._settings = settings
         self._stopping = asyncio.Event()
-        self._clean_now, self._give_back_now, self._bulk_now, self._walk_now = (
-            asyncio.Event() for _ in range(4)
+        self._clean_now, self._give_back_now, self._bulk_now, self._walk_now, self._retain_now = (
+            asyncio.Event() for _ in range(5)
         )
         self._refused = RefusedRows()
         self._router = Session(address, Role.ROUTER)
@@ -80,6 +80,7 @@ class PollingWorker:
                     self._loop("lease_cleaner", upkeep.clean, self._clean_now, lambda: upkeep.clean_rest),
                     self._loop("lease_cleaner", upkeep.give_back, self._give_back_now, lambda: LOOK_SECONDS),
                     self._loop("bulk_operations", upkeep.step_bulk, self._bulk_now),
+                    self._loop("retention", upkeep.retain, self._retain_now, lambda: upkeep.retain_rest),
                     self._loop("health_monitor", upkeep.watch, wakes.watch, lambda: WATCH_SECONDS),
                     *(
                         self._loop("delivery", lane.step, wake, lambda: IDLE_SECONDS)
@@ -99,7 +100,8 @@ class PollingWorker:
         """Stop claiming; `run` returns once all POSTs in flight have ended or their jobs were handed back."""
         self._stopping.set()
         wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
-        for event in (*wakes, self._clean_now, self._give_back_now, self._bulk_now, self._walk_now):
+        own = (self._clean_now, self._give_back_now, self._bulk_now, self._walk_now, self._retain_now)
+        for event in (*wakes, *own):
             event.set()
         for lane in self._lanes:
             lane.stop()

@@ -1,4 +1,4 @@
-"""Maintenance steps of polling mode beside the pipeline: leases, bulk operations, endpoint health."""
+"""Maintenance steps of polling mode beside the pipeline: leases, bulk operations, endpoint health, retention."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,7 +6,8 @@ from functools import partial
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
 from hooksaga.operations import bulk_steps, watch_endpoints, work_state
-from hooksaga.operations.telemetry import note_bulk_step, note_watched
+from hooksaga.operations.prune import Place, Pruned, Pruning, RetentionWalk, plan_retention, prune_batch
+from hooksaga.operations.telemetry import note_bulk_step, note_lag, note_pruned, note_watched
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import clean_leases
@@ -45,6 +46,8 @@ class Upkeep:
         self._cleaner = Session(address, Role.LEASE_CLEANER)
         self._bulk = Session(address, Role.ADMIN)
         self._monitor = Session(address, Role.HEALTH_MONITOR)
+        self._retention = Session(address, Role.RETENTION)
+        self._walk = RetentionWalk(settings.retention_policy)
 
     async def watch(self) -> bool:
         async def take(step: watch_endpoints.Step) -> bool:
@@ -103,6 +106,24 @@ class Upkeep:
             self._blocked_bulk |= {step.operation_id}
         return True
 
+    @property
+    def retain_rest(self) -> float:
+        return self._walk.rest_seconds
+
+    async def retain(self) -> bool:
+        """Delete one batch of what is old enough. Returns False: it rests after each batch, as its pace says."""
+        if self._walk.begins:
+            policy = self._settings.retention_policy
+            note_lag(await self._retention.run(partial(plan_retention, policy=policy)))
+
+        async def run(wanted: Pruning, after: Place | None) -> Pruned:
+            return await self._retention.run(partial(prune_batch, wanted=wanted, after=after))
+
+        done = await self._walk.step(run)
+        if done is not None:
+            note_pruned(done)
+        return False
+
     async def note_rest(self) -> None:
         try:
             await self._cleaner.run(work_state.end_work)
@@ -110,5 +131,5 @@ class Upkeep:
             logger.warning("database unavailable", extra={"loop": "lease_cleaner", "error": str(error)})
 
     async def close(self) -> None:
-        for session in (self._cleaner, self._bulk, self._monitor):
+        for session in (self._cleaner, self._bulk, self._monitor, self._retention):
             await session.close()

@@ -126,7 +126,10 @@ SagaState = Annotated[str, one_of(SagaStatus), described("Current state.", SagaS
 JobState = Annotated[str, one_of(JobStatus), described("Current state.", JobStatus.COMPLETED.value)]
 Payload = Annotated[
     JsonText,
-    described("Any JSON value; stored, signed and sent byte for byte.", {"order": 1001, "total": 19.99}),
+    described(
+        "Any JSON value; stored, signed and sent byte for byte. `null` if it was removed.",
+        {"order": 1001, "total": 19.99},
+    ),
 ]
 
 

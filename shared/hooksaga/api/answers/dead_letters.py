@@ -40,6 +40,13 @@ class DeadLetter(Answer):
     ]
     failed_at: Annotated[Time, described("When the last attempt failed.", "2026-03-14T11:02:07.250000Z")]
     requeued_as: Annotated[RowId | None, described("The saga that it was requeued as.", None)]
+    payload_removed_at: Annotated[
+        Time | None,
+        described("When the payload was removed, by its age or by an erasure; `null`: it is there.", None),
+    ]
+    is_erased: Annotated[
+        bool, described("Whether an erasure removed everything that the producer sent.", False)
+    ]
 
 
 class DeadLetterWithPayload(DeadLetter):

@@ -106,6 +106,13 @@ class Event(Answer):
             "4bf92f3577b34da6a3ce929d0e0e4736",
         ),
     ]
+    payload_removed_at: Annotated[
+        Time | None,
+        described("When the payload was removed, by its age or by an erasure; `null`: it is there.", None),
+    ]
+    is_erased: Annotated[
+        bool, described("Whether an erasure removed everything that the producer sent.", False)
+    ]
     pruned_before: Annotated[
         Time | None,
         described(

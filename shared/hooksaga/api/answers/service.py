@@ -19,6 +19,13 @@ class Stats(Answer):
         float | None, described("Seconds since the oldest due saga became due; `null` if none is due.", 0.4)
     ]
     delivered_last_minute: Annotated[Count, described("Sagas completed in the last minute.", 5400)]
+    retention_behind_seconds: Annotated[
+        float | None,
+        described(
+            "Age of the oldest rows that retention should have deleted by now; `null` if everything is kept for ever.",
+            0.0,
+        ),
+    ]
 
 
 class Health(Answer):

@@ -45,6 +45,7 @@ def function_kinds(env: Environment) -> dict[str, FunctionKind]:
         "delivery": kind("delivery", "delivery", "delivery-slow"),
         "lease_cleaner": kind("lease_cleaner", scheduled=True),
         "health_monitor": kind("health_monitor", scheduled=True),
+        "retention": kind("retention", scheduled=True),
         "migrate": kind("migrate"),
     }
 

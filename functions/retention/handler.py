@@ -1,0 +1,50 @@
+"""Retention: a tick every minute deletes what is old enough, in paced batches, and measures how far behind it is."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from hooksaga.adapters.database import Role
+from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.operations.prune import (
+    Deleted,
+    Place,
+    Pruned,
+    Pruning,
+    RetentionWalk,
+    plan_retention,
+    prune_batch,
+)
+from hooksaga.operations.telemetry import note_lag, note_pruned
+
+SECONDS_FOR_ONE_BATCH = 8.0
+"""With less time left, no batch is started."""
+
+function = Function(Role.RETENTION)
+
+
+def handler(event: Event, context: Any) -> Any:
+    """Handle a tick: returns the numbers of deleted rows by kind."""
+    expect(event, Trigger.TICK)
+    return function.run(run, event, context)
+
+
+async def run(function: Function, invocation: Invocation) -> dict[str, int]:
+    policy = function.settings.retention_policy
+    note_lag(await function.session.run(partial(plan_retention, policy=policy)))
+    walk, total = RetentionWalk(policy), Deleted()
+
+    async def run_batch(wanted: Pruning, after: Place | None) -> Pruned:
+        return await function.session.run(partial(prune_batch, wanted=wanted, after=after))
+
+    while invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:
+        done = await walk.step(run_batch)
+        if done is None:
+            break
+        note_pruned(done)
+        total = total.plus(done)
+        if walk.begins:
+            break
+        await asyncio.sleep(walk.rest_seconds)
+    return total.counts()
