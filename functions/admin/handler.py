@@ -3,14 +3,20 @@
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.api.routes import attempts, bulk_operations, events, operations
+from hooksaga.api.routes import attempts, bulk_operations, erasures, events, operations
 from hooksaga.aws.admin_actions import run_action
 from hooksaga.aws.api_function import ApiFunction
 from hooksaga.aws.bulk_ticks import step_bulk_operations
 from hooksaga.aws.function import Event
 from hooksaga.aws.triggers import Trigger, expect
 
-ROUTES = [*events.ADMIN_ROUTES, *operations.ROUTES, *attempts.ROUTES, *bulk_operations.ROUTES]
+ROUTES = [
+    *events.ADMIN_ROUTES,
+    *operations.ROUTES,
+    *attempts.ROUTES,
+    *bulk_operations.ROUTES,
+    *erasures.ROUTES,
+]
 
 function = ApiFunction(Role.ADMIN, ROUTES)
 

@@ -1,4 +1,5 @@
-"""Retention: a tick every minute deletes what is old enough, in paced batches, and measures how far behind it is."""
+"""Retention: a tick every minute continues erasures, then deletes what is old enough, in paced batches. It also
+measures how far behind it is."""
 
 import asyncio
 from functools import partial
@@ -7,6 +8,7 @@ from typing import Any
 from hooksaga.adapters.database import Role
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.triggers import Trigger, expect
+from hooksaga.operations.erasures import step_erasure
 from hooksaga.operations.prune import (
     Deleted,
     Place,
@@ -16,7 +18,7 @@ from hooksaga.operations.prune import (
     plan_retention,
     prune_batch,
 )
-from hooksaga.operations.telemetry import note_lag, note_pruned
+from hooksaga.operations.telemetry import note_erased, note_lag, note_pruned
 
 SECONDS_FOR_ONE_BATCH = 8.0
 """With less time left, no batch is started."""
@@ -31,6 +33,7 @@ def handler(event: Event, context: Any) -> Any:
 
 
 async def run(function: Function, invocation: Invocation) -> dict[str, int]:
+    await _erase(function, invocation)
     policy = function.settings.retention_policy
     note_lag(await function.session.run(partial(plan_retention, policy=policy)))
     walk, total = RetentionWalk(policy), Deleted()
@@ -48,3 +51,12 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
             break
         await asyncio.sleep(walk.rest_seconds)
     return total.counts()
+
+
+async def _erase(function: Function, invocation: Invocation) -> None:
+    """Step erasures until none can go on. What they end is found by the orchestrator's sweep."""
+    while invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:
+        step = await function.session.run(step_erasure)
+        note_erased(step)
+        if not step.more:
+            return

@@ -23,7 +23,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded') AND NOT EXISTS (
+               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded', 'erased') AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (

@@ -218,6 +218,21 @@ SELECT e.id AS event_id
                     WHERE g.event_id = e.id AND g.status IN ('Pending', 'InProgress', 'PendingRetry')))
  LIMIT %(limit)s;
 
+-- name: erased_event_with_content
+-- An erased event, whose own columns a check empties, has no payload, answer or ordering key left elsewhere.
+(SELECT e.id AS event_id, 'webhook_delivery_jobs' AS table_name
+   FROM events e JOIN webhook_delivery_sagas g ON g.event_id = e.id JOIN webhook_delivery_jobs j ON j.saga_id = g.id
+  WHERE e.erasure_id IS NOT NULL AND num_nonnulls(j.response_body, j.own_header_names) > 0
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT e.id, 'webhook_delivery_sagas' FROM events e JOIN webhook_delivery_sagas g ON g.event_id = e.id
+  WHERE e.erasure_id IS NOT NULL AND g.ordering_key <> ''
+  LIMIT %(limit)s)
+UNION ALL
+(SELECT e.id, 'dead_letters' FROM events e JOIN dead_letters d ON d.event_id = e.id
+  WHERE e.erasure_id IS NOT NULL AND num_nonnulls(d.payload_snapshot) = 1
+  LIMIT %(limit)s);
+
 -- name: identity_near_its_end
 -- Nine tenths of the ids are used, or more. With none left, inserts fail.
 SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last_id, s.seqmax AS greatest_id
@@ -248,7 +263,9 @@ SELECT table_name, last_id, greatest_id
         UNION ALL SELECT 'subscription_history', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM subscription_history) FROM subscription_history_id_seq
         UNION ALL SELECT 'bulk_operations', last_value - (NOT is_called)::int,
-               (SELECT max(id) FROM bulk_operations) FROM bulk_operations_id_seq) AS identities
+               (SELECT max(id) FROM bulk_operations) FROM bulk_operations_id_seq
+        UNION ALL SELECT 'erasures', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM erasures) FROM erasures_id_seq) AS identities
  WHERE greatest_id > last_id
  LIMIT %(limit)s;
 

@@ -9,12 +9,12 @@
            leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
       FROM picked WHERE j.id = picked.id
     RETURNING j.id, j.saga_id, j.subscription_id, j.attempt_number, j.claim_count, j.leased_at, j.lease_until,
-              picked.alone
+              picked.alone, j.erased
 )
 SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.leased_at, c.lease_until,
        e.id AS event_id, e.webhook_id, e.traceparent, e.event_type, e.test_subscription_id IS NOT NULL AS is_test,
        e.created_at AS event_created_at,
-       e.payload::text AS payload,
+       CASE WHEN c.erased THEN '' ELSE coalesce(e.payload::text, '') END AS payload,
        s.callback_url, s.headers::text AS headers, s.timeout_seconds,
        s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,
        (SELECT array_agg(k.secret ORDER BY k.id DESC) FROM subscription_secrets k

@@ -7,7 +7,8 @@
        sub.max_retry_limit, sub.base_delay_seconds, now() AS now
 
 -- part: facts_of_result
-       j.id AS job_id, j.status AS job_status, j.error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
+       j.id AS job_id, j.status AS job_status,
+       CASE WHEN j.erased AND j.status::text = 'Failed' THEN 'erased' ELSE j.error_code END AS error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
        j.leased_at, j.duration_ms,
 
 -- part: event_and_subscription

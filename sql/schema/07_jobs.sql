@@ -3,7 +3,8 @@
 -- max_attempts: the saga's limit of attempts when this one began. own_header_names: the names of the subscription's
 -- custom headers, separated by spaces; their values are secrets, and the subscription may have changed since. The
 -- other headers follow from the event and the attempt and are rebuilt on reading: storing them would nearly double
--- the cost of a result (decision 35). Null: the attempt sent nothing.
+-- the cost of a result (decision 35). Null: the attempt sent nothing. erased: its event was erased, so no answer is stored,
+-- and a failure is the last.
 CREATE TYPE job_status AS ENUM ('Pending', 'Leased', 'Completed', 'Failed');
 
 CREATE TABLE webhook_delivery_jobs (
@@ -34,6 +35,7 @@ CREATE TABLE webhook_delivery_jobs (
     max_attempts integer,
     own_header_names text,
     slow boolean NOT NULL DEFAULT false,
+    erased boolean NOT NULL DEFAULT false,
     CONSTRAINT attempt_number_is_positive CHECK (attempt_number >= 1),
     CONSTRAINT response_status_in_range CHECK (response_status BETWEEN 100 AND 999)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,

@@ -61,6 +61,48 @@ CREATE TABLE retention_days (
 -- load: functions/remove_payloads.sql
 -- load: functions/prune_events.sql
 
+-- Erasures (decision 91): everything that the producer sent is removed from one event, or from all events that a tenant
+-- had when the request was made. The row is the record of who wanted it and why, and of what was removed, and the progress
+-- of the work: any process can execute the next step. event_id: one event; null: all of the tenant up to until_id.
+-- left_from: the first event of this pass that had to be left, because a row was locked; a pass that left any is followed
+-- by another. ended: waiting deliveries that ended as dead letters; in_flight: attempts that a worker held at that time,
+-- whose request could not be recalled.
+CREATE TYPE erasure_status AS ENUM ('Running', 'Completed');
+
+CREATE TABLE erasures (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id varchar(100) NOT NULL,
+    event_id bigint,
+    webhook_id uuid,
+    status erasure_status NOT NULL DEFAULT 'Running',
+    reason varchar(500) NOT NULL,
+    created_by varchar(100) NOT NULL,
+    created_by_key_id bigint REFERENCES api_keys (id),
+    until_id bigint NOT NULL,
+    after_id bigint NOT NULL DEFAULT 0,
+    left_from bigint,
+    events bigint NOT NULL DEFAULT 0,
+    dead_letters bigint NOT NULL DEFAULT 0,
+    attempts bigint NOT NULL DEFAULT 0,
+    ended bigint NOT NULL DEFAULT 0,
+    in_flight bigint NOT NULL DEFAULT 0,
+    steps bigint NOT NULL DEFAULT 0,
+    last_step_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    CONSTRAINT an_erasure_has_a_reason CHECK (reason <> ''),
+    CONSTRAINT one_event_is_named_in_both_forms CHECK (num_nonnulls(event_id, webhook_id) IN (0, 2)),
+    CONSTRAINT a_completed_erasure_has_its_time CHECK ((status = 'Completed') = (finished_at IS NOT NULL))
+) WITH (fillfactor = 70);
+
+-- A repeated call returns the erasure that the first one started.
+CREATE UNIQUE INDEX uniq_erasure_running ON erasures (tenant_id, coalesce(event_id, 0)) WHERE status = 'Running';
+CREATE INDEX idx_erasure_tenant ON erasures (tenant_id, id);
+
+-- load: functions/start_erasure.sql
+-- load: functions/erase_events.sql
+-- load: functions/step_erasure.sql
+
 -- Since when the pipeline has been working on this database; null while it is stopped. The audit judges waiting times
 -- by it: in a restored or stopped database sagas and leases wait because nothing processes them.
 CREATE TABLE work_state (

@@ -97,6 +97,21 @@ CREATE TRIGGER dead_letters_only_lose_their_payload BEFORE UPDATE ON dead_letter
     )
     EXECUTE FUNCTION refuse_change('a dead letter only loses its payload');
 
+-- An erasure is the record of who wanted what, and why.
+CREATE TRIGGER erasures_are_kept BEFORE DELETE OR TRUNCATE ON erasures
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is the record of who erased what');
+CREATE TRIGGER erasure_facts_hold BEFORE UPDATE ON erasures
+    FOR EACH ROW WHEN (
+        OLD.status = 'Completed'
+        OR (NEW.id, NEW.tenant_id, NEW.reason, NEW.created_by, NEW.until_id, NEW.created_at)
+            <> (OLD.id, OLD.tenant_id, OLD.reason, OLD.created_by, OLD.until_id, OLD.created_at)
+        OR (NEW.event_id, NEW.webhook_id, NEW.created_by_key_id)
+            IS DISTINCT FROM (OLD.event_id, OLD.webhook_id, OLD.created_by_key_id)
+        OR NEW.events < OLD.events OR NEW.dead_letters < OLD.dead_letters OR NEW.attempts < OLD.attempts
+        OR NEW.ended < OLD.ended OR NEW.in_flight < OLD.in_flight
+    )
+    EXECUTE FUNCTION refuse_change('who wanted what never changes, and counts only grow');
+
 -- The retention horizon never moves back.
 CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON retention_state
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was deleted stays deleted');
@@ -137,14 +152,19 @@ CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON subscriptions
     FOR EACH ROW WHEN (NEW.tenant_id <> OLD.tenant_id)
     EXECUTE FUNCTION refuse_change('a subscription keeps its tenant');
 
--- Sagas. A saga in a terminal state never changes in any column.
+-- Sagas. A saga in a terminal state never changes in any column, except that an erasure removes its ordering key.
 CREATE TRIGGER saga_starts_pending BEFORE INSERT ON webhook_delivery_sagas
     FOR EACH ROW WHEN (NEW.status <> 'Pending' OR NEW.attempt_count <> 0 OR NEW.final_error_code IS NOT NULL)
     EXECUTE FUNCTION refuse_row('saga');
 
 CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON webhook_delivery_sagas
     FOR EACH ROW WHEN (
-        OLD.status IN ('Completed', 'DeadLettered')
+        OLD.status IN ('Completed', 'DeadLettered') AND NOT (
+            current_user = 'retention_operator' AND NEW.ordering_key IS NULL
+            AND (NEW.status, NEW.attempt_count, NEW.next_attempt_at, NEW.updated_at)
+                = (OLD.status, OLD.attempt_count, OLD.next_attempt_at, OLD.updated_at)
+            AND NEW.final_error_code IS NOT DISTINCT FROM OLD.final_error_code
+        )
         OR NOT (
             OLD.status = NEW.status
             OR OLD.status = 'Pending' AND NEW.status IN ('InProgress', 'DeadLettered')
@@ -162,8 +182,10 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
             AND CASE WHEN OLD.status = 'InProgress' AND NEW.status <> 'InProgress' THEN 1 ELSE 0 END
         OR (NEW.id, NEW.event_id, NEW.subscription_id, NEW.created_at)
             <> (OLD.id, OLD.event_id, OLD.subscription_id, OLD.created_at)
-        OR (NEW.requeued_from, NEW.resent_from, NEW.bulk_operation_id, NEW.ordering_key)
-            IS DISTINCT FROM (OLD.requeued_from, OLD.resent_from, OLD.bulk_operation_id, OLD.ordering_key)
+        OR (NEW.requeued_from, NEW.resent_from, NEW.bulk_operation_id)
+            IS DISTINCT FROM (OLD.requeued_from, OLD.resent_from, OLD.bulk_operation_id)
+        OR NEW.ordering_key IS DISTINCT FROM OLD.ordering_key
+            AND NOT (current_user = 'retention_operator' AND NEW.ordering_key IS NULL)
     )
     EXECUTE FUNCTION refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 
@@ -185,7 +207,7 @@ CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
 CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
         NOT (
-            OLD.status = NEW.status AND OLD.status <> 'Leased'
+            OLD.status = NEW.status AND (OLD.status <> 'Leased' OR current_user = 'retention_operator')
             OR OLD.status = 'Pending' AND NEW.status = 'Leased'
             OR OLD.status = 'Leased' AND NEW.status IN ('Pending', 'Completed', 'Failed')
         )
@@ -197,6 +219,7 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON webhook_delivery_jobs
         (NEW.id, NEW.saga_id, NEW.subscription_id, NEW.attempt_number, NEW.attempt_at, NEW.created_at)
             <> (OLD.id, OLD.saga_id, OLD.subscription_id, OLD.attempt_number, OLD.attempt_at, OLD.created_at)
         OR (NEW.max_attempts, NEW.slow) IS DISTINCT FROM (OLD.max_attempts, OLD.slow)
+        OR NEW.erased <> OLD.erased AND (OLD.erased OR current_user <> 'retention_operator')
         OR NEW.claim_count <> OLD.claim_count
             + CASE WHEN OLD.status = 'Pending' AND NEW.status = 'Leased' THEN 1 ELSE 0 END
         OR NEW.lost_leases - OLD.lost_leases NOT BETWEEN 0 AND
@@ -212,19 +235,27 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
         OLD.status IN ('Completed', 'Failed')
         AND NOT (
-            OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
-            AND (NEW.status, NEW.claim_count, NEW.response_truncated, NEW.reconnected)
-                = (OLD.status, OLD.claim_count, OLD.response_truncated, OLD.reconnected)
+            (NEW.status, NEW.claim_count, NEW.reconnected) = (OLD.status, OLD.claim_count, OLD.reconnected)
             AND (NEW.lease_until, NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
-                 NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.response_body, NEW.retry_after_seconds,
-                 NEW.resolved_ip, NEW.own_header_names)
+                 NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.retry_after_seconds, NEW.resolved_ip)
                 IS NOT DISTINCT FROM
                 (OLD.lease_until, OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
-                 OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.response_body, OLD.retry_after_seconds,
-                 OLD.resolved_ip, OLD.own_header_names)
+                 OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip)
+            AND (OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
+                 AND (NEW.response_body, NEW.response_truncated, NEW.own_header_names)
+                     IS NOT DISTINCT FROM (OLD.response_body, OLD.response_truncated, OLD.own_header_names)
+                 OR current_user = 'retention_operator' AND NEW.erased
+                    AND NEW.applied_at IS NOT DISTINCT FROM OLD.applied_at
+                    AND num_nonnulls(NEW.response_body, NEW.own_header_names) = 0)
         )
     )
     EXECUTE FUNCTION refuse_row('job', 'a finished job is history');
+
+-- load: functions/drop_erased_answer.sql
+
+CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON webhook_delivery_jobs
+    FOR EACH ROW WHEN (NEW.erased AND num_nonnulls(NEW.response_body, NEW.own_header_names) > 0)
+    EXECUTE FUNCTION drop_erased_answer();
 
 -- load: functions/stamp_finished_at.sql
 

@@ -106,30 +106,38 @@ GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type, missed_while_disabl
 -- the names, for `hooksaga doctor`.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
     subscription_flow, subscription_patterns, subscription_pattern_history, subscription_history, routing_decisions,
-    bulk_operations, bulk_operation_lanes, retention_state, retention_days, work_state
+    bulk_operations, bulk_operation_lanes, retention_state, retention_days, erasures, work_state
     TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, accepted_after, change_was_seen, earlier_event_waits,
     requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
-    pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters, remove_payloads, prune_events, plan_retention, check_api_key, create_api_key, list_api_keys,
+    pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters, remove_payloads, prune_events, plan_retention, start_erasure, step_erasure, check_api_key, create_api_key, list_api_keys,
     revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 
 -- The audit reports how many ids are left. SELECT on a sequence does not allow nextval.
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 
--- retention_worker: runs retention through its functions, and reads how far it is. It reads no other row.
-GRANT EXECUTE ON FUNCTION plan_retention, prune_finished, prune_dead_letters, remove_payloads, prune_events
+-- retention_worker: runs retention and erasures through their functions, and reads how far it is. It reads no other row.
+GRANT EXECUTE ON FUNCTION plan_retention, prune_finished, prune_dead_letters, remove_payloads, prune_events, step_erasure
     TO retention_worker;
 
--- retention_operator: owns the functions of retention only. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
+-- retention_operator: owns the functions of retention and erasure only, and reads no content. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
 -- cannot be updated.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
+GRANT UPDATE (status, final_error_code, ordering_key, updated_at) ON webhook_delivery_sagas TO retention_operator;
+GRANT UPDATE (erased, response_body, response_truncated, own_header_names) ON webhook_delivery_jobs
+    TO retention_operator;
+GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, reason, failed_at,
+              payload_snapshot)
+    ON dead_letters TO retention_operator;
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
-GRANT SELECT (id, created_at, removed_at), UPDATE (id, payload, removed_at), DELETE ON events TO retention_operator;
-GRANT SELECT (event_id) ON routing_outbox TO retention_operator;
+GRANT SELECT (id, tenant_id, event_type, created_at, removed_at), DELETE,
+      UPDATE (id, payload, source, external_id, traceparent, ordering_key, removed_at, erasure_id)
+    ON events TO retention_operator;
+GRANT SELECT (event_id), UPDATE (ordering_key) ON routing_outbox TO retention_operator;
 GRANT SELECT (event_id), DELETE ON routing_decisions TO retention_operator;
 GRANT SELECT (dead_letter_id) ON operational_outbox TO retention_operator;
 GRANT SELECT, UPDATE (horizon, event_horizon, payload_horizon, moved_at) ON retention_state TO retention_operator;

@@ -3,7 +3,7 @@
 from starlette.routing import BaseRoute
 
 from hooksaga.api import openapi, reference
-from hooksaga.api.routes import attempts, bulk_operations, events, operations, subscriptions
+from hooksaga.api.routes import attempts, bulk_operations, erasures, events, operations, subscriptions
 
 ALL_ROUTES: tuple[BaseRoute, ...] = (
     *events.INGEST_ROUTES,
@@ -12,6 +12,7 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *operations.ROUTES,
     *attempts.ROUTES,
     *bulk_operations.ROUTES,
+    *erasures.ROUTES,
     *openapi.ROUTES,
     *reference.ROUTES,
 )

@@ -20,6 +20,9 @@ ANY_JSON = "*/json or */*+json"
 BODY_SECONDS = 30
 MAX_ID = 2**63 - 1
 
+ERASE_SCOPE = "events:erase"
+"""Scope of a key that may erase the content of events, for good."""
+
 VERIFY_SCOPE = "subscriptions:verify"
 """Scope of a key that may create subscriptions as verified, without a challenge."""
 

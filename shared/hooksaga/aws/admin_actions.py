@@ -37,9 +37,9 @@ class CreateKey(StrictModel):
 
     action: Literal["create_key"]
     name: str = Field(pattern=r"^[ -~]{1,100}$")
-    scopes: list[Literal["events:write", "subscriptions:write", "subscriptions:verify", "admin"]] = Field(
-        default=["events:write", "subscriptions:write", "admin"], min_length=1
-    )
+    scopes: list[
+        Literal["events:write", "subscriptions:write", "subscriptions:verify", "events:erase", "admin"]
+    ] = Field(default=["events:write", "subscriptions:write", "admin"], min_length=1)
     tenant_id: TenantId | None = None
 
 

@@ -30,6 +30,7 @@ _COMMANDS = (
     (USE, "dead-letters", ""),
     (USE, "bulk", ""),
     (USE, "sagas", ""),
+    (USE, "erase", "erase"),
     (USE, "stats", "stats"),
     (OPERATE, "migrate", "database"),
     (OPERATE, "audit", "database"),

@@ -33,6 +33,7 @@ class Scope(StrEnum):
     EVENTS = "events:write"
     SUBSCRIPTIONS = "subscriptions:write"
     VERIFY = "subscriptions:verify"
+    ERASE = "events:erase"
     ADMIN = "admin"
 
 
@@ -41,7 +42,9 @@ def create(
     name: Annotated[str, typer.Option(help="Name of the key's user.")],
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(help="Scope of the key; repeatable.", show_default="all but subscriptions:verify"),
+        typer.Option(
+            help="Scope of the key; repeatable.", show_default="all but subscriptions:verify and events:erase"
+        ),
     ] = None,
     tenant_id: Annotated[
         str | None, typer.Option(help="Bind the key to one tenant.", show_default="all tenants")
@@ -56,7 +59,7 @@ def create(
         raise WrongUse(f"--name must have 1 to {MAX_NAME} printable characters")
     if tenant_id is not None:
         check_tenant(tenant_id, None)
-    scopes = [one.value for one in scope or Scope if scope or one is not Scope.VERIFY]
+    scopes = [one.value for one in scope or Scope if scope or one not in (Scope.VERIFY, Scope.ERASE)]
     key, key_id = _create(name, scopes, tenant_id, stack)
     shown = {"id": key_id, "name": name, "tenant_id": tenant_id, "scopes": scopes, "key": key}
     if as_json:

@@ -111,6 +111,7 @@ async def _prune(wanted: "list[Pruning]") -> Totals:
             for one in wanted:
                 done = await _prune_kind(session, one)
                 totals |= {name: totals[name] + many for name, many in done.counts().items()}
+                assert done.before is not None
                 totals["before"][one.kind.value] = moment_text(done.before)
         finally:
             await session.close()

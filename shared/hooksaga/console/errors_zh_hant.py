@@ -28,6 +28,8 @@ ERRORS: dict[str, str] = {
     "event_type_not_received": "此訂閱的事件類型都不符合測試事件的類型。",
     "too_many_secrets": "同時有效的簽章密鑰已達上限。請等待其中一個失效，或將舊密鑰的有效時數設為 0。",
     "bulk_operation_ended": "批次作業已停止或完成。請建立新的作業以處理其餘項目。",
+    "erasure_not_found": "找不到這個抹除作業。",
+    "tenant_not_found": "找不到這個租戶。",
     "payload_removed": "事件內容已超過保存期限並已移除，無法再次傳送。請由來源端以新事件重送。",
     "event_erased": "事件已依要求抹除，內容已不存在，無法再次傳送。",
     "before_retention_horizon": "補送的起始時間早於資料保存期限，無法得知哪些訂閱已收到事件。",

@@ -9,6 +9,7 @@ from hooksaga.core.outcomes import ErrorCode
 ENDED = {
     ErrorCode.CANCELED: "an operator canceled it",
     ErrorCode.DISCARDED: "the backlog was discarded when the subscription was resumed",
+    ErrorCode.ERASED: "its event was erased",
     ErrorCode.EXPIRED: "it was due for longer than the subscription's max_wait_seconds",
 }
 """Reasons of dead letters that End makes."""

@@ -25,6 +25,7 @@ class ErrorCode(StrEnum):
     CANCELED = "canceled"
     DISCARDED = "discarded"
     EXPIRED = "expired"
+    ERASED = "erased"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -80,6 +81,7 @@ UNCOUNTED = (
     ErrorCode.CANCELED,
     ErrorCode.DISCARDED,
     ErrorCode.EXPIRED,
+    ErrorCode.ERASED,
     ErrorCode.INTERNAL_ERROR,
 )
 """Codes that say nothing about the endpoint: the worker died, nothing was sent, or an internal error."""

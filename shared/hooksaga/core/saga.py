@@ -4,7 +4,8 @@ Routing or a requeue creates a saga as Pending. When it is due, the orchestrator
 is InProgress until that job ends. A Completed job ends the saga as Completed. A Failed job uses one attempt: with
 attempts left, the saga waits as PendingRetry until next_attempt_at; otherwise it becomes DeadLettered in one step. A
 waiting saga also becomes DeadLettered when its limit is lowered below the used attempts, when its subscription becomes
-inactive, when an operator cancels or discards it, or when it has waited for too long. Completed and DeadLettered are
+inactive, when an operator cancels or discards it, when it has waited for too long, or when its event is erased. A
+failed attempt of an erased event is the last: there is nothing left to send. Completed and DeadLettered are
 final: requeueing a dead letter starts another saga and does not change this one.
 
 A job is Pending until a worker claims it, Leased while the worker holds the lease, and Completed or Failed after the
@@ -108,7 +109,7 @@ class JobFailed(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """Trigger: the waiting saga ends without another attempt: canceled, discarded or expired."""
+    """Trigger: the waiting saga ends without another attempt: canceled, discarded, expired or erased."""
 
     error_code: ErrorCode = ErrorCode.CANCELED
 
@@ -152,9 +153,9 @@ def _after_failure(saga: Saga, failure: JobFailed, policy: RetryPolicy, now: dat
     error_code = failure.error_code
     if error_code == ErrorCode.SUBSCRIPTION_INACTIVE:  # nothing was sent: the last attempt is an earlier one
         error_code = saga.final_error_code or error_code
-    elif failure.is_probe and attempts == policy.max_retry_limit:
+    elif failure.is_probe and attempts == policy.max_retry_limit and error_code != ErrorCode.ERASED:
         attempts = saga.attempt_count
-    if attempts >= policy.max_retry_limit:
+    if attempts >= policy.max_retry_limit or error_code == ErrorCode.ERASED:
         return _move(saga, SagaStatus.DEAD_LETTERED, attempt_count=attempts, final_error_code=error_code)
     wait = retry_delay_seconds(
         saga.id,

@@ -83,6 +83,18 @@ STATE_PROBLEMS = (
         "Start at the time that `detail` names, or later.",
     ),
     Problem(
+        "erasure_not_found",
+        404,
+        "No erasure has this id, or it belongs to another tenant.",
+        "Look up the id in the list of erasures.",
+    ),
+    Problem(
+        "tenant_not_found",
+        404,
+        "The key is bound to another tenant.",
+        "Name the tenant of the key, or use a key of all tenants.",
+    ),
+    Problem(
         "payload_removed",
         409,
         "The payload of the event was removed, because it is older than the time for which payloads are kept.",

@@ -12,7 +12,13 @@ from hooksaga.operations.audit import audit_one
 from hooksaga.stages.accept_events import insert_events
 
 RETENTION_ROLE = "retention_operator"
-RETENTION_FUNCTIONS = ("prune_finished", "prune_dead_letters", "remove_payloads", "prune_events")
+RETENTION_FUNCTIONS = (
+    "prune_finished",
+    "prune_dead_letters",
+    "remove_payloads",
+    "prune_events",
+    "erase_events",
+)
 """Functions that RETENTION_ROLE owns."""
 PRODUCERS = "event_producer"
 """Group role of the applications that add events by SQL."""

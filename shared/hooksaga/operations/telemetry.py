@@ -7,6 +7,7 @@ from hooksaga.core.endpoint_health import DisabledReason, EarlyWarning
 from hooksaga.core.models import rfc3339
 from hooksaga.operations.breaker_events import BreakerTold
 from hooksaga.operations.bulk_steps import BulkStep
+from hooksaga.operations.erasures import ErasureStep
 from hooksaga.operations.observe import FlowGauges
 from hooksaga.operations.prune import Lag, Pruned
 from hooksaga.operations.requeue import Requeued
@@ -60,6 +61,13 @@ def note_pruned(done: Pruned) -> None:
     count(Metric.ROWS_PRUNED, done.rows)
     if done.rows:
         logger.info("old rows deleted", extra={name: many for name, many in done.counts().items() if many})
+
+
+def note_erased(step: ErasureStep) -> None:
+    """Log one line per step of an erasure. It names no event: only the erasure's row says what it is about."""
+    if step.erasure_id is not None:
+        counts = {"events": step.events, "ended": step.ended, "skipped": step.skipped}
+        logger.info("erasure stepped", extra={"erasure_id": step.erasure_id, "status": step.status, **counts})
 
 
 def note_watched(watched: Watched) -> None:

@@ -170,7 +170,7 @@ class Settings(BaseSettings):
                     f"HOOKSAGA_{name} needs a HOOKSAGA_RETENTION_DAYS that is not longer: deliveries are deleted "
                     "first"
                 )
-        if None not in (self.payload_days, self.event_days) and self.payload_days > self.event_days:
+        if self.event_days is not None and (self.payload_days or 0) > self.event_days:
             raise ValueError("HOOKSAGA_PAYLOAD_DAYS must not exceed HOOKSAGA_EVENT_DAYS")
         return self
 

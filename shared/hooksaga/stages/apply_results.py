@@ -16,6 +16,7 @@ from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow
 from hooksaga.core.flow import Flow, after_results, makes_room
+from hooksaga.core.not_sent import ENDED
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import RetryPolicy, Saga, SagaStatus, decide
 from hooksaga.stages.batches import refused_alone
@@ -104,10 +105,11 @@ async def _write(
     flow_changes: Mapping[int, Flow],
 ) -> dict[int, int | None]:
     """Write what was decided. Returns the moved sagas, each with its dead letter."""
-    reasons = await reasons_of_inactive(
+    inactive = await reasons_of_inactive(
         connection, [(job, saga) for job, saga in decided if _unsent(job, saga)]
     )
-    columns, name = _columns(decided, reasons, flow_changes), "apply_results"
+    erased = {saga.id: ENDED[ErrorCode.ERASED] for job, saga in decided if job.error_code == ErrorCode.ERASED}
+    columns, name = _columns(decided, {**inactive, **erased}, flow_changes), "apply_results"
     if flow_changes or any(saga.status is SagaStatus.DEAD_LETTERED for _, saga in decided):
         changed_rows = [(flows[subscription_id], flow) for subscription_id, flow in flow_changes.items()]
         columns, name = columns | flow_columns(changed_rows), "apply_results_and_flow"

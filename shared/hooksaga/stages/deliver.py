@@ -96,6 +96,8 @@ async def attempt(
 
     timeout_seconds is the default for subscriptions without their own.
     """
+    if not job.payload:
+        return AttemptResult(job, _not_sent(ErrorCode.ERASED))
     if not job.deliverable:
         return AttemptResult(job, _not_sent(ErrorCode.SUBSCRIPTION_INACTIVE))
     try:

@@ -13,8 +13,8 @@ from hooksaga.core.trace import Traced, correlation_id_of
 class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that this worker has leased until lease_until, with the configuration read at the claim.
 
-    payload is JSON text to the byte; headers is the JSON text of own_headers' stored form; secrets are sealed, the
-    current one first.
+    payload is JSON text to the byte, empty when the event was erased; headers is the JSON text of own_headers' stored
+    form; secrets are sealed, the current one first.
     alone: its workers died repeatedly, so no other such job may be claimed beside it.
     """
 

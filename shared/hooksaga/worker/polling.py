@@ -24,7 +24,7 @@ from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
 from hooksaga.worker.result_writer import ResultWriter
 from hooksaga.worker.starter import Starter
-from hooksaga.worker.upkeep import WATCH_SECONDS, Upkeep
+from hooksaga.worker.upkeep import ERASE_SECONDS, WATCH_SECONDS, Upkeep
 from hooksaga.worker.wakes import Wakes
 from hooksaga.worker.worker_identity import new_worker_id
 
@@ -45,9 +45,10 @@ class PollingWorker:
         self.worker_id = new_worker_id()
         self._settings = settings
         self._stopping = asyncio.Event()
-        self._clean_now, self._give_back_now, self._bulk_now, self._walk_now, self._retain_now = (
-            asyncio.Event() for _ in range(5)
+        self._clean_now, self._give_back_now, self._bulk_now, self._walk_now = (
+            asyncio.Event() for _ in range(4)
         )
+        self._retain_now, self._erase_now = asyncio.Event(), asyncio.Event()
         self._refused = RefusedRows()
         self._router = Session(address, Role.ROUTER)
         self._canceler = Session(address, Role.ORCHESTRATOR)
@@ -80,6 +81,7 @@ class PollingWorker:
                     self._loop("lease_cleaner", upkeep.clean, self._clean_now, lambda: upkeep.clean_rest),
                     self._loop("lease_cleaner", upkeep.give_back, self._give_back_now, lambda: LOOK_SECONDS),
                     self._loop("bulk_operations", upkeep.step_bulk, self._bulk_now),
+                    self._loop("erasure", upkeep.erase, self._erase_now, lambda: ERASE_SECONDS),
                     self._loop("retention", upkeep.retain, self._retain_now, lambda: upkeep.retain_rest),
                     self._loop("health_monitor", upkeep.watch, wakes.watch, lambda: WATCH_SECONDS),
                     *(
@@ -100,8 +102,8 @@ class PollingWorker:
         """Stop claiming; `run` returns once all POSTs in flight have ended or their jobs were handed back."""
         self._stopping.set()
         wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
-        own = (self._clean_now, self._give_back_now, self._bulk_now, self._walk_now, self._retain_now)
-        for event in (*wakes, *own):
+        own = (self._clean_now, self._give_back_now, self._bulk_now, self._walk_now)
+        for event in (*wakes, *own, self._retain_now, self._erase_now):
             event.set()
         for lane in self._lanes:
             lane.stop()

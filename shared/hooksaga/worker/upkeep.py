@@ -5,9 +5,15 @@ from functools import partial
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.errors import DatabaseUnavailable, RefusedRow
-from hooksaga.operations import bulk_steps, watch_endpoints, work_state
+from hooksaga.operations import bulk_steps, erasures, watch_endpoints, work_state
 from hooksaga.operations.prune import Place, Pruned, Pruning, RetentionWalk, plan_retention, prune_batch
-from hooksaga.operations.telemetry import note_bulk_step, note_lag, note_pruned, note_watched
+from hooksaga.operations.telemetry import (
+    note_bulk_step,
+    note_erased,
+    note_lag,
+    note_pruned,
+    note_watched,
+)
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import logger
 from hooksaga.stages import clean_leases
@@ -19,6 +25,8 @@ from hooksaga.worker.result_writer import ResultWriter
 from hooksaga.worker.wakes import Wakes
 
 WATCH_SECONDS = 15.0
+ERASE_SECONDS = 2.0
+"""Rest after a look for running erasures: they are rare, and whoever asked for one waits."""
 
 BULK_HORIZON_SECONDS = 3.0
 """How far ahead the sagas of bulk operations are started: a few polls, so that a late poll leaves no gap."""
@@ -47,6 +55,7 @@ class Upkeep:
         self._bulk = Session(address, Role.ADMIN)
         self._monitor = Session(address, Role.HEALTH_MONITOR)
         self._retention = Session(address, Role.RETENTION)
+        self._eraser = Session(address, Role.RETENTION)
         self._walk = RetentionWalk(settings.retention_policy)
 
     async def watch(self) -> bool:
@@ -106,6 +115,14 @@ class Upkeep:
             self._blocked_bulk |= {step.operation_id}
         return True
 
+    async def erase(self) -> bool:
+        """Take one step of a running erasure. Returns whether the next can follow at once."""
+        step = await self._eraser.run(erasures.step_erasure)
+        note_erased(step)
+        if step.ended:
+            self._sagas_started()
+        return step.more
+
     @property
     def retain_rest(self) -> float:
         return self._walk.rest_seconds
@@ -131,5 +148,5 @@ class Upkeep:
             logger.warning("database unavailable", extra={"loop": "lease_cleaner", "error": str(error)})
 
     async def close(self) -> None:
-        for session in (self._cleaner, self._bulk, self._monitor, self._retention):
+        for session in (self._cleaner, self._bulk, self._monitor, self._retention, self._eraser):
             await session.close()

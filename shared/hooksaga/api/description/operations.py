@@ -1,6 +1,7 @@
 """All operations of the API, and their groups."""
 
 from hooksaga.api.description import (
+    erasure_operations,
     events_operations,
     recovery_operations,
     service_operations,
@@ -11,6 +12,7 @@ OPERATIONS = (
     *events_operations.OPERATIONS,
     *subscriptions_operations.OPERATIONS,
     *recovery_operations.OPERATIONS,
+    *erasure_operations.OPERATIONS,
     *service_operations.OPERATIONS,
 )
 
@@ -21,6 +23,7 @@ GROUPS = {
     "attempts": "The log of all attempts, with time, trigger and result.",
     "bulk-operations": "Requeue many dead letters, resend many deliveries, or backfill earlier events, in the "
     "background at a given rate. Operations survive crashes and restarts, and limit the load on each endpoint.",
+    "erasures": "Remove everything that the producer sent, from one event or from all events of a tenant.",
     "portal-links": "Signed links to pages with one tenant's subscriptions and deliveries, for your own users.",
     "sagas": "A saga is the delivery of one event to one subscription.",
     "service": "Backlog, health and API description.",

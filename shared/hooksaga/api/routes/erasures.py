@@ -1,0 +1,65 @@
+"""/v1/erasures: remove everything that the producer sent, from one event or from all events of a tenant."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hooksaga.api.answers import erasures as answers
+from hooksaga.api.http_api import ERASE_SCOPE, authorize, path_id, read_model, services_of
+from hooksaga.api.json_answers import answer_response
+from hooksaga.api.query_parameters import next_cursor, page_of
+from hooksaga.core.erasures import NewErasure
+from hooksaga.core.errors import NotFound
+from hooksaga.core.event_ids import event_id_text
+from hooksaga.operations import erasures
+from hooksaga.operations.erasures import Erasure, ErasureCaller
+
+UNNAMED_CALLER = "api key"
+
+
+async def start(request: Request) -> Response:
+    """Start an erasure: 202 with it; 200 with the same one that is running."""
+    caller = await authorize(request, ERASE_SCOPE)
+    wanted = await read_model(request, NewErasure)
+    asking = ErasureCaller(caller.tenant_id, caller.name or UNNAMED_CALLER, caller.key_id)
+    erasure, created = await services_of(request).admin.run(
+        lambda connection: erasures.start_erasure(connection, wanted, asking)
+    )
+    answer = answers.ErasureStarted.of(erasure, event_id=_event_id(erasure), created=created)
+    return answer_response(answer, 202 if created else 200)
+
+
+async def list_all(request: Request) -> Response:
+    """List erasures, newest first."""
+    caller = await authorize(request, ERASE_SCOPE, "admin")
+    page = page_of(request)
+    rows = await services_of(request).admin.run(
+        lambda connection: erasures.list_erasures(
+            connection, tenant_id=caller.tenant_id, before_id=page.before_id, limit=page.limit
+        )
+    )
+    items = [answers.Erasure.of(row, event_id=_event_id(row)) for row in rows]
+    return answer_response(answers.ErasureList(items, next_cursor(rows, page)))
+
+
+async def show(request: Request) -> Response:
+    """Show one erasure and how far it is."""
+    caller = await authorize(request, ERASE_SCOPE, "admin")
+    erasure_id = path_id(request, NotFound("erasure_not_found", "there is no such erasure"))
+    erasure = await services_of(request).admin.run(
+        lambda connection: erasures.show_erasure(connection, erasure_id, tenant_id=caller.tenant_id)
+    )
+    return answer_response(answers.Erasure.of(erasure, event_id=_event_id(erasure)))
+
+
+def _event_id(erasure: Erasure) -> Any:
+    return None if erasure.webhook_id is None else event_id_text(erasure.webhook_id)
+
+
+ROUTES = [
+    Route("/v1/erasures", start, methods=["POST"]),
+    Route("/v1/erasures", list_all, methods=["GET"]),
+    Route("/v1/erasures/{id}", show, methods=["GET"]),
+]

@@ -1,0 +1,38 @@
+"""Erasure requests: remove everything that the producer sent from one event, or from all events of a tenant."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from hooksaga.core.field_types import StrictModel
+from hooksaga.core.models import TenantId
+
+
+class ErasureStatus(StrEnum):
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+
+
+class NewErasure(StrictModel):
+    """The body of POST /v1/erasures. Either event_id or tenant_id."""
+
+    event_id: Annotated[str, Field(pattern="^evt_[0-9a-f]{32}$")] | None = Field(
+        default=None, description="Erase this event.", examples=["evt_019cec05dd3e7b1c9f2a6d0e4b8f7c31"]
+    )
+    tenant_id: TenantId | None = Field(
+        default=None, description="Erase all events that this tenant has now.", examples=["acme"]
+    )
+    reason: str = Field(
+        min_length=1,
+        max_length=500,
+        pattern=r"\S",
+        description="Why, for the record, which is kept. Name the request, not the person.",
+        examples=["request 2026-117"],
+    )
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "NewErasure":
+        if (self.event_id is None) == (self.tenant_id is None):
+            raise ValueError("event_id or tenant_id: give one of the two")
+        return self
