@@ -259,6 +259,9 @@ class Seed:
             " WHERE id = %s",
             [shift, shift, saga_id],
         )
+        await self.rewrite(
+            "UPDATE dead_letters SET failed_at = failed_at - %s WHERE saga_id = %s", [shift, saga_id]
+        )
         return saga_id
 
     async def status_of(self, saga_id: int) -> SagaStatus:

@@ -49,7 +49,7 @@ def found(term: str) -> list[str]:
         ("ordering key", "sending.md"),
         ("backfill", "operations/bulk-operations.md"),
         ("reverse proxy", "operations/server.md"),
-        ("horizon", "operations/retention.md"),
+        ("horizon", "operations/data-life.md"),
         ("metrics", "operations/observability.md"),
     ],
 )

@@ -15,9 +15,9 @@ OPERATIONS = (
             "200": Given(erasures.ErasureStarted, "The same erasure, which is running."),
         },
         words="Removes the payload, the idempotency key, the source, the ordering key and the trace of the event, and "
-        "the answers of endpoints. The rows stay, marked as erased. Waiting deliveries end as dead letters with `erased`; "
-        "a request that is being sent cannot be recalled, but its answer is not stored. Events that the tenant sends "
-        "later are not affected. Safe to repeat. It cannot be undone.",
+        "the answers of endpoints. The rows stay, marked as erased. Waiting deliveries end as dead letters with "
+        "`erased`; a request that is being sent cannot be recalled, but its answer is not stored. Events that the "
+        "tenant sends later are not affected. Safe to repeat. It cannot be undone.",
         problems=f"{BODY} 404",
         body=NewErasure,
     ),
