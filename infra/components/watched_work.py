@@ -54,6 +54,7 @@ def watch_work(alarms: Alarms, functions: Mapping[str, LeastFunction]) -> list[c
         _latencies(functions),
         _ages(functions),
         _waiting(functions["health_monitor"]),
+        _retention(functions["retention"]),
     ]
 
 
@@ -101,6 +102,12 @@ def _ages(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
     shown = (("router", Metric.OUTBOX_AGE), ("orchestrator", Metric.OLDEST_DUE_SAGA_AGE))
     ages = [_metric(functions[name], metric, cloudwatch.Stats.MAXIMUM) for name, metric in shown]
     return _graph("Age of the oldest waiting work, seconds", ages)
+
+
+def _retention(retention: LeastFunction) -> cloudwatch.GraphWidget:
+    behind = _metric(retention, Metric.RETENTION_BEHIND, cloudwatch.Stats.MAXIMUM)
+    pruned = _metric(retention, Metric.ROWS_PRUNED, cloudwatch.Stats.SUM)
+    return cloudwatch.GraphWidget(title="Retention", left=[behind], right=[pruned], width=12)
 
 
 def _waiting(health_monitor: LeastFunction) -> cloudwatch.GraphWidget:

@@ -29,6 +29,7 @@ COMMANDS = [
     "migrate",
     "audit",
     "prune",
+    "erase",
     "doctor",
     *GROUPS,
 ]

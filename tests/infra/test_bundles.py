@@ -73,7 +73,15 @@ def test_only_the_console_carries_its_templates_and_assets(function: str) -> Non
 
 
 def test_a_worker_carries_no_web_framework() -> None:
-    for function in ("router", "orchestrator", "delivery", "lease_cleaner", "health_monitor", "migrate"):
+    for function in (
+        "router",
+        "orchestrator",
+        "delivery",
+        "lease_cleaner",
+        "health_monitor",
+        "retention",
+        "migrate",
+    ):
         assert "starlette" not in contents_of(function).requirements
 
 

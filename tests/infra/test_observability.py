@@ -72,6 +72,7 @@ def test_alarms_on_our_own_metrics_watch_what_a_function_of_this_deployment_writ
         Metric.SAGAS_DEAD_LETTERED,
         Metric.ENDPOINTS_DISABLED,
         Metric.BREAKERS_OPEN_FOR_AN_HOUR,
+        Metric.RETENTION_BEHIND,
         Metric.DEAD_TASK_EVENT_PUBLISH_FAILED,
         Metric.OUTBOX_AGE,
         Metric.OLDEST_DUE_SAGA_AGE,

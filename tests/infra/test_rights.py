@@ -35,6 +35,7 @@ LOGINS = {
     Role.DELIVERY: {"delivery"},
     Role.LEASE_CLEANER: {"lease_cleaner"},
     Role.HEALTH_MONITOR: {"health_monitor"},
+    Role.RETENTION: {"retention"},
     Role.SUBSCRIPTIONS: {"subscriptions", "console"},
     Role.ADMIN: {"admin", "console"},
     Role.OWNER: set(),
@@ -147,6 +148,7 @@ def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> N
         "delivery",
         "lease_cleaner",
         "health_monitor",
+        "retention",
         "subscriptions",
         "admin",
         "console",
@@ -184,7 +186,7 @@ def test_only_the_api_and_the_clock_may_start_functions(anywhere: Deployment) ->
         callers.setdefault(name, set()).add(one["Properties"]["Principal"])
     clock, gateway = {"events.amazonaws.com"}, {"apigateway.amazonaws.com"}
     assert callers == {
-        **dict.fromkeys(("router", "orchestrator", "lease_cleaner", "health_monitor"), clock),
+        **dict.fromkeys(("router", "orchestrator", "lease_cleaner", "health_monitor", "retention"), clock),
         **dict.fromkeys(("ingest", "subscriptions", "console"), gateway),
         "admin": clock | gateway,
     }

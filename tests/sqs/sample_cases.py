@@ -166,6 +166,9 @@ CASES: dict[str, Case] = {
     "health_monitor/eventbridge.tick": Case(
         a_gone_endpoint, {"attempts": 2, "verdicts": 1, "events": 2}, {OPERATIONAL: 2, ACTIVE: 2}
     ),
+    "retention/eventbridge.tick": Case(
+        an_old_delivery, {"sagas": 0, "jobs": 0, "events": 0}, {SAGAS: 1, EVENTS: 1}
+    ),
     "migrate/deploy.every_time": Case(nothing, {"applied": []}),
     "admin/request.dead_letters": Case(
         a_dead_letter,
