@@ -3,12 +3,13 @@
 -- attempts that a worker holds the answer will not be stored, and their delivery ends with that attempt. Returns the
 -- erased ids; an event of which another session has locked a row is left as it is.
 --
--- A delivery or an attempt that begins beside this is not seen here: a claim finds no payload and sends nothing.
+-- A delivery or an attempt that begins beside this is not seen here: a claim finds no payload and sends nothing. Runs with
+-- the rights of step_erasure.
 CREATE OR REPLACE FUNCTION erase_events(of_erasure bigint, event_ids bigint[])
 RETURNS TABLE (
     erased bigint[], dead_letters bigint, attempts bigint, ended bigint, in_flight bigint, subscription_ids bigint[]
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public
+LANGUAGE plpgsql SET search_path = pg_catalog, public
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION give_retention_its_owner() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
 DECLARE
     its_own CONSTANT regproc[] := ARRAY['prune_finished', 'prune_dead_letters', 'remove_payloads', 'prune_events',
-                                      'erase_events'];
+                                      'step_erasure'];
     one regproc;
     needs_rights boolean := NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
 BEGIN

@@ -123,7 +123,7 @@ GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION plan_retention, prune_finished, prune_dead_letters, remove_payloads, prune_events, step_erasure
     TO retention_worker;
 
--- retention_operator: owns the functions of retention and erasure only, and reads no content. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
+-- retention_operator: owns the functions of retention and erasure only. UPDATE on id is needed to lock rows; a GENERATED ALWAYS id
 -- cannot be updated.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
 GRANT UPDATE (status, final_error_code, ordering_key, updated_at) ON webhook_delivery_sagas TO retention_operator;
@@ -134,7 +134,7 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
     ON dead_letters TO retention_operator;
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
-GRANT SELECT (id, tenant_id, event_type, created_at, removed_at), DELETE,
+GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id), DELETE,
       UPDATE (id, payload, source, external_id, traceparent, ordering_key, removed_at, erasure_id)
     ON events TO retention_operator;
 GRANT SELECT (event_id), UPDATE (ordering_key) ON routing_outbox TO retention_operator;
@@ -144,8 +144,14 @@ GRANT SELECT, UPDATE (horizon, event_horizon, payload_horizon, moved_at) ON rete
 GRANT SELECT, UPDATE (looked_at, looked_id) ON retention_progress TO retention_operator;
 GRANT SELECT, INSERT, UPDATE (deleted, horizon) ON retention_days TO retention_operator;
 GRANT SELECT, INSERT, DELETE ON retention_left TO retention_operator;
-GRANT EXECUTE ON FUNCTION begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs
-    TO retention_operator;
+GRANT SELECT, UPDATE (status, after_id, left_from, events, dead_letters, attempts, ended, in_flight, steps, last_step_at,
+                      finished_at)
+    ON erasures TO retention_operator;
+GRANT SELECT (id, tenant_id) ON subscriptions TO retention_operator;
+GRANT SELECT (subscription_id, version, wake_at, order_cursor), UPDATE (version, wake_at, order_cursor)
+    ON subscription_flow TO retention_operator;
+GRANT EXECUTE ON FUNCTION begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs,
+    erase_events, wake_subscriptions TO retention_operator;
 
 -- Work that nobody does is looked for by the sweep, the audit and the console too.
 GRANT SELECT ON oldest_due_saga TO saga_orchestrator, dead_letter_operator;

@@ -28,7 +28,7 @@ from hooksaga.core.saga import (
 from tests.database.seed import Seed
 from tests.faults.promises import Promise
 
-ENDINGS = [ErrorCode.CANCELED, ErrorCode.DISCARDED, ErrorCode.EXPIRED]
+ENDINGS = [ErrorCode.CANCELED, ErrorCode.DISCARDED, ErrorCode.EXPIRED, ErrorCode.ERASED]
 TRIGGERS: list[Trigger] = [
     Due(True),
     Due(False),

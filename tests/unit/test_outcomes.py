@@ -37,6 +37,7 @@ def test_every_word_has_the_kind_that_it_begins_with() -> None:
         ErrorCode.CANCELED,
         ErrorCode.DISCARDED,
         ErrorCode.EXPIRED,
+        ErrorCode.ERASED,
         ErrorCode.INTERNAL_ERROR,
     }
 

@@ -38,6 +38,7 @@ PROBE_FAILED, DISCARD, EXPIRE = (
     End(ErrorCode.DISCARDED),
     End(ErrorCode.EXPIRED),
 )
+ERASE, FAILED_ERASED = End(ErrorCode.ERASED), JobFailed(ErrorCode.ERASED)
 TRIGGERS: list[Trigger] = [
     DELIVERABLE,
     UNDELIVERABLE,
@@ -47,19 +48,22 @@ TRIGGERS: list[Trigger] = [
     CANCEL,
     DISCARD,
     EXPIRE,
+    ERASE,
+    FAILED_ERASED,
 ]
 
 # What is not in here is illegal.
 OUTCOMES: dict[tuple[SagaStatus, Trigger], SagaStatus] = {
     (PENDING, DELIVERABLE): IN_PROGRESS,
     (PENDING, UNDELIVERABLE): DEAD,
-    **{(PENDING, end): DEAD for end in (CANCEL, DISCARD, EXPIRE)},
+    **{(PENDING, end): DEAD for end in (CANCEL, DISCARD, EXPIRE, ERASE)},
     (IN_PROGRESS, SUCCEEDED): COMPLETED,
     (IN_PROGRESS, FAILED): PENDING_RETRY,
+    (IN_PROGRESS, FAILED_ERASED): DEAD,
     (IN_PROGRESS, PROBE_FAILED): PENDING_RETRY,
     (PENDING_RETRY, DELIVERABLE): IN_PROGRESS,
     (PENDING_RETRY, UNDELIVERABLE): DEAD,
-    **{(PENDING_RETRY, end): DEAD for end in (CANCEL, DISCARD, EXPIRE)},
+    **{(PENDING_RETRY, end): DEAD for end in (CANCEL, DISCARD, EXPIRE, ERASE)},
 }
 
 

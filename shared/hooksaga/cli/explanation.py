@@ -218,7 +218,7 @@ def _ended_undelivered(saga: Json) -> str:
     attempts = f"{count or 'no'} attempt{'' if count == 1 else 's'}"
     letter = f"dead letter {saga['dead_letter_id']}"
     match saga["final_error_code"]:
-        case "canceled" | "discarded" | "expired" as ended:
+        case "canceled" | "discarded" | "expired" | "erased" as ended:
             return f"{ended} after {attempts} ({letter})"
         case "subscription_inactive":
             return f"dead-lettered: {saga['dead_letter_reason']} ({letter})"

@@ -17,7 +17,7 @@ RETENTION_FUNCTIONS = (
     "prune_dead_letters",
     "remove_payloads",
     "prune_events",
-    "erase_events",
+    "step_erasure",
 )
 """Functions that RETENTION_ROLE owns."""
 PRODUCERS = "event_producer"
