@@ -60,7 +60,7 @@ BEGIN
      WHERE j.saga_id = ANY (of_sagas) AND NOT j.erased;
     GET DIAGNOSTICS attempts = ROW_COUNT;
 
-    WITH over AS (
+    WITH stopped AS (
         UPDATE webhook_delivery_sagas s
            SET status = 'DeadLettered', final_error_code = 'erased', ordering_key = NULL, updated_at = clock_timestamp()
          WHERE s.id = ANY (of_sagas) AND s.status::text IN ('Pending', 'PendingRetry')
@@ -70,10 +70,10 @@ BEGIN
                                   failed_at, payload_snapshot)
         SELECT o.id, o.event_id, o.subscription_id, e.tenant_id, e.event_type, 'erased', 'its event was erased',
                clock_timestamp(), NULL
-          FROM over o JOIN events e ON e.id = o.event_id
+          FROM stopped o JOIN events e ON e.id = o.event_id
          ORDER BY o.id
     )
-    SELECT count(*), array_agg(DISTINCT o.subscription_id) INTO ended, subscription_ids FROM over o;
+    SELECT count(*), array_agg(DISTINCT o.subscription_id) INTO ended, subscription_ids FROM stopped o;
     UPDATE webhook_delivery_sagas s SET ordering_key = NULL
      WHERE s.id = ANY (of_sagas) AND s.ordering_key IS NOT NULL;
     RETURN NEXT;

@@ -88,7 +88,7 @@ BEGIN
         WITH gone AS (
             DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (ended) RETURNING s.event_id, s.status::text
         ), counted AS (
-            SELECT status, count(*) AS deleted, array_agg(DISTINCT event_id) AS event_ids FROM gone GROUP BY status
+            SELECT status, count(*) AS deleted FROM gone GROUP BY status
         )
         SELECT coalesce(sum(c.deleted), 0), jsonb_object_agg(c.status, c.deleted),
                (SELECT array_agg(DISTINCT event_id) FROM gone)

@@ -14,7 +14,7 @@ DECLARE
     read_all boolean;
     done record;
     first_left bigint;
-    over boolean;
+    is_over boolean;
 BEGIN
     SELECT r.* INTO op FROM erasures r WHERE r.status = 'Running'
      ORDER BY r.last_step_at NULLS FIRST, r.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
@@ -40,23 +40,24 @@ BEGIN
     SELECT * INTO done FROM erase_events(op.id, wanted);
     SELECT min(w.id), count(*) INTO first_left, skipped FROM unnest(wanted) AS w (id) WHERE w.id <> ALL (done.erased);
     first_left := least(op.left_from, first_left);
-    over := coalesce(read_all, true) AND first_left IS NULL;
-    PERFORM wake_subscriptions(done.subscription_ids,
-                               array_fill(now(), ARRAY[cardinality(done.subscription_ids)]))
-      WHERE cardinality(done.subscription_ids) > 0;
+    is_over := coalesce(read_all, true) AND first_left IS NULL;
+    IF done.subscription_ids IS NOT NULL THEN
+        PERFORM wake_subscriptions(done.subscription_ids,
+                                   array_fill(now(), ARRAY[cardinality(done.subscription_ids)]));
+    END IF;
     UPDATE erasures r
-       SET after_id = CASE WHEN over THEN op.until_id
+       SET after_id = CASE WHEN is_over THEN op.until_id
                            WHEN coalesce(read_all, true) THEN first_left - 1
                            ELSE read_to END,
            left_from = CASE WHEN coalesce(read_all, true) THEN NULL ELSE first_left END,
            events = r.events + cardinality(done.erased), dead_letters = r.dead_letters + done.dead_letters,
            attempts = r.attempts + done.attempts, ended = r.ended + done.ended, in_flight = r.in_flight + done.in_flight,
            steps = r.steps + 1, last_step_at = clock_timestamp(),
-           status = CASE WHEN over THEN 'Completed'::erasure_status ELSE r.status END,
-           finished_at = CASE WHEN over THEN clock_timestamp() END
+           status = CASE WHEN is_over THEN 'Completed'::erasure_status ELSE r.status END,
+           finished_at = CASE WHEN is_over THEN clock_timestamp() END
      WHERE r.id = op.id
     RETURNING r.id, r.status INTO erasure_id, status;
-    IF over THEN  -- the search for ordered deliveries may stand at a key that is gone
+    IF is_over THEN  -- the search for ordered deliveries may stand at a key that is gone
         UPDATE subscription_flow f SET order_cursor = '', version = f.version + 1
           FROM (SELECT c.subscription_id FROM subscription_flow c
                   JOIN subscriptions s ON s.id = c.subscription_id AND s.tenant_id = op.tenant_id

@@ -72,8 +72,7 @@ CREATE TRIGGER events_in_use_are_kept AFTER DELETE ON events
     REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_prune_what_is_used();
 
--- The one change of an event and of a dead letter: its content is removed, for good. Retention removes payloads only, and
--- no earlier than after a day; an erasure removes everything that the producer chose.
+-- The one change of an event and of a dead letter: its content is removed. Retention removes payloads only, after a day.
 CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON events
     FOR EACH ROW WHEN (
         NEW.payload IS NOT NULL OR NEW.removed_at IS NULL
@@ -126,7 +125,6 @@ CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON retention_state
     )
     EXECUTE FUNCTION refuse_change('it only moves on, and stays a day behind');
 
--- What was deleted stays written down.
 CREATE TRIGGER totals_of_retention_stay BEFORE DELETE OR TRUNCATE ON retention_days
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is the record of what was deleted');
 CREATE TRIGGER totals_of_retention_only_grow BEFORE UPDATE ON retention_days
