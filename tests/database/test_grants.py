@@ -74,7 +74,7 @@ async def test_views_let_no_function_of_their_reader_see_what_they_leave_out(see
         " obj_description(oid, 'pg_class') AS meaning"
         " FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"
     )
-    assert len(views) == 7
+    assert len(views) == 8
     for view in views:
         assert "security_barrier=true" in view["options"], view
         assert "security_invoker" not in view["options"], view
