@@ -118,7 +118,7 @@ async def test_history_is_neither_changed_nor_removed(
 
 
 async def test_only_the_retention_role_deletes_sagas_and_jobs(seed: Seed) -> None:
-    await seed.saga(SagaStatus.COMPLETED)
+    await seed.make_old(await seed.saga(SagaStatus.COMPLETED))
     async with seed.connection.transaction():
         await seed.connection.execute("SET LOCAL ROLE retention_operator")
         await seed.connection.execute("DELETE FROM webhook_delivery_jobs")
@@ -298,6 +298,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("max_attempts", "99"),
     ("own_header_names", "'x-other'"),
     ("slow", "NOT slow"),
+    ("erased", "NOT erased"),
 ]
 
 
