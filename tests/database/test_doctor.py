@@ -177,7 +177,7 @@ async def test_a_session_that_switches_guards_off(seed: Seed) -> None:
 async def test_the_deleting_function_with_another_owner(admin: Connection, seed: Seed) -> None:
     await seed.connection.execute("ALTER FUNCTION prune_finished OWNER TO CURRENT_USER")
     found = await failed_checks(admin)
-    assert "prune_finished is owned by postgres: run `hooksaga migrate`" in found[judged.ROLES]
+    assert "functions of retention are owned by postgres: run `hooksaga migrate`" in found[judged.ROLES]
     await seed.connection.execute("SELECT give_retention_its_owner()")
     assert await failed_checks(admin) == {}
 

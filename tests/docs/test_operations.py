@@ -141,7 +141,7 @@ def test_wrong_actions_are_told() -> None:
     assert problem_of("admin", {"method": "GET", "path": "/v1/dead-letters"}) is None
     assert problem_of("admin", {"method": "GET", "path": "/v1/deadletters"}) is not None
     assert problem_of("admin", {"method": "DELETE", "path": "/v1/dead-letters"}) is not None
-    assert problem_of("admin", {"action": "prune"}) is not None
+    assert problem_of("admin", {"action": "prune", "kind": "tables"}) is not None
     assert problem_of("admin", {"action": "prune_all", "older_than": "30d"}) is not None
 
 

@@ -146,10 +146,11 @@ class Settings(BaseSettings):
             "http_connect_timeout_seconds", min(self.http_connect_timeout_seconds, self.http_timeout_seconds)
         )
         self._follow("base_delay_seconds", min(self.base_delay_seconds, self.max_delay_seconds))
+        self._follow("retention_days", self.event_days)
         self._follow("redispatch_seconds", max(self.redispatch_seconds, 2 * self.lease_seconds))
         return self
 
-    def _follow(self, name: str, value: float) -> None:
+    def _follow(self, name: str, value: float | None) -> None:
         if name not in self.model_fields_set:
             object.__setattr__(self, name, value)  # bypasses `frozen`, and the field still counts as not set
 
@@ -163,12 +164,10 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _ages_are_in_order(self) -> "Settings":
-        deliveries = self.retention_days
         for name, days in (("DEAD_LETTER_DAYS", self.dead_letter_days), ("EVENT_DAYS", self.event_days)):
-            if days is not None and (deliveries is None or days < deliveries):
+            if days is not None and days < (self.retention_days or 0):
                 raise ValueError(
-                    f"HOOKSAGA_{name} needs a HOOKSAGA_RETENTION_DAYS that is not longer: deliveries are deleted "
-                    "first"
+                    f"HOOKSAGA_{name} must not be shorter than HOOKSAGA_RETENTION_DAYS: deliveries are deleted first"
                 )
         if self.event_days is not None and (self.payload_days or 0) > self.event_days:
             raise ValueError("HOOKSAGA_PAYLOAD_DAYS must not exceed HOOKSAGA_EVENT_DAYS")
