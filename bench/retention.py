@@ -41,7 +41,7 @@ AGES = {
     "HOOKSAGA_PAYLOAD_DAYS": "1",
     "HOOKSAGA_EVENT_DAYS": "1",
 }
-BACKLOG = 400_000
+BACKLOG = 150_000
 
 EVENTS: LiteralString = """
     INSERT INTO events (event_type, created_at, payload, external_id)

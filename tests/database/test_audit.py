@@ -11,11 +11,13 @@ import pytest
 
 from hooksaga.adapters.database import Connection, Role, fetch_dicts
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.erasures import NewErasure
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue, resend
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.operations.audit import audit
+from hooksaga.operations.erasures import ErasureCaller, start_erasure
 from hooksaga.operations.work_state import begin_work, end_work, is_at_rest
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
@@ -363,12 +365,14 @@ async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> 
     await requeue.requeue_one(seed.connection, await seed.dead_letter())
     await started(seed.connection, backfill_of(await seed.subscription(), since=datetime.now(UTC)))
     await create_api_key(seed.connection, generate_api_key(), name="one")
+    erasure = NewErasure(tenant_id="default", reason="one")
+    await start_erasure(seed.connection, erasure, ErasureCaller(None, "one", None))
     assert await broken(auditor) == set()
     sequences = await seed.rows(
         "SELECT c.relname::text AS of_table, s.seqrelid::regclass::text AS name FROM pg_sequence s"
         " JOIN pg_depend d ON d.objid = s.seqrelid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid"
     )
-    assert len(sequences) == 9
+    assert len(sequences) == 10
     for sequence in sequences:
         await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART".encode())
         (finding,) = [finding for finding in await audit(auditor) if finding.rows]

@@ -377,6 +377,7 @@ async def test_a_delivered_saga_that_was_removed_leaves_a_match_without_one(
 ) -> None:
     saga_id = await seed.saga(SagaStatus.COMPLETED)
     event_id = await seed.value("SELECT event_id FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+    await seed.make_old(saga_id)
     async with seed.connection.transaction():
         await seed.connection.execute("SET LOCAL ROLE retention_operator")
         await seed.connection.execute("DELETE FROM webhook_delivery_jobs")
