@@ -62,7 +62,7 @@ async def test_prune_deletes_what_is_old_and_an_event_says_so(run_on: Run, seed:
     done = await asyncio.to_thread(prune, "--batch", "1")
     assert (done["sagas"], done["jobs"], done["dry_run"]) == (1, 1, False)
     again = await asyncio.to_thread(run_on, "prune", "--older-than", "30d")
-    assert "deleted: 0 completed deliveries, 0 attempts" in again.stdout
+    assert "deleted: 0 deliveries, 0 attempts, 0 dead letters, 0 payloads, 0 events" in again.stdout
     assert (await asyncio.to_thread(run_on, "audit")).exit_code == 0
 
 

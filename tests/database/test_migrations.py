@@ -283,7 +283,7 @@ async def test_every_id_has_64_bits(seed: Seed) -> None:
     assert narrow == []
 
 
-NEVER_ORPHANED = {"webhook_delivery_sagas", "bulk_operations", "bulk_operation_lanes"}
+NEVER_ORPHANED = {"webhook_delivery_sagas", "bulk_operations", "bulk_operation_lanes", "erasures"}
 
 
 async def test_every_foreign_key_is_served_by_an_index(seed: Seed) -> None:

@@ -60,6 +60,8 @@ def test_erased_bytes_are_gone_from_disk(up: UpProcess, recorder: Recorder) -> N
             "event_type": "person.changed",
             "callback_url": recorder.url + path,
             "ordered": bool(number),
+            "verified": True,
+            "verified_reason": "a receiver of this test",
         }
         up.api.good("POST", "/v1/subscriptions", wanted)
     body = {"event_type": "person.changed", "payload": {"name": mark}, "ordering_key": mark}

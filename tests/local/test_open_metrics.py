@@ -64,6 +64,7 @@ def test_gauges_are_shown_as_they_were_read_and_left_out_when_they_were_not() ->
         retry_after=6,
         breaker_open=7,
         breaker_open_for_an_hour=8,
+        retention_behind_seconds=9.5,
     )
     samples = parsed(OpenMetrics(), gauges)
     states = {"paused": 5, "retry_after": 6, "breaker_open": 7}
@@ -75,6 +76,7 @@ def test_gauges_are_shown_as_they_were_read_and_left_out_when_they_were_not() ->
         "hooksaga_retry_debt_sagas": 3,
         "hooksaga_in_flight_jobs": 4,
         "hooksaga_breakers_open_for_an_hour": 8,
+        "hooksaga_retention_behind_seconds": 9.5,
     }
     assert not GAUGES & {name for name, _ in parsed(OpenMetrics())}
 
@@ -85,6 +87,7 @@ GAUGES = {
     "hooksaga_retry_debt_sagas",
     "hooksaga_in_flight_jobs",
     "hooksaga_breakers_open_for_an_hour",
+    "hooksaga_retention_behind_seconds",
 }
 
 
