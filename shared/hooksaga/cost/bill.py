@@ -20,7 +20,7 @@ MILLION, GB = 1e6, 1e9
 SECRETS = 2
 """Number of secrets: the key of signing secrets, and the owner's password."""
 
-ALARMS, CUSTOM_METRICS, FIREWALL_RULES = 38, 29, 2
+ALARMS, CUSTOM_METRICS, FIREWALL_RULES = 41, 31, 2
 NAT_DISK_GB = 8
 TRACED_SHARE = 0.05
 """Share of requests that are traced, beyond one per second, which all are."""
