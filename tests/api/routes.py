@@ -6,7 +6,7 @@ from starlette.routing import Route as StarletteRoute
 
 from hooksaga.api.app import ALL_ROUTES
 
-EVENTS, SUBSCRIPTIONS, ADMIN = "events:write", "subscriptions:write", "admin"
+EVENTS, SUBSCRIPTIONS, ADMIN, ERASE = "events:write", "subscriptions:write", "admin", "events:erase"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ _PROMISED = (
     Route("GET", "/v1/attempts/follow", (ADMIN,)),
     Route("GET", "/v1/attempts/{id}", (ADMIN,)),
     Route("GET", "/v1/subscriptions/{id}/stats", (SUBSCRIPTIONS, ADMIN)),
+    Route("POST", "/v1/erasures", (ERASE,)),
+    Route("GET", "/v1/erasures", (ERASE, ADMIN)),
+    Route("GET", "/v1/erasures/{id}", (ERASE, ADMIN)),
     Route("POST", "/v1/bulk-operations", (ADMIN,)),
     Route("GET", "/v1/bulk-operations", (ADMIN,)),
     Route("GET", "/v1/bulk-operations/{id}", (ADMIN,)),

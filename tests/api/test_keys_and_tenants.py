@@ -67,7 +67,7 @@ def test_a_revoked_key_is_refused_at_once(running: RunningSystem, api: Api, rout
 
 @every_route
 def test_each_route_needs_one_of_its_scopes(running: RunningSystem, api: Api, route: Route) -> None:
-    for scope in ("events:write", "subscriptions:write", "admin"):
+    for scope in ("events:write", "subscriptions:write", "admin", "events:erase"):
         answer = call(api.with_key(running.new_key(scope)), route, 0)
         if scope in route.scopes:
             assert answer.status not in (401, 403)
@@ -97,7 +97,10 @@ def identities(running: RunningSystem, first_tenant: str, refusing_url: str) -> 
     saga = api.with_key(running.key).good("GET", f"/v1/events/{event_id}")["sagas"][0]
     nothing_matches = {"kind": "requeue", "filter": {"error_code": "http_418"}}
     operation = api.good("POST", "/v1/bulk-operations", nothing_matches)
+    other_id = post(api, new_name("nobody"), b'"erased"')
+    erasure = api.good("POST", "/v1/erasures", {"event_id": other_id, "reason": "request"})
     return {
+        "erasures": erasure["id"],
         "events": event_id,
         "subscriptions": subscription["id"],
         "dead-letters": dead_letter,

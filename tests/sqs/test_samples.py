@@ -34,7 +34,8 @@ SAMPLES = Path(__file__).parents[2] / "events-samples"
 FILES = sorted(SAMPLES.glob("*/*.json"))
 TABLES = (
     "api_keys, bulk_operations, bulk_operation_lanes, erasures, dead_letters, events, operational_outbox,"
-    " routing_outbox, subscriptions, subscription_flow, subscription_health, subscription_secrets, subscription_history,"
+    " routing_outbox, subscriptions, subscription_flow, subscription_health, subscription_secrets,"
+    " subscription_history,"
     " subscription_patterns, subscription_pattern_history,"
     " routing_decisions, webhook_delivery_jobs, webhook_delivery_sagas"
 )

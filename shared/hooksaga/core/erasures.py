@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from hooksaga.core.described_input import described_one_of
 from hooksaga.core.field_types import StrictModel
 from hooksaga.core.models import TenantId
 
@@ -17,12 +18,12 @@ class ErasureStatus(StrEnum):
 class NewErasure(StrictModel):
     """The body of POST /v1/erasures. Either event_id or tenant_id."""
 
+    model_config = ConfigDict(json_schema_extra=described_one_of("event_id", "tenant_id"))
+
     event_id: Annotated[str, Field(pattern="^evt_[0-9a-f]{32}$")] | None = Field(
         default=None, description="Erase this event.", examples=["evt_019cec05dd3e7b1c9f2a6d0e4b8f7c31"]
     )
-    tenant_id: TenantId | None = Field(
-        default=None, description="Erase all events that this tenant has now.", examples=["acme"]
-    )
+    tenant_id: TenantId | None = Field(default=None, description="Erase all events that this tenant has now.")
     reason: str = Field(
         min_length=1,
         max_length=500,
@@ -33,6 +34,7 @@ class NewErasure(StrictModel):
 
     @model_validator(mode="after")
     def _names_one(self) -> "NewErasure":
-        if (self.event_id is None) == (self.tenant_id is None):
+        named = self.model_fields_set & {"event_id", "tenant_id"}
+        if len(named) != 1 or (self.event_id or self.tenant_id) is None:
             raise ValueError("event_id or tenant_id: give one of the two")
         return self
