@@ -17,7 +17,6 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
@@ -204,39 +203,29 @@ def _throughputs(events: int, rounds: int) -> tuple[list[float], list[float], in
     plain: list[float] = []
     deleting: list[float] = []
     deleted = 0
-    if not rounds:
-        return plain, deleting, deleted
-    with temporary_folder() as folder, running_receiver(folder) as receiver:
-        with running_on(folder, receiver) as place:
-            subscribe(place)
-        for number in range(rounds):
-            for ages, rates in ((KEPT_FOR_EVER, plain), (AGES, deleting)):
-                before = _fill_up(folder)
-                with running_on(folder, receiver, environment=ages) as place:
-                    rates.append(throughput(place, events))
-                    left = place.run(BACKLOG_LEFT)[0][0]
-                if ages:
-                    deleted += before - left
-                report(f"round {number + 1}, {'with' if ages else 'without'} retention: {rates[-1]:,.0f}/s")
+    for number in range(rounds):
+        for ages, rates in ((KEPT_FOR_EVER, plain), (AGES, deleting)):
+            rate, left = _throughput(events, ages)
+            rates.append(rate)
+            deleted += BACKLOG - left
+            report(f"round {number + 1}, {'with' if ages else 'without'} retention: {rate:,.0f}/s")
     return plain, deleting, deleted
 
 
 BACKLOG_LEFT: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE worker_id = 'history'"
 
 
-def _fill_up(folder: Path) -> int:
-    """Let there be a whole backlog of finished jobs again; their number."""
-    server = EmbeddedPostgres(folder)
-    url = server.start()
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(BACKLOG_LEFT).fetchone()
-        assert row is not None
-        connection.execute("UPDATE retention_progress SET looked_at = NULL, looked_id = 0")
-    missing = BACKLOG - row[0]
-    if missing >= history.FAN_OUT:
-        history.fill(url, history_subscriptions(url), finished=missing, waiting=0)
-    server.stop()
-    return BACKLOG
+def _throughput(events: int, ages: dict[str, str]) -> tuple[float, int]:
+    """Deliveries a second beside a backlog of finished jobs, and how many of these are left."""
+    with temporary_folder() as folder, running_receiver(folder) as receiver:
+        with running_on(folder, receiver) as place:
+            subscribe(place)
+        server = EmbeddedPostgres(folder)
+        url = server.start()
+        history.fill(url, history_subscriptions(url), finished=BACKLOG, waiting=0)
+        server.stop()
+        with running_on(folder, receiver, environment=ages) as place:
+            return throughput(place, events), place.run(BACKLOG_LEFT)[0][0]
 
 
 def table(result: Any) -> str:
