@@ -5,18 +5,18 @@
 -- deadlock, and then one is run again. webhook_id is generated first: it ties each returned row to its position.
 WITH input AS MATERIALIZED (
     SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent,
-           ordering_key, test_subscription_id
+           ordering_key, test_subscription_id, attributes
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
                   %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[],
-                  %(ordering_keys)s::text[], %(test_subscription_ids)s::bigint[])
+                  %(ordering_keys)s::text[], %(test_subscription_ids)s::bigint[], %(attributes)s::text[])
            WITH ORDINALITY
            AS t (tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-                 test_subscription_id, position)
+                 test_subscription_id, attributes, position)
 ), inserted AS (
     INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-                        test_subscription_id)
+                        test_subscription_id, attributes)
     SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent, ordering_key,
-           test_subscription_id
+           test_subscription_id, attributes::jsonb
       FROM input
      ORDER BY CASE WHEN %(in_order)s::boolean THEN position END, external_id NULLS FIRST, source, tenant_id, position
     ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NOTHING
@@ -26,15 +26,17 @@ SELECT input.position, inserted.id, inserted.webhook_id, inserted.created_at
   FROM inserted JOIN input USING (webhook_id);
 
 -- name: find_events_by_key
--- The existing events whose keys conflicted, and whether their content is the same: event type, tenant, ordering key
--- and payload bytes, unless the payload was removed; a retry may have another trace. It is a separate statement so that it sees rows that another transaction
--- committed meanwhile.
+-- The existing events whose keys conflicted, and whether their content is the same: event type, tenant, ordering key,
+-- given attributes and payload bytes, unless the payload was removed; a retry may have another trace. It is a separate
+-- statement so that it sees rows that another transaction committed meanwhile.
 SELECT input.position, e.id, e.webhook_id, e.created_at, e.traceparent,
        e.event_type = input.event_type AND (e.payload::text = input.payload) IS NOT FALSE
-           AND e.ordering_key IS NOT DISTINCT FROM input.ordering_key AS same_content
+           AND e.ordering_key IS NOT DISTINCT FROM input.ordering_key
+           AND e.attributes = input.attributes::jsonb AS same_content
   FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
-              %(external_ids)s::text[], %(payloads)s::text[], %(ordering_keys)s::text[], %(positions)s::bigint[])
-       AS input (tenant_id, event_type, source, external_id, payload, ordering_key, position)
+              %(external_ids)s::text[], %(payloads)s::text[], %(ordering_keys)s::text[], %(attributes)s::text[],
+              %(positions)s::bigint[])
+       AS input (tenant_id, event_type, source, external_id, payload, ordering_key, attributes, position)
   JOIN events e ON e.tenant_id = input.tenant_id AND e.source = input.source
                AND e.external_id = input.external_id;
 

@@ -1,6 +1,7 @@
 -- name: show_event
 SELECT id, webhook_id, traceparent, tenant_id, event_type, test_subscription_id, created_at, ordering_key,
-       payload::text AS payload, removed_at AS payload_removed_at, num_nonnulls(erasure_id) = 1 AS is_erased,
+       attributes::text AS attributes, payload::text AS payload, removed_at AS payload_removed_at,
+       num_nonnulls(erasure_id) = 1 AS is_erased,
        (SELECT r.horizon FROM retention_state r WHERE events.created_at < r.horizon) AS pruned_before
   FROM events
  WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);

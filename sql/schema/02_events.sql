@@ -5,6 +5,8 @@
 -- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,
 -- the trace id is the webhook_id.
 --
+-- attributes: names and values that the producer gave, for filters; the payload is never read for them.
+--
 -- test_subscription_id: a test event, which this subscription receives and no other.
 --
 -- removed_at: when the payload was removed, because it was old or because of an erasure; erasure_id: that erasure, which
@@ -12,6 +14,8 @@
 --
 -- A producer that inserts events in its own transaction may set created_at, but only to a time that programs can
 -- represent: seconds mistaken for milliseconds would stop every stage that reads the event.
+-- load: functions/check_attributes.sql
+
 CREATE TABLE events (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     webhook_id uuid NOT NULL DEFAULT uuidv7(),
@@ -27,15 +31,18 @@ CREATE TABLE events (
     test_subscription_id bigint,
     removed_at timestamptz,
     erasure_id bigint,
+    attributes jsonb NOT NULL DEFAULT '{}',
     CONSTRAINT only_a_removed_payload_is_missing CHECK (num_nonnulls(payload, removed_at) = 1),
     CONSTRAINT an_erased_event_has_no_content CHECK (
         erasure_id IS NULL
-        OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key) = 0 AND source = ''),
+        OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key) = 0 AND source = ''
+           AND attributes = '{}'),
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),
     CONSTRAINT ordering_key_is_not_empty CHECK (ordering_key <> ''),
     CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
+    CONSTRAINT attributes_are_valid CHECK (attributes = '{}' OR check_attributes(attributes)),
     CONSTRAINT created_at_is_representable
         CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')
 );

@@ -81,8 +81,9 @@ CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON events
         OR NEW.test_subscription_id IS DISTINCT FROM OLD.test_subscription_id
         OR NEW.erasure_id IS DISTINCT FROM OLD.erasure_id AND OLD.erasure_id IS NOT NULL
         OR NEW.removed_at <> OLD.removed_at
+        OR NEW.attributes <> OLD.attributes AND NEW.attributes <> '{}'
         OR NEW.erasure_id IS NULL AND (
-            OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source
+            OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source OR NEW.attributes <> OLD.attributes
             OR (NEW.external_id, NEW.traceparent, NEW.ordering_key)
                 IS DISTINCT FROM (OLD.external_id, OLD.traceparent, OLD.ordering_key))
     )

@@ -6,7 +6,7 @@ GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_work
 
 -- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-              test_subscription_id)
+              test_subscription_id, attributes)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
 GRANT SELECT (id, tenant_id, event_types, active, verified, eligible_since, deleted_at)
@@ -15,8 +15,10 @@ GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 
 -- event_producer: inserts events of any tenant, and reads nothing, not even these. created_at is always the time of
 -- its transaction.
-GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key)
+GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
+              attributes)
     ON events TO event_producer;
+GRANT EXECUTE ON FUNCTION check_attributes TO event_ingest_writer, event_producer, endpoint_health_monitor;
 
 -- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key,
@@ -135,7 +137,7 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
 GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id), DELETE,
-      UPDATE (id, payload, source, external_id, traceparent, ordering_key, removed_at, erasure_id)
+      UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes, removed_at, erasure_id)
     ON events TO retention_operator;
 GRANT SELECT (event_id), UPDATE (ordering_key) ON routing_outbox TO retention_operator;
 GRANT SELECT (event_id), DELETE ON routing_decisions TO retention_operator;
@@ -150,7 +152,7 @@ GRANT SELECT, UPDATE (status, after_id, left_from, events, dead_letters, attempt
 GRANT SELECT (id, tenant_id) ON subscriptions TO retention_operator;
 GRANT SELECT (subscription_id, version, wake_at, order_cursor), UPDATE (version, wake_at, order_cursor)
     ON subscription_flow TO retention_operator;
-GRANT EXECUTE ON FUNCTION begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs,
+GRANT EXECUTE ON FUNCTION check_attributes, begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs,
     erase_events, wake_subscriptions TO retention_operator;
 
 -- Work that nobody does is looked for by the sweep, the audit and the console too.

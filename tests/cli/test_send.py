@@ -54,6 +54,13 @@ def test_a_bare_payload_may_have_an_ordering_key(run_json: RunJson) -> None:
     assert (shown["ordering_key"], shown["payload"]) == ("customer 7", 1.10)
 
 
+def test_a_bare_payload_may_have_attributes(run: Run, run_json: RunJson) -> None:
+    wanted = ("--event-type", "test.sent", "--attributes", '{"order_id": "A-1", "total": 1.10}')
+    sent = run_json("send", "-", *wanted, stdin=b"1.10")
+    assert run_json("events", "show", sent["id"])["attributes"] == {"order_id": "A-1", "total": 1.10}
+    assert 'order_id="A-1"' in run("events", "show", sent["id"]).stdout
+
+
 def test_a_repeat_with_the_same_key_is_told(run: Run, event_file: Path) -> None:
     key = os.urandom(8).hex()
     first, second = (run("send", str(event_file), "--idempotency-key", key) for _ in range(2))
@@ -96,6 +103,14 @@ def test_one_refused_file_does_not_keep_the_others_back(run: Run, event_file: Pa
         (["-"], b"\xff\xfe", 1, "body_not_utf8 (400)"),
         (["-"], b'{"event_type": "a b", "payload": 1}', 1, "invalid_event_type (422): event_type"),
         (["-", "--ordering-key", "a"], b'{"event_type": "a", "payload": 1}', 2, "goes with --event-type"),
+        (["-", "--attributes", "{}"], b'{"event_type": "a", "payload": 1}', 2, "goes with --event-type"),
+        (
+            ["-", "--event-type", "a", "--attributes", "{}, 1"],
+            b"1",
+            2,
+            "--attributes: the body is not valid JSON",
+        ),
+        (["-", "--event-type", "a", "--attributes", '{"b": []}'], b"1", 1, "attributes.b: must be a string"),
         (["-", "--event-type", "test.bare"], b'{"a"', 2, "is not JSON"),
         (["-", "--idempotency-key", "käse"], EVENT, 2, "printable ASCII"),
         (["-", "-", "--idempotency-key", "k"], EVENT, 2, "one by one"),

@@ -61,6 +61,26 @@ def test_a_bad_ordering_key_is_refused(running: RunningSystem, make_client: Make
     assert (refused.value.code, refused.value.field) == ("invalid_ordering_key", "ordering_key")
 
 
+def test_attributes_are_stored(running: RunningSystem, make_client: MakeClient) -> None:
+    kind, client = new_name("attributes"), make_client(url_of(running), running.key)
+    client.send(kind, 1, attributes={"a": 1.5, "b": "x", "c": False})
+    client.send_batch([Event(kind, 2, attributes={"a": 2}), Event(kind, 3)])
+    rows = running.rows("SELECT attributes AS given FROM events WHERE event_type = %s ORDER BY id", kind)
+    assert [row["given"] for row in rows] == [{"a": 1.5, "b": "x", "c": False}, {"a": 2}, {}]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "field"), [({"a b": 1}, "attributes.a b"), ({"a": float("nan")}, "attributes")]
+)
+def test_bad_attributes_are_refused(
+    running: RunningSystem, make_client: MakeClient, attributes: dict[str, float], field: str
+) -> None:
+    client = make_client(url_of(running), running.key)
+    with pytest.raises(EventRefused) as refused:
+        client.send("keyed", 1, attributes=attributes)
+    assert (refused.value.code, refused.value.field) == ("invalid_attributes", field)
+
+
 def test_text_is_stored_to_the_byte(running: RunningSystem, make_client: MakeClient) -> None:
     kind, client = new_name("bytes"), make_client(url_of(running), running.key)
     texts = ['{ "total": 1.10 }', '"text"', '{"a": 1, "a": "ž"}']

@@ -52,9 +52,21 @@ def test_text_arrives_to_the_byte(text: str) -> None:
 
 
 def test_the_fields_of_an_event_arrive() -> None:
-    event = Event("order.created", [1], tenant_id="acme", idempotency_key="order 1001", ordering_key="顧客 7")
+    event = Event(
+        "order.created",
+        [1],
+        tenant_id="acme",
+        idempotency_key="order 1001",
+        ordering_key="顧客 7",
+        attributes={"total": 1.5, "vip": True, "name": "顧"},
+    )
     assert draft_of(event) == EventDraft(
-        "order.created", "[1]", "acme", external_id="order 1001", ordering_key="顧客 7"
+        "order.created",
+        "[1]",
+        "acme",
+        external_id="order 1001",
+        ordering_key="顧客 7",
+        attributes='{"total":1.5,"vip":true,"name":"\\u9867"}',
     )
     item = batch_item(event)
     (read,) = read_batch(

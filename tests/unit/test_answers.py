@@ -23,7 +23,7 @@ class Part(Answer):
 class Whole(Answer):
     """A whole."""
 
-    written_raw = "payload"
+    written_raw = ("payload",)
 
     id: Annotated[RowId, described("The number.", 7)]
     ended_at: Annotated[Time | None, described("When it ended.", None)]

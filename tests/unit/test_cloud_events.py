@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
+from msgspec import structs
 
 from hooksaga.core.cloud_events import is_binary_mode, read_binary, read_structured
 from hooksaga.core.errors import InvalidInput
@@ -281,9 +282,46 @@ def test_an_extension_of_no_type_of_cloud_events_is_named(value: object) -> None
     assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", "own")
 
 
-@pytest.mark.parametrize("number", ["7", "7.0", "7e0", "-0", "-2147483648.0", "2147483647"])
-def test_an_extension_may_be_an_integer_however_json_writes_it(number: str) -> None:
-    assert read(structured()[:-1] + f',"own":{number}}}'.encode()) == read(structured())
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("7", "7"),
+        ("7.0", "7"),
+        ("7e0", "7"),
+        ("-0", "0"),
+        ("-2147483648.0", "-2147483648"),
+        ("2147483647", "2147483647"),
+    ],
+)
+def test_an_extension_may_be_an_integer_however_json_writes_it(number: str, text: str) -> None:
+    draft = read(structured()[:-1] + f',"own":{number}}}'.encode())
+    assert draft == structs.replace(read(structured()), attributes=f'{{"own":"{text}"}}')
+
+
+def test_subject_and_extensions_become_attributes_in_both_modes() -> None:
+    known = {"time": "2026-01-01T00:00:00Z", "dataschema": "/s", "partitionkey": "p", "tenantid": "acme"}
+    more = {**known, "tracestate": "a=1", "subject": "order 1", "retries": 3, "urgent": True, "unset": None}
+    draft = read(structured(data={}, **more))
+    assert draft.attributes == '{"subject":"order 1","retries":"3","urgent":"true"}'
+    headers = {f"ce_{name}": str(value).replace("True", "true") for name, value in more.items() if value}
+    assert binary(**headers) == draft
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"subject": ""}, "subject"),
+        ({"subject": "x" * 201}, "subject"),
+        ({"own": "x" * 201}, "own"),
+        ({f"own{number}": 1 for number in range(21)}, "own20"),
+        ({"tracestate": 7}, "tracestate"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_an_attribute_that_would_not_fit_is_named(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(structured(**changes))
+    assert (refused.value.code, refused.value.field) == ("invalid_cloud_event", field)
 
 
 @pytest.mark.parametrize("data", [b'{"x": 1.10}', b"", b'"text"'])

@@ -14,11 +14,9 @@ from hooksaga.api.http_api import JSON_TYPE, Caller
 def answer_response(answer: Answer, status: int = 200, *, shown_to: Caller | None = None) -> Response:
     """Build the response, with every error code in it in the form that this caller may see."""
     content = answer.content()
-    payload = None if answer.written_raw is None else content.pop(answer.written_raw)
+    raw = "".join(f',"{name}":{content.pop(name) or "null"}' for name in answer.written_raw)
     text = dump_json(content if shown_to is None else shown_content(shown_to, content))
-    if answer.written_raw is not None:
-        text = f'{text[:-1]},"{answer.written_raw}":{"null" if payload is None else payload}}}'
-    return Response(text, status, media_type=JSON_TYPE)
+    return Response(f"{text[:-1]}{raw}}}" if raw else text, status, media_type=JSON_TYPE)
 
 
 def document_response(content: Mapping[str, Any]) -> Response:

@@ -40,6 +40,14 @@ def send(
         str | None,
         typer.Option(help="Ordering key, for files that contain only payloads.", show_default=False),
     ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help='Attributes, for files that contain only payloads, such as \'{"order_id": "A-1001"}\'.',
+            show_default=False,
+        ),
+    ] = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(help="Repeating a call with the same key stores one event.", show_default=False),
@@ -59,7 +67,10 @@ def send(
         raise WrongUse("--idempotency-key applies to one event; send the files one by one")
     if ordering_key is not None and event_type is None:
         raise WrongUse("--ordering-key goes with --event-type; other files contain their own ordering_key")
-    requests = [(file, read_request(file, event_type, idempotency_key, ordering_key)) for file in files]
+    if attributes is not None and event_type is None:
+        raise WrongUse("--attributes goes with --event-type; other files contain their own attributes")
+    more = _more_fields(ordering_key, attributes)
+    requests = [(file, read_request(file, event_type, idempotency_key, more)) for file in files]
     failed = 0
     with connect(api_url, api_key) as client, progress_bar() as progress:
         for file, request in progress.track(requests, description="sending"):
@@ -89,13 +100,29 @@ def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, 
     return True
 
 
+def _more_fields(ordering_key: str | None, attributes: str | None) -> bytes:
+    """Return further members of the envelope as JSON text, each with a comma before it."""
+    key = "" if ordering_key is None else f', "ordering_key": {json.dumps(ordering_key)}'
+    if attributes is None:
+        return key.encode()
+    try:
+        text = attributes.encode()
+        check_json_syntax(text)
+    except (UnicodeEncodeError, InvalidInput) as error:
+        raise WrongUse(f"--attributes: {error}") from None
+    return key.encode() + b', "attributes": ' + text
+
+
 def read_request(
-    file: str, event_type: str | None, idempotency_key: str | None, ordering_key: str | None = None
+    file: str, event_type: str | None, idempotency_key: str | None, more: bytes = b""
 ) -> EventRequest:
-    """Return the request for a file. Raises WrongUse if the file does not match the options."""
+    """Return the request for a file. more: further members of the envelope, each with a comma before it.
+
+    Raises WrongUse if the file does not match the options.
+    """
     content = _content(file)
     if event_type is not None:
-        request = EventRequest(_wrapped(file, content, event_type, ordering_key), {})
+        request = EventRequest(_wrapped(file, content, event_type, more), {})
     else:
         request = _gateway_request(file, content) or EventRequest(content, {})
     if idempotency_key is None:
@@ -118,7 +145,7 @@ def _content(file: str) -> bytes:
         raise WrongUse(f"cannot read {file}: {error.strerror}") from None
 
 
-def _wrapped(file: str, payload: bytes, event_type: str, ordering_key: str | None) -> bytes:
+def _wrapped(file: str, payload: bytes, event_type: str, more: bytes) -> bytes:
     """Wrap the payload without parsing it, so that 1.10 does not become 1.1."""
     try:
         payload.decode()
@@ -127,8 +154,7 @@ def _wrapped(file: str, payload: bytes, event_type: str, ordering_key: str | Non
         raise WrongUse(f"{file} is not JSON in UTF-8: {error}") from None
     except RecursionError:
         pass  # the API checks the depth
-    named = {"event_type": event_type} | ({} if ordering_key is None else {"ordering_key": ordering_key})
-    return json.dumps(named).encode()[:-1] + b', "payload": ' + payload + b"}"
+    return b'{"event_type": ' + json.dumps(event_type).encode() + more + b', "payload": ' + payload + b"}"
 
 
 def _gateway_request(file: str, content: bytes) -> EventRequest | None:

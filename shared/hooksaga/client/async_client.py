@@ -10,7 +10,7 @@ import httpx
 
 from hooksaga.client.access import access_to
 from hooksaga.client.answers import Answer, NoAnswer, Outcome
-from hooksaga.client.events import Event, Payload, SentEvent
+from hooksaga.client.events import Attributes, Event, Payload, SentEvent
 from hooksaga.client.exchange import Attempt, BatchResult, Steps, batch_steps, send_steps
 from hooksaga.client.retries import RetryPolicy
 
@@ -41,10 +41,11 @@ class AsyncHooksagaClient:
         tenant_id: str | None = None,
         idempotency_key: str | None = None,
         ordering_key: str | None = None,
+        attributes: Attributes | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
         """Send one event; see HooksagaClient.send. If cancelled, the event may have been stored."""
-        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key)
+        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key, attributes)
         return await self._run(send_steps(event, self._retry, traceparent=traceparent))
 
     async def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:

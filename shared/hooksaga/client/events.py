@@ -8,13 +8,16 @@ from typing import Any, TypeAlias
 Payload: TypeAlias = Mapping[str, Any] | Sequence[Any] | str | bytes | int | float | bool | None
 """Any JSON value. A `str` or `bytes` is JSON text and is sent unchanged: a JSON string is `'"text"'`."""
 
+Attributes: TypeAlias = Mapping[str, str | int | float | bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event to send.
 
     tenant_id: None for the tenant of the API key, or `default`. idempotency_key: None to generate one for the call.
-    ordering_key: ordered subscriptions deliver the events of one key one at a time, in order.
+    ordering_key: ordered subscriptions deliver the events of one key one at a time, in order. attributes: what
+    subscriptions can filter by, beside the payload.
     """
 
     event_type: str
@@ -22,6 +25,7 @@ class Event:
     tenant_id: str | None = None
     idempotency_key: str | None = None
     ordering_key: str | None = None
+    attributes: Attributes | None = None
 
 
 @dataclass(frozen=True, slots=True)

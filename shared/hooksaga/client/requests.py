@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from hooksaga.client.errors import EventRefused
-from hooksaga.client.events import Event, Payload
+from hooksaga.client.events import Attributes, Event, Payload
 
 MAX_BATCH_ITEMS = 500
 MAX_BATCH_BYTES = 4 * 1024 * 1024
@@ -98,7 +98,19 @@ def _envelope(event: Event, **more: str) -> bytes:
         named["tenant_id"] = event.tenant_id
     if event.ordering_key is not None:
         named["ordering_key"] = event.ordering_key
-    return json.dumps(named).encode()[:-1] + b', "payload": ' + payload_bytes(event.payload) + b"}"
+    attributes = (
+        b"" if event.attributes is None else b', "attributes": ' + _attributes_bytes(event.attributes)
+    )
+    return (
+        json.dumps(named).encode()[:-1] + attributes + b', "payload": ' + payload_bytes(event.payload) + b"}"
+    )
+
+
+def _attributes_bytes(attributes: Attributes) -> bytes:
+    try:
+        return json.dumps(dict(attributes), allow_nan=False).encode()
+    except ValueError as error:
+        raise EventRefused(422, "invalid_attributes", "attributes", f"attributes: {error}") from None
 
 
 def payload_bytes(payload: Payload) -> bytes:

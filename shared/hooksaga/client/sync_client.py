@@ -10,7 +10,7 @@ import httpx
 
 from hooksaga.client.access import access_to
 from hooksaga.client.answers import Answer, NoAnswer, Outcome
-from hooksaga.client.events import Event, Payload, SentEvent
+from hooksaga.client.events import Attributes, Event, Payload, SentEvent
 from hooksaga.client.exchange import Attempt, BatchResult, Steps, batch_steps, send_steps
 from hooksaga.client.retries import RetryPolicy
 
@@ -45,6 +45,7 @@ class HooksagaClient:
         tenant_id: str | None = None,
         idempotency_key: str | None = None,
         ordering_key: str | None = None,
+        attributes: Attributes | None = None,
         traceparent: str | None = None,
     ) -> SentEvent:
         """Send one event. When this returns, the event is stored and will be delivered.
@@ -53,7 +54,7 @@ class HooksagaClient:
         your own data, such as an order number, to make the whole call safe to repeat. Raises EventRefused, Unavailable
         or UnexpectedAnswer.
         """
-        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key)
+        event = Event(event_type, payload, tenant_id, idempotency_key, ordering_key, attributes)
         return self._run(send_steps(event, self._retry, traceparent=traceparent))
 
     def send_batch(self, events: Iterable[Event], *, traceparent: str | None = None) -> BatchResult:

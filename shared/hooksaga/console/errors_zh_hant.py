@@ -49,6 +49,7 @@ ERRORS: dict[str, str] = {
     "invalid_batch": "批次必須包含 1 至 500 個事件。",
     "invalid_cloud_event": "CloudEvent 的屬性缺少或不符合規則。",
     "invalid_idempotency_key": "Idempotency-Key 必須是 1 至 255 個可列印的 ASCII 字元，且只能指定一次。",
+    "invalid_attributes": "attributes 的名稱或值不符規則，field 會指出是哪一個。",
     "invalid_ordering_key": "ordering_key 必須是 1 至 255 個字元，且不可包含控制字元。",
     "invalid_field": "欄位的值缺少、型別錯誤或超出範圍。",
     "invalid_parameter": "參數的格式錯誤或超出範圍。",

@@ -2,6 +2,7 @@
 
 FLOW_WORDS: dict[str, str] = {
     "Ordering key": "排序鍵",
+    "Attributes": "屬性",
     "the subscription is paused": "訂閱已暫停",
     "the endpoint asked for time (Retry-After)": "端點要求稍後再試 (Retry-After)",
     "the circuit breaker of the subscription is open": "訂閱的斷路器已斷開",

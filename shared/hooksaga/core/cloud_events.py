@@ -4,7 +4,8 @@ Both modes are converted to the same attributes and validated by the same rules.
 
 `data` is the payload, as received; `type` is the event type; `source` and `id` together are the idempotency key, as
 CloudEvents requires. The extension `partitionkey` is the ordering key, and `traceparent` takes precedence over the
-request's trace. Other attributes are validated and not stored.
+request's trace. `subject` and other extensions become attributes of the event, as strings: in binary mode they have no
+types, and both modes give the same event. `time`, `dataschema` and `datacontenttype` are validated and not stored.
 """
 
 import base64
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 import msgspec
 
 from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_TEXT, attributes_text
 from hooksaga.core.event_input import (
     MAX_DEPTH,
     ORDERING_KEY_RULE,
@@ -92,8 +94,10 @@ def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
     text = bytes(value).decode()
     if text == "null":
         return None
-    if name not in _RULES and (text in ("true", "false") or _is_integer(text)):
+    if name not in _RULES and text in ("true", "false"):
         return text
+    if name not in _RULES and _is_integer(text):
+        return str(int(float(text)))
     try:
         return msgspec.json.decode(value, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -200,7 +204,17 @@ def _draft(
         external_id=attributes["id"],
         traceparent=traceparent,
         ordering_key=attributes.get("partitionkey"),
+        attributes=_event_attributes(attributes),
     )
+
+
+def _event_attributes(attributes: Mapping[str, str]) -> str:
+    chosen = {name: text for name, text in attributes.items() if name == "subject" or name not in _RULES}
+    if len(chosen) > MAX_ATTRIBUTES:
+        raise _invalid(
+            list(chosen)[MAX_ATTRIBUTES], f"is one of more than {MAX_ATTRIBUTES} extension attributes"
+        )
+    return attributes_text(chosen)
 
 
 def _check_name(name: str) -> None:
@@ -212,7 +226,7 @@ def _check(name: str, text: str) -> None:
     _check_name(name)
     if _NO_CHARACTER.search(text):
         raise _invalid(name, "must not contain control characters or noncharacters")
-    follows, rule = _RULES.get(name, _NO_RULE)
+    follows, rule = _RULES.get(name, _EXTENSION_RULE)
     if not follows(text):
         raise _invalid(name, rule)
 
@@ -243,15 +257,19 @@ _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "type": (lambda text: 0 < len(text) <= 100, "must have 1 to 100 characters"),
     "datacontenttype": (_is_json_in_utf8, "must be JSON in UTF-8: */json or */*+json"),
     "dataschema": (bool, "must not be empty"),
-    "subject": (bool, "must not be empty"),
+    "subject": (lambda text: 0 < len(text) <= MAX_TEXT, f"must have 1 to {MAX_TEXT} characters"),
     "time": (_is_time, MOMENT_RULE),
     "tenantid": (bool, "must not be empty"),
     "partitionkey": (is_ordering_key, f"has {ORDERING_KEY_RULE}"),
+    "tracestate": (lambda _: True, ""),
 }
-"""Rules of the attributes of CloudEvents and of `tenantid`. Their values are strings; those of others may be
+"""Rules of the attributes that have a meaning of their own. Their values are strings; those of others may be
 numbers."""
 
-_NO_RULE: tuple[Callable[[str], bool], str] = (lambda _: True, "")
+_EXTENSION_RULE: tuple[Callable[[str], bool], str] = (
+    lambda text: len(text) <= MAX_TEXT,
+    f"must have at most {MAX_TEXT} characters",
+)
 
 
 def _invalid(attribute: str, rule: str) -> InvalidInput:

@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from hooksaga.core.custom_headers import MAX_HEADERS, MAX_VALUE_LENGTH, RESERVED, RESERVED_PREFIXES
+from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_NUMBER, MAX_TEXT
+from hooksaga.core.event_attributes import NAME_PATTERN as ATTRIBUTE_NAME_PATTERN
 
 Schema = dict[str, JsonValue]
 
@@ -35,6 +37,18 @@ HEADER_CHANGES_SCHEMA: Schema = {
     "type": "object",
     "propertyNames": _NAMES,
     "additionalProperties": {"anyOf": [{"type": "string", "pattern": f"^{_VALUE}$"}, {"type": "null"}]},
+}
+ATTRIBUTES_SCHEMA: Schema = {
+    "type": "object",
+    "maxProperties": MAX_ATTRIBUTES,
+    "propertyNames": {"pattern": ATTRIBUTE_NAME_PATTERN},
+    "additionalProperties": {
+        "anyOf": [
+            {"type": "string", "maxLength": MAX_TEXT, "pattern": NO_CONTROL_CHARACTERS},
+            {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
+            {"type": "boolean"},
+        ]
+    },
 }
 
 

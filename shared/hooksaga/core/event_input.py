@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_attributes import NO_ATTRIBUTES, read_attributes
 
 MAX_DEPTH = 64
 MAX_BATCH_ITEMS = 500
@@ -47,7 +49,7 @@ class EventDraft(msgspec.Struct, frozen=True):
 
     external_id: the Idempotency-Key, or the id of a CloudEvent; None without a key. traceparent: the valid trace of the
     producer, or None. ordering_key: ordered subscriptions deliver the events of one key in order; None without a key.
-    test_subscription_id: the only subscription that receives it, for a test event.
+    test_subscription_id: the only subscription that receives it, for a test event. attributes: JSON text.
     """
 
     event_type: str
@@ -58,6 +60,7 @@ class EventDraft(msgspec.Struct, frozen=True):
     traceparent: str | None = None
     ordering_key: str | None = None
     test_subscription_id: int | None = None
+    attributes: str = NO_ATTRIBUTES
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,6 +68,7 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     payload: msgspec.Raw
     tenant_id: str | None = None
     ordering_key: str | None = None
+    attributes: msgspec.Raw | UnsetType = UNSET
 
 
 class _Item(_Envelope, forbid_unknown_fields=True):
@@ -141,6 +145,9 @@ def _draft(
         external_id=external_id,
         traceparent=traceparent,
         ordering_key=None if envelope.ordering_key is None else check_ordering_key(envelope.ordering_key),
+        attributes=NO_ATTRIBUTES
+        if envelope.attributes is UNSET
+        else read_attributes(bytes(envelope.attributes)),
     )
 
 

@@ -163,6 +163,12 @@ REQUEST_PROBLEMS = (
         " own key.",
     ),
     Problem(
+        "invalid_attributes",
+        422,
+        "`attributes` is not an object, has too many names, or has a name or value that breaks its rule.",
+        "`field` names the attribute, and `detail` states the rule.",
+    ),
+    Problem(
         "invalid_ordering_key",
         422,
         "`ordering_key` is empty, longer than 255 characters, or contains a control character.",

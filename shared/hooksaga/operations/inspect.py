@@ -64,6 +64,7 @@ class EventView:
     """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
 
     payload is JSON text to the byte; None since payload_removed_at. is_erased: by an erasure, not by its age.
+    attributes: JSON text.
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
@@ -77,6 +78,7 @@ class EventView:
     test_subscription_id: int | None
     created_at: datetime
     ordering_key: str | None
+    attributes: str
     payload: str | None
     payload_removed_at: datetime | None = None
     is_erased: bool = False

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 from msgspec import Meta
 
+from hooksaga.core.described_input import ATTRIBUTES_SCHEMA
 from hooksaga.core.event_patterns import PATTERN
 from hooksaga.core.flow_view import WaitsFor
 from hooksaga.core.models import rfc3339
@@ -26,8 +27,8 @@ Item = TypeVar("Item")
 class Answer(msgspec.Struct):
     """Base class of the objects. A field that is UNSET is omitted."""
 
-    written_raw: ClassVar[str | None] = None
-    """Name of a field whose value is JSON text and is written unchanged."""
+    written_raw: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields whose values are JSON text and are written unchanged."""
 
     @classmethod
     def of(cls, row: object, **given: Any) -> Self:
@@ -129,6 +130,13 @@ Payload = Annotated[
     described(
         "Any JSON value; stored, signed and sent byte for byte. `null` if it was removed.",
         {"order": 1001, "total": 19.99},
+    ),
+]
+Attributes = Annotated[
+    JsonText,
+    Meta(extra_json_schema=ATTRIBUTES_SCHEMA),
+    described(
+        "What the producer gave beside the payload, for filters.", {"order_id": "A-1001", "total": 19.99}
     ),
 ]
 

@@ -52,7 +52,7 @@ class DeadLetter(Answer):
 class DeadLetterWithPayload(DeadLetter):
     """A dead letter as it is shown alone."""
 
-    written_raw = "payload_snapshot"
+    written_raw = ("payload_snapshot",)
 
     payload_snapshot: Annotated[Payload, described("The event's payload, to the byte.")]
 

@@ -7,6 +7,7 @@ from msgspec import Meta
 from hooksaga.api.answers.answer import (
     AcceptedAt,
     Answer,
+    Attributes,
     BulkOperationId,
     Count,
     ErrorCode,
@@ -84,7 +85,7 @@ class Saga(Answer):
 class Event(Answer):
     """An event with its deliveries."""
 
-    written_raw = "payload"
+    written_raw = ("attributes", "payload")
 
     id: OwnEventId
     event_type: EventType
@@ -98,6 +99,7 @@ class Event(Answer):
         str | None,
         described("Ordered subscriptions deliver the events of one key one at a time, in order.", None),
     ]
+    attributes: Attributes
     correlation_id: Annotated[
         str,
         Meta(pattern="^[0-9a-f]{32}$"),

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from hooksaga.api.answers.answer import NAME_PATTERN
-from hooksaga.core.described_input import BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
+from hooksaga.core.described_input import ATTRIBUTES_SCHEMA, BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
+from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_TEXT, NAME_RULE, VALUE_RULE
 from hooksaga.core.event_input import MAX_BATCH_ITEMS, MAX_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
 
 Json = dict[str, Any]
@@ -44,13 +45,13 @@ def _record(required: Json, optional: Json) -> Json:
     return {"type": "object", "properties": {**required, **optional}, "required": list(required)}
 
 
-def _text(most: int | None = None, *, but: str = "") -> Json:
-    return {"type": "string", "pattern": f"^{but}{_CHARACTER}{'+' if most is None else f'{{1,{most}}}'}$"}
+def _text(most: int | None = None, *, least: int = 1, but: str = "") -> Json:
+    return {"type": "string", "pattern": f"^{but}{_CHARACTER}{{{least},{'' if most is None else most}}}$"}
 
 
 _EXTENSION: Json = {
     "anyOf": [
-        {"type": "string", "pattern": f"^{_CHARACTER}*$"},
+        _text(MAX_TEXT, least=0),
         {"type": "boolean"},
         {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
         {"type": "null"},
@@ -78,10 +79,11 @@ _CLOUD_EVENT: Json = {
                 _maybe({"type": "string", "pattern": _JSON_TYPE}),
             ),
             "dataschema": _described("Validated, not stored.", _maybe(_text())),
-            "subject": _described("Validated, not stored.", _maybe(_text())),
+            "subject": _described("The attribute `subject` of the event.", _maybe(_text(MAX_TEXT))),
             "time": _described("Validated, not stored.", _maybe({"type": "string", "format": "date-time"})),
             "partitionkey": _described("Like `ordering_key` of an event.", _maybe(_text(MAX_ORDERING_KEY))),
             "tenantid": _described("Like `tenant_id` of an event.", _maybe(_NAME)),
+            "tracestate": _described("Validated, not stored.", _maybe(_text(least=0))),
             "traceparent": _described("The event's trace; takes precedence over the request's.", {}),
         },
     ),
@@ -114,10 +116,21 @@ _NEW_EVENT: Json = {
                 "`null` or omitted: one key for all events without a key.",
                 _maybe(_ORDERING_KEY),
             ),
+            "attributes": _described(
+                f"What subscriptions can filter by, at most {MAX_ATTRIBUTES}. A name has {NAME_RULE}. A value is "
+                f"{VALUE_RULE}. `null` or omitted: none.",
+                _maybe(ATTRIBUTES_SCHEMA),
+            ),
         },
     ),
     "additionalProperties": False,
-    "examples": [{"event_type": "order.created", "payload": {"order": 1001, "total": 19.99}}],
+    "examples": [
+        {
+            "event_type": "order.created",
+            "payload": {"order": 1001, "total": 19.99},
+            "attributes": {"order_id": "A-1001", "total": 19.99},
+        }
+    ],
 }
 _ANY_ITEM: Json = {
     "description": "as NewEvent, with an optional idempotency_key; an invalid item gets its own error"

@@ -1,0 +1,94 @@
+"""Attributes of an event: names and values that the producer gives beside the payload, for filters.
+
+The database checks the same rules (sql/functions/check_attributes.sql). A test compares both.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from hooksaga.core.errors import InvalidInput
+
+MAX_ATTRIBUTES = 20
+MAX_TEXT = 200
+MAX_NUMBER = 10**30
+MAX_DECIMAL_PLACES = 400
+
+NAME_RULE = "1 to 64 characters from A-Z a-z 0-9 _ . -"
+NAME_PATTERN = "^[A-Za-z0-9_.-]{1,64}$"
+VALUE_RULE = (
+    f"a string of at most {MAX_TEXT} characters without control characters, a number from -10^30 to 10^30 with at "
+    f"most {MAX_DECIMAL_PLACES} decimal places, or a boolean"
+)
+
+NO_ATTRIBUTES = "{}"
+
+_NAME = re.compile(NAME_PATTERN.strip("^$"))
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class _Number(str):
+    """The text of a JSON number, which is kept: 1.10 stays 1.10."""
+
+    __slots__ = ()
+
+
+def read_attributes(json_text: bytes) -> str:
+    """Return the attributes of a request as JSON text for the database; null is none.
+
+    json_text: a valid JSON value. Of several equal names the last counts. Raises InvalidInput `invalid_attributes` with
+    the attribute and the rule.
+    """
+    given: Any = json.loads(json_text, parse_int=_Number, parse_float=_Number)
+    if given is None:
+        return NO_ATTRIBUTES
+    if not isinstance(given, dict):
+        raise _invalid("", f"must be an object of at most {MAX_ATTRIBUTES} names")
+    return attributes_text(cast("dict[str, Any]", given))
+
+
+def attributes_text(given: Mapping[str, Any]) -> str:
+    """Return these attributes as JSON text. Raises InvalidInput `invalid_attributes`."""
+    if len(given) > MAX_ATTRIBUTES:
+        raise _invalid("", f"must have at most {MAX_ATTRIBUTES} names, not {len(given)}")
+    for name, value in given.items():
+        if not _NAME.fullmatch(name):
+            raise _invalid(name, f"a name must have {NAME_RULE}")
+        if not _is_value(value):
+            raise _invalid(name, f"must be {VALUE_RULE}")
+    members = (f"{json.dumps(name)}:{_value_text(value)}" for name, value in given.items())
+    return f"{{{','.join(members)}}}"
+
+
+def values_by_name(attributes: str) -> dict[str, str]:
+    """Return the values of stored attributes as text, for display."""
+    given: dict[str, Any] = json.loads(attributes, parse_int=str, parse_float=str)
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+
+
+def _value_text(value: str | bool) -> str:
+    return value if isinstance(value, _Number) else json.dumps(value)
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, _Number):
+        return _is_number(value)
+    if isinstance(value, str):
+        return len(value) <= MAX_TEXT and not _CONTROL_CHARACTER.search(value)
+    return isinstance(value, bool)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # an exponent of more than 18 digits
+        return False
+    places = -cast("int", number.as_tuple().exponent)
+    return places <= MAX_DECIMAL_PLACES and number.adjusted() <= 30 and abs(number) <= MAX_NUMBER
+
+
+def _invalid(name: str, rule: str) -> InvalidInput:
+    place = f"attributes.{name[:MAX_TEXT]}" if name else "attributes"
+    return InvalidInput("invalid_attributes", f"{place}: {rule}", field=place, status=422)
