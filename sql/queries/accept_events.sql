@@ -5,18 +5,19 @@
 -- deadlock, and then one is run again. webhook_id is generated first: it ties each returned row to its position.
 WITH input AS MATERIALIZED (
     SELECT position, uuidv7() AS webhook_id, tenant_id, event_type, source, external_id, payload, traceparent,
-           ordering_key, test_subscription_id, attributes
+           ordering_key, test_subscription_id, attributes, cloud_event
       FROM unnest(%(tenant_ids)s::text[], %(event_types)s::text[], %(sources)s::text[],
                   %(external_ids)s::text[], %(payloads)s::text[], %(traceparents)s::text[],
-                  %(ordering_keys)s::text[], %(test_subscription_ids)s::bigint[], %(attributes)s::text[])
+                  %(ordering_keys)s::text[], %(test_subscription_ids)s::bigint[], %(attributes)s::text[],
+                  %(cloud_events)s::text[])
            WITH ORDINALITY
            AS t (tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-                 test_subscription_id, attributes, position)
+                 test_subscription_id, attributes, cloud_event, position)
 ), inserted AS (
     INSERT INTO events (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-                        test_subscription_id, attributes)
+                        test_subscription_id, attributes, cloud_event)
     SELECT webhook_id, tenant_id, event_type, source, external_id, payload::json, traceparent, ordering_key,
-           test_subscription_id, attributes::jsonb
+           test_subscription_id, attributes::jsonb, cloud_event::jsonb
       FROM input
      ORDER BY CASE WHEN %(in_order)s::boolean THEN position END, external_id NULLS FIRST, source, tenant_id, position
     ON CONFLICT (tenant_id, source, external_id) WHERE external_id IS NOT NULL DO NOTHING

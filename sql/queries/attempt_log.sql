@@ -82,7 +82,12 @@ SELECT
    AND (%(finished_before)s::timestamptz IS NULL OR j.finished_at < %(finished_before)s);
 
 -- name: show_attempt
-SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names, e.traceparent,
+SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names,
+       j.sent_format, e.traceparent, e.created_at AS event_created_at,
+       CASE WHEN j.sent_format IS NOT NULL THEN
+           json_build_object('tenant_id', e.tenant_id, 'source', e.source, 'external_id', e.external_id,
+                             'ordering_key', e.ordering_key, 'attributes', e.attributes, 'context', e.cloud_event)::text
+       END AS cloud_event,
        -- insert: attempt
   -- insert: with_its_event
  WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);

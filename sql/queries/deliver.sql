@@ -15,7 +15,11 @@ SELECT c.id, c.saga_id, c.subscription_id, c.attempt_number, c.claim_count, c.le
        e.id AS event_id, e.webhook_id, e.traceparent, e.event_type, e.test_subscription_id IS NOT NULL AS is_test,
        e.created_at AS event_created_at,
        CASE WHEN c.erased THEN '' ELSE coalesce(e.payload::text, '') END AS payload,
-       s.callback_url, s.headers::text AS headers, s.timeout_seconds,
+       s.callback_url, s.headers::text AS headers, s.timeout_seconds, s.format,
+       CASE WHEN s.format <> 'payload' THEN
+           json_build_object('tenant_id', e.tenant_id, 'source', e.source, 'external_id', e.external_id,
+                             'ordering_key', e.ordering_key, 'attributes', e.attributes, 'context', e.cloud_event)::text
+       END AS cloud_event,
        s.active AND s.verified AND s.deleted_at IS NULL AS deliverable,
        (SELECT array_agg(k.secret ORDER BY k.id DESC) FROM subscription_secrets k
          WHERE k.subscription_id = c.subscription_id
@@ -59,9 +63,10 @@ WITH result AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)s::bigint[], %(claim_counts)s::int[], %(statuses)s::job_status[],
                          %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
                          %(response_bodies)s::text[], %(truncated)s::boolean[], %(retry_afters)s::int[],
-                         %(resolved_ips)s::inet[], %(reconnected)s::boolean[], %(own_header_names)s::text[])
+                         %(resolved_ips)s::inet[], %(reconnected)s::boolean[], %(own_header_names)s::text[],
+                         %(sent_formats)s::text[])
         AS t (job_id, claim_count, status, response_status, error_code, duration_ms, response_body,
-              response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names)
+              response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names, sent_format)
      WHERE pg_current_xact_id() IS NOT NULL
      ORDER BY job_id
 ), held AS MATERIALIZED (
@@ -73,7 +78,8 @@ WITH result AS MATERIALIZED (
        SET status = h.status, finished_at = clock_timestamp(), response_status = h.response_status,
            error_code = h.error_code, duration_ms = h.duration_ms, response_body = h.response_body,
            response_truncated = h.response_truncated, retry_after_seconds = h.retry_after_seconds,
-           resolved_ip = h.resolved_ip, reconnected = h.reconnected, own_header_names = h.own_header_names
+           resolved_ip = h.resolved_ip, reconnected = h.reconnected, own_header_names = h.own_header_names,
+           sent_format = h.sent_format
       FROM held h WHERE j.id = h.job_id
     RETURNING j.id
 )

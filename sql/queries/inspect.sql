@@ -1,10 +1,12 @@
 -- name: show_event
-SELECT id, webhook_id, traceparent, tenant_id, event_type, test_subscription_id, created_at, ordering_key,
-       attributes::text AS attributes, payload::text AS payload, removed_at AS payload_removed_at,
-       num_nonnulls(erasure_id) = 1 AS is_erased,
-       (SELECT r.horizon FROM retention_state r WHERE events.created_at < r.horizon) AS pruned_before
-  FROM events
- WHERE webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s);
+SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.test_subscription_id, e.created_at, e.ordering_key,
+       e.attributes::text AS attributes, e.payload::text AS payload, e.removed_at AS payload_removed_at,
+       num_nonnulls(e.erasure_id) = 1 AS is_erased,
+       json_build_object('tenant_id', e.tenant_id, 'source', e.source, 'external_id', e.external_id,
+                         'ordering_key', e.ordering_key, 'attributes', e.attributes, 'context', e.cloud_event)::text AS cloud_event,
+       (SELECT r.horizon FROM retention_state r WHERE e.created_at < r.horizon) AS pruned_before
+  FROM events e
+ WHERE e.webhook_id = %(webhook_id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
 
 -- name: event_horizon
 SELECT event_horizon FROM retention_state;
@@ -19,7 +21,8 @@ SELECT id, subscription_id, status, attempt_count, next_attempt_at, final_error_
 SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, duration_ms, response_status,
        error_code, left(response_body, %(most_characters)s) AS response_body,
        response_truncated OR coalesce(length(response_body) > %(most_characters)s, false) AS response_truncated, worker_id,
-       host(resolved_ip) AS resolved_ip, reconnected, retry_after_seconds, claim_count, max_attempts, own_header_names
+       host(resolved_ip) AS resolved_ip, reconnected, retry_after_seconds, claim_count, max_attempts, own_header_names,
+       sent_format
   FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id
  LIMIT %(limit)s;
 

@@ -1,7 +1,7 @@
 -- part: subscription
        id, tenant_id, event_type, event_types, callback_url, pending_callback_url, description, active, verified, eligible_since,
        max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered,
-       max_wait_seconds, circuit_breaker, paused_at, headers, created_at, updated_at, deleted_at, verified_by_key_id,
+       max_wait_seconds, circuit_breaker, format, paused_at, headers, created_at, updated_at, deleted_at, verified_by_key_id,
        verified_reason
 
 -- name: create_subscription
@@ -9,11 +9,13 @@
 WITH created AS (
     INSERT INTO subscriptions (tenant_id, event_types, callback_url, description, active, max_retry_limit,
                                base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count,
-                               rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, headers, verified,
+                               rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, format, headers,
+                               verified,
                                verified_by_key_id, verified_reason)
     VALUES (%(tenant_id)s, %(event_types)s::varchar[], %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(max_in_flight)s, %(rate_limit_count)s,
-            %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(headers)s::jsonb,
+            %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(format)s,
+            %(headers)s::jsonb,
             %(verified)s, %(verified_by_key_id)s, %(verified_reason)s)
     RETURNING
            -- insert: subscription
@@ -53,7 +55,8 @@ UPDATE subscriptions
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
        timeout_seconds = %(timeout_seconds)s, max_in_flight = %(max_in_flight)s,
        rate_limit_count = %(rate_limit_count)s, rate_limit_seconds = %(rate_limit_seconds)s, ordered = %(ordered)s,
-       max_wait_seconds = %(max_wait_seconds)s, circuit_breaker = %(circuit_breaker)s, headers = %(headers)s::jsonb
+       max_wait_seconds = %(max_wait_seconds)s, circuit_breaker = %(circuit_breaker)s,
+       format = %(format)s, headers = %(headers)s::jsonb
  WHERE id = %(id)s
 RETURNING
        -- insert: subscription

@@ -7,6 +7,10 @@
 --
 -- attributes: names and values that the producer gave, for filters; the payload is never read for them.
 --
+-- cloud_event: for an event that came in as a CloudEvent, its attributes that no other column holds, as strings: time,
+-- dataschema, datacontenttype, tenantid, traceparent, tracestate. They are sent again to subscriptions that receive
+-- CloudEvents. Null: it did not come in as a CloudEvent.
+--
 -- test_subscription_id: a test event, which this subscription receives and no other.
 --
 -- removed_at: when the payload was removed, because it was old or because of an erasure; erasure_id: that erasure, which
@@ -32,17 +36,19 @@ CREATE TABLE events (
     removed_at timestamptz,
     erasure_id bigint,
     attributes jsonb NOT NULL DEFAULT '{}',
+    cloud_event jsonb,
     CONSTRAINT only_a_removed_payload_is_missing CHECK (num_nonnulls(payload, removed_at) = 1),
     CONSTRAINT an_erased_event_has_no_content CHECK (
         erasure_id IS NULL
-        OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key) = 0 AND source = ''
-           AND attributes = '{}'),
+        OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key, cloud_event) = 0
+           AND source = '' AND attributes = '{}'),
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),
     CONSTRAINT ordering_key_is_not_empty CHECK (ordering_key <> ''),
     CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
     CONSTRAINT attributes_are_valid CHECK (attributes = '{}' OR check_attributes(attributes)),
+    CONSTRAINT cloud_event_is_an_object CHECK (jsonb_typeof(cloud_event) = 'object'),
     CONSTRAINT created_at_is_representable
         CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')
 );

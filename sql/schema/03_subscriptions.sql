@@ -2,6 +2,7 @@
 -- name. A plain string in place of the inner object is an unsealed value, which `hooksaga secrets reseal` seals.
 -- verified_by_key_id, verified_reason: the API key that vouched for callback_url at creation, and why; null if the
 -- endpoint answered a challenge.
+-- format: what a delivery carries, the payload alone or a CloudEvent in one of its two modes.
 -- event_types: exact types, prefixes such as `invoice.*`, or `*`. event_type: the type, if it is one exact type.
 
 -- load: functions/are_event_types.sql
@@ -32,6 +33,7 @@ CREATE TABLE subscriptions (
     ordered boolean NOT NULL DEFAULT false,
     max_wait_seconds double precision,
     circuit_breaker boolean NOT NULL DEFAULT true,
+    format varchar(30) NOT NULL DEFAULT 'payload',
     paused_at timestamptz,
     resumed_at timestamptz,
     discard_through bigint NOT NULL DEFAULT 0,
@@ -50,6 +52,7 @@ CREATE TABLE subscriptions (
         rate_limit_count BETWEEN 1 AND 100000 AND rate_limit_seconds BETWEEN 1 AND 86400),
     CONSTRAINT rate_limit_is_whole CHECK ((rate_limit_count IS NULL) = (rate_limit_seconds IS NULL)),
     CONSTRAINT max_wait_in_range CHECK (max_wait_seconds BETWEEN 60 AND 2592000),
+    CONSTRAINT format_is_known CHECK (format IN ('payload', 'cloudevents-structured', 'cloudevents-binary')),
     CONSTRAINT headers_are_an_object CHECK (jsonb_typeof(headers) = 'object')
 );
 

@@ -4,7 +4,7 @@
 -- custom headers, separated by spaces; their values are secrets, and the subscription may have changed since. The
 -- other headers follow from the event and the attempt and are rebuilt on reading: storing them would nearly double
 -- the cost of a result (decision 35). Null: the attempt sent nothing. erased: its event was erased, so no answer is stored,
--- and a failure is the last.
+-- and a failure is the last. sent_format: the subscription's format when the attempt was sent; null for the payload alone.
 CREATE TYPE job_status AS ENUM ('Pending', 'Leased', 'Completed', 'Failed');
 
 CREATE TABLE webhook_delivery_jobs (
@@ -34,6 +34,7 @@ CREATE TABLE webhook_delivery_jobs (
     applied_at timestamptz,
     max_attempts integer,
     own_header_names text,
+    sent_format varchar(30),
     slow boolean NOT NULL DEFAULT false,
     erased boolean NOT NULL DEFAULT false,
     CONSTRAINT attempt_number_is_positive CHECK (attempt_number >= 1),

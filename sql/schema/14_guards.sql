@@ -82,10 +82,11 @@ CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON events
         OR NEW.erasure_id IS DISTINCT FROM OLD.erasure_id AND OLD.erasure_id IS NOT NULL
         OR NEW.removed_at <> OLD.removed_at
         OR NEW.attributes <> OLD.attributes AND NEW.attributes <> '{}'
+        OR NEW.cloud_event IS DISTINCT FROM OLD.cloud_event AND NEW.cloud_event IS NOT NULL
         OR NEW.erasure_id IS NULL AND (
             OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source OR NEW.attributes <> OLD.attributes
-            OR (NEW.external_id, NEW.traceparent, NEW.ordering_key)
-                IS DISTINCT FROM (OLD.external_id, OLD.traceparent, OLD.ordering_key))
+            OR (NEW.external_id, NEW.traceparent, NEW.ordering_key, NEW.cloud_event)
+                IS DISTINCT FROM (OLD.external_id, OLD.traceparent, OLD.ordering_key, OLD.cloud_event))
     )
     EXECUTE FUNCTION refuse_change('an event only loses its content');
 CREATE TRIGGER dead_letters_only_lose_their_payload BEFORE UPDATE ON dead_letters
@@ -236,10 +237,12 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
         AND NOT (
             (NEW.status, NEW.claim_count, NEW.reconnected) = (OLD.status, OLD.claim_count, OLD.reconnected)
             AND (NEW.lease_until, NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
-                 NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.retry_after_seconds, NEW.resolved_ip)
+                 NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.retry_after_seconds, NEW.resolved_ip,
+                 NEW.sent_format)
                 IS NOT DISTINCT FROM
                 (OLD.lease_until, OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
-                 OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip)
+                 OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip,
+                 OLD.sent_format)
             AND (OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
                  AND (NEW.response_body, NEW.response_truncated, NEW.own_header_names)
                      IS NOT DISTINCT FROM (OLD.response_body, OLD.response_truncated, OLD.own_header_names)

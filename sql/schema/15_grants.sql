@@ -6,7 +6,7 @@ GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_work
 
 -- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-              test_subscription_id, attributes)
+              test_subscription_id, attributes, cloud_event)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
 GRANT SELECT (id, tenant_id, event_types, active, verified, eligible_since, deleted_at)
@@ -40,7 +40,7 @@ GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_lett
 GRANT SELECT (id, tenant_id, event_types, callback_url, pending_callback_url, description, active, verified,
               eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
               timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered, max_wait_seconds,
-              circuit_breaker, paused_at, resumed_at, discard_through, created_at, updated_at, deleted_at)
+              circuit_breaker, format, paused_at, resumed_at, discard_through, created_at, updated_at, deleted_at)
     ON subscriptions TO saga_orchestrator, dead_letter_operator;  -- all but headers
 GRANT SELECT (subscription_id, disabled_at, disabled_reason, disabled_failing_since) ON subscription_health
     TO saga_orchestrator;
@@ -63,7 +63,7 @@ GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscript
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
               error_code, response_body, response_truncated, retry_after_seconds, resolved_ip, reconnected,
-              own_header_names)
+              own_header_names, sent_format)
     ON webhook_delivery_jobs TO job_worker;
 
 -- lease_cleaner: resets expired leases, and records that the pipeline is working.
@@ -137,7 +137,7 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
 GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id), DELETE,
-      UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes, removed_at, erasure_id)
+      UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes, cloud_event, removed_at, erasure_id)
     ON events TO retention_operator;
 GRANT SELECT (event_id), UPDATE (ordering_key) ON routing_outbox TO retention_operator;
 GRANT SELECT (event_id), DELETE ON routing_decisions TO retention_operator;

@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-from hooksaga.core.cloud_events import STRUCTURED_TYPE
+from hooksaga.core.cloud_event_attributes import STRUCTURED_TYPE
 from hooksaga.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT
 
 _HOSTS = st.sampled_from(["127.0.0.1:9", "LOCALHOST:9", "localhost.:9"])

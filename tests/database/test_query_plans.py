@@ -70,6 +70,8 @@ def accepted(first: int, count: int) -> dict[str, Any]:
         "traceparents": [None] * count,
         "ordering_keys": [None] * count,
         "test_subscription_ids": [None] * count,
+        "attributes": ["{}"] * count,
+        "cloud_events": [None] * count,
     }
 
 
@@ -142,6 +144,7 @@ def reported(count: int) -> dict[str, Any]:
         "resolved_ips": ["192.0.2.1"] * count,
         "reconnected": [False] * count,
         "own_header_names": ["authorization x-shop"] * count,
+        "sent_formats": [None] * count,
     }
 
 
@@ -266,7 +269,7 @@ def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, *
 
 
 CLAIM = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
-UNCOMPARED = ("traceparents", "test_subscription_ids")
+UNCOMPARED = ("traceparents", "test_subscription_ids", "cloud_events")
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
 HOT = [

@@ -4,12 +4,14 @@ import json
 from datetime import UTC, datetime
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.attempts import MASK, SentHeaders, StartedBy, StatusClass, masked_headers, trigger_of
+from hooksaga.core.cloud_event_output import FORMATS, DeliveryFormat, cloud_event_of, format_headers
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.signing import encode_secret, sign
 from hooksaga.operations.subscriptions import Subscription
@@ -18,6 +20,16 @@ from hooksaga.stages.deliver import REMEMBERED_HEADERS, attempt, build_request
 from hooksaga.stages.job_rows import ClaimedJob
 from hooksaga.stages.own_headers import seal_headers
 
+CLOUD_EVENT = json.dumps(
+    {
+        "tenant_id": "default",
+        "source": "/shop",
+        "external_id": "1",
+        "ordering_key": None,
+        "attributes": {"subject": "order 1"},
+        "context": {},
+    }
+)
 WEBHOOK_ID = UUID("01900000-0000-7000-8000-000000000001")
 
 
@@ -128,6 +140,7 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
         ordered=False,
         max_wait_seconds=None,
         circuit_breaker=True,
+        format="payload",
         paused_at=None,
         headers={},
         created_at=then,
@@ -149,12 +162,20 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
         ({"bulk_operation_id": 3}, StartedBy.BACKFILL),
     ],
 )
+@pytest.mark.parametrize("delivery_format", FORMATS)
 def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version(
-    started: dict[str, int], cause: StartedBy | None
+    started: dict[str, int], cause: StartedBy | None, delivery_format: DeliveryFormat
 ) -> None:
     """Held against the request itself, so that a header added there is not forgotten here."""
     box = SecretBox([generate_key()])
     job = claimed(box, '{"authorization": "Bearer hush", "x-shop": "hush"}', **started)
+    job = msgspec.structs.replace(job, format=delivery_format, cloud_event=CLOUD_EVENT)
+    event = cloud_event_of(
+        CLOUD_EVENT,
+        webhook_id=event_id_text(WEBHOOK_ID),
+        event_type=job.event_type,
+        created_at=job.event_created_at,
+    )
     sent = build_request(job, box, timeout_seconds=1, timestamp=1_767_225_600).headers
     told = masked_headers(
         SentHeaders(1_767_225_600, ("authorization", "x-shop")),
@@ -163,6 +184,7 @@ def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version
         attempt_number=3,
         cause=cause,
         traceparent=sent["traceparent"],
+        formatted=format_headers(job.format, event),
     )
     assert sent.get("hooksaga-started-by") == cause
     secret = {"webhook-signature", "authorization", "x-shop"}
@@ -180,6 +202,7 @@ def test_a_broken_own_header_never_shows_a_value() -> None:
         attempt_number=1,
         cause=None,
         traceparent="",
+        formatted=format_headers("payload", None),
     )
     assert told["webhook-id"] == MASK
 

@@ -83,7 +83,15 @@ def test_the_reserved_names_are_these() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*TAKEN_BY_US, "webhook-id", "webhook-signature", "webhook-", "hooksaga-attempt", "hooksaga-other"],
+    [
+        *TAKEN_BY_US,
+        "webhook-id",
+        "webhook-signature",
+        "webhook-",
+        "hooksaga-attempt",
+        "hooksaga-other",
+        "ce-id",
+    ],
 )
 def test_no_header_of_ours_can_be_replaced_in_any_letter_case(name: str) -> None:
     for spelling in (name, name.upper(), name.title()):

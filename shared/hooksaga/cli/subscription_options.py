@@ -59,6 +59,20 @@ CircuitBreaker = Annotated[
         show_default=False,
     ),
 ]
+
+
+class Format(StrEnum):
+    """What a delivery carries."""
+
+    PAYLOAD = "payload"
+    STRUCTURED = "cloudevents-structured"
+    BINARY = "cloudevents-binary"
+
+
+DeliveryFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="Send the payload alone, or as a CloudEvent.", show_default=False),
+]
 Headers = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="NAME=VALUE", help="Custom header; repeatable.", show_default=False),

@@ -9,11 +9,9 @@ from hooksaga.console.events import cursor_of, following_text
 from hooksaga.console.forms import query_fields
 from hooksaga.console.pages import page, render
 from hooksaga.console.session import Place, Visitor
-from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, started_by, trigger_of
+from hooksaga.core.attempts import Outcome, StatusClass, trigger_of
 from hooksaga.core.errors import NotFound
-from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.saga import SagaStatus
-from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import attempt_log
 from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, WholeAttempt
 from hooksaga.operations.find_events import attempts_of_subscriptions
@@ -88,28 +86,9 @@ async def show(request: Request, visitor: Visitor) -> Response:
         visitor,
         "delivery.html",
         attempt=attempt,
-        headers=_headers(attempt),
+        headers=attempt.request_headers or {},
         trigger=_trigger(attempt),
         resendable=attempt.saga_status in (SagaStatus.COMPLETED, SagaStatus.DEAD_LETTERED),
-    )
-
-
-def _headers(attempt: WholeAttempt) -> dict[str, str]:
-    if attempt.sent is None:
-        return {}
-    return masked_headers(
-        attempt.sent,
-        webhook_id=event_id_text(attempt.webhook_id),
-        event_type=attempt.event_type,
-        attempt_number=attempt.attempt_number,
-        cause=started_by(
-            requeued_from=attempt.requeued_from,
-            resent_from=attempt.resent_from,
-            bulk_operation_id=attempt.bulk_operation_id,
-        ),
-        traceparent=delivery_traceparent(
-            attempt.webhook_id, attempt.traceparent, attempt.id, attempt.claim_count
-        ),
     )
 
 

@@ -22,7 +22,8 @@ def content_of(form: Fields) -> dict[str, Any]:
         "rate_limit": _rate_limit(form),
         "max_wait_seconds": form.decimal("max_wait_seconds"),
     }
-    return content | {name: form.raw(name) == _YES for name in _CHOICES if form.raw(name)}
+    choices: dict[str, Any] = {name: form.raw(name) == _YES for name in _CHOICES if form.raw(name)}
+    return content | choices | ({"format": form.raw("format")} if form.raw("format") else {})
 
 
 def _rate_limit(form: Fields) -> dict[str, Any] | None:
@@ -46,6 +47,7 @@ def filled(row: Subscription) -> dict[str, str]:
         "rate_limit.count": row.rate_limit_count,
         "rate_limit.per_seconds": row.rate_limit_seconds,
         "max_wait_seconds": row.max_wait_seconds,
+        "format": row.format,
     }
     chosen = {name: _YES if getattr(row, name) else _NO for name in _CHOICES}
     return {name: "" if value is None else str(value) for name, value in values.items()} | chosen

@@ -3,7 +3,7 @@
 Pure. Secrets never reach this module: it knows only the names of the signature and of custom headers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -111,14 +111,15 @@ def masked_headers(
     attempt_number: int,
     cause: StartedBy | None,
     traceparent: str,
+    formatted: Mapping[str, str],
     is_test: bool = False,
 ) -> dict[str, str]:
-    """Return the request headers as sent, in order, with secrets masked.
+    """Return the request headers as sent, in order, with secrets masked. formatted: those of the format.
 
     The user-agent is omitted: it contained the version at that time, which is not stored.
     """
     return {
-        "content-type": "application/json",
+        "content-type": formatted["content-type"],
         "webhook-id": webhook_id,
         "webhook-timestamp": str(sent.webhook_timestamp),
         "webhook-signature": MASK,
@@ -127,5 +128,6 @@ def masked_headers(
         **started_by_header(cause),
         **mark_of_test(is_test=is_test),
         **dict.fromkeys(sent.own_names, MASK),
+        **formatted,
         "traceparent": traceparent,
     }

@@ -5,16 +5,19 @@ Both modes are converted to the same attributes and validated by the same rules.
 `data` is the payload, as received; `type` is the event type; `source` and `id` together are the idempotency key, as
 CloudEvents requires. The extension `partitionkey` is the ordering key, and `traceparent` takes precedence over the
 request's trace. `subject` and other extensions become attributes of the event, as strings: in binary mode they have no
-types, and both modes give the same event. `time`, `dataschema` and `datacontenttype` are validated and not stored.
+types, and both modes give the same event. `time`, `dataschema`, `datacontenttype`
+and what was given for the tenant and the trace are kept beside them, for subscriptions that receive CloudEvents.
 """
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 import msgspec
 
+from hooksaga.core.cloud_event_attributes import HEADER_PREFIX, KEPT, NO_CHARACTER
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_TEXT, attributes_text
 from hooksaga.core.event_input import (
@@ -33,23 +36,19 @@ from hooksaga.core.media_types import is_json, is_utf8, media_type_of
 from hooksaga.core.moments import MOMENT_RULE, read_moment
 from hooksaga.core.trace import read_traceparent
 
-STRUCTURED_TYPE = "application/cloudevents+json"
-
 NO_DATA = "null"
 """Payload of an event without data."""
 
+MAX_TIME = 100
+MAX_MEDIA_TYPE = 200
+
 _ANY_FORMAT = "application/cloudevents"
-_PREFIX = "ce-"
 _REQUIRED = ("specversion", "id", "source", "type")
 _DATA_MEMBERS = ("data", "data_base64")
 _TRACE = "traceparent"
 """An invalid one does not make the event invalid."""
 
 _ATTRIBUTE_NAME = re.compile(r"[a-z0-9]{1,50}")
-_NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
-    chr(0x10000 * plane + last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
-)
-_NO_CHARACTER = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff{_NONCHARACTERS}]")
 
 _BEGINS_NUMBER = tuple("-0123456789")
 _HEADER_VALUE = re.compile(r"(?:[ -$&-~]|%[0-9A-Fa-f]{2})*")
@@ -58,7 +57,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 def is_binary_mode(media_type: str, header_names: Iterable[str]) -> bool:
     """Return whether a request carries the attributes of an event in its headers. Names are in lower case."""
-    names = {f"{_PREFIX}{name}" for name in _REQUIRED}
+    names = {f"{HEADER_PREFIX}{name}" for name in _REQUIRED}
     return not media_type.startswith(_ANY_FORMAT) and not names.isdisjoint(header_names)
 
 
@@ -77,7 +76,7 @@ def read_structured(
         if name not in (*_DATA_MEMBERS, _TRACE) and (text := _attribute_text(name, value)) is not None
     }
     own = _trace_attribute(members.get(_TRACE))
-    return _draft(attributes, _data(members), tenant_id, own or traceparent)
+    return _draft(attributes, _data(members), tenant_id, own, traceparent)
 
 
 def _members(body: bytes) -> dict[str, msgspec.Raw]:
@@ -146,13 +145,15 @@ def read_binary(
 
     headers: all values of all headers, with lower-case names. Raises InvalidInput with the attribute and the rule.
     """
-    given = [(name.removeprefix(_PREFIX), value) for name, value in headers if name.startswith(_PREFIX)]
+    given = [
+        (name.removeprefix(HEADER_PREFIX), value) for name, value in headers if name.startswith(HEADER_PREFIX)
+    ]
     own = read_traceparent([value for name, value in given if name == _TRACE])
     attributes = _header_attributes([(name, value) for name, value in given if name != _TRACE])
     content_type = next((value for name, value in headers if name == "content-type"), "")
     if content_type:
         attributes["datacontenttype"] = content_type
-    return _draft(attributes, _json_data(body, max_bytes), tenant_id, own or traceparent)
+    return _draft(attributes, _json_data(body, max_bytes), tenant_id, own, traceparent)
 
 
 def _header_attributes(given: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -190,7 +191,11 @@ def _header_text(name: str, value: str) -> str:
 
 
 def _draft(
-    attributes: Mapping[str, str], payload: str, tenant_id: str | None, traceparent: str | None
+    attributes: Mapping[str, str],
+    payload: str,
+    tenant_id: str | None,
+    own_trace: str | None,
+    traceparent: str | None,
 ) -> EventDraft:
     for name, text in attributes.items():
         _check(name, text)
@@ -202,10 +207,16 @@ def _draft(
         tenant_id=check_tenant(attributes.get("tenantid"), tenant_id),
         source=attributes["source"],
         external_id=attributes["id"],
-        traceparent=traceparent,
+        traceparent=own_trace or traceparent,
         ordering_key=attributes.get("partitionkey"),
         attributes=_event_attributes(attributes),
+        cloud_event=_kept(attributes, own_trace),
     )
+
+
+def _kept(attributes: Mapping[str, str], own_trace: str | None) -> str:
+    traced = attributes if own_trace is None else {**attributes, _TRACE: own_trace}
+    return json.dumps({name: traced[name] for name in KEPT if name in traced})
 
 
 def _event_attributes(attributes: Mapping[str, str]) -> str:
@@ -224,7 +235,7 @@ def _check_name(name: str) -> None:
 
 def _check(name: str, text: str) -> None:
     _check_name(name)
-    if _NO_CHARACTER.search(text):
+    if NO_CHARACTER.search(text):
         raise _invalid(name, "must not contain control characters or noncharacters")
     follows, rule = _RULES.get(name, _EXTENSION_RULE)
     if not follows(text):
@@ -236,7 +247,9 @@ def _is_source(text: str) -> bool:
 
 
 def _is_json_in_utf8(content_type: str) -> bool:
-    return is_json(media_type_of(content_type)) and is_utf8(content_type)
+    return (
+        len(content_type) <= MAX_MEDIA_TYPE and is_json(media_type_of(content_type)) and is_utf8(content_type)
+    )
 
 
 def _is_time(text: str) -> bool:
@@ -244,7 +257,7 @@ def _is_time(text: str) -> bool:
         read_moment(text)
     except ValueError:
         return False
-    return True
+    return len(text) <= MAX_TIME
 
 
 _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
@@ -255,13 +268,16 @@ _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
         f'must have 1 to 255 characters; "{OWN_SOURCE}" is reserved for operational events',
     ),
     "type": (lambda text: 0 < len(text) <= 100, "must have 1 to 100 characters"),
-    "datacontenttype": (_is_json_in_utf8, "must be JSON in UTF-8: */json or */*+json"),
-    "dataschema": (bool, "must not be empty"),
+    "datacontenttype": (
+        _is_json_in_utf8,
+        f"must be JSON in UTF-8: */json or */*+json, at most {MAX_MEDIA_TYPE} characters",
+    ),
+    "dataschema": (lambda text: 0 < len(text) <= 1000, "must have 1 to 1000 characters"),
     "subject": (lambda text: 0 < len(text) <= MAX_TEXT, f"must have 1 to {MAX_TEXT} characters"),
-    "time": (_is_time, MOMENT_RULE),
+    "time": (_is_time, f"{MOMENT_RULE}, of at most {MAX_TIME} characters"),
     "tenantid": (bool, "must not be empty"),
     "partitionkey": (is_ordering_key, f"has {ORDERING_KEY_RULE}"),
-    "tracestate": (lambda _: True, ""),
+    "tracestate": (lambda text: len(text) <= 1000, "must have at most 1000 characters"),
 }
 """Rules of the attributes that have a meaning of their own. Their values are strings; those of others may be
 numbers."""

@@ -13,7 +13,7 @@ RESERVED = frozenset(
     | {"expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer"}
     | {"traceparent", "tracestate", "transfer-encoding", "upgrade", "user-agent"}
 )
-RESERVED_PREFIXES = ("webhook-", "hooksaga-")
+RESERVED_PREFIXES = ("webhook-", "hooksaga-", "ce-")
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")

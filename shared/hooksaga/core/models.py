@@ -1,6 +1,6 @@
 """Request and response models of the API, checked by pydantic."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from hooksaga.core.cloud_event_output import PAYLOAD, STRUCTURED, DeliveryFormat
 from hooksaga.core.custom_headers import check_custom_headers, check_header_changes
 from hooksaga.core.described_input import (
     CALLBACK_URL_FORMAT,
@@ -26,7 +27,7 @@ from hooksaga.core.described_input import (
 from hooksaga.core.event_input import EVENT_TYPE_RULE
 from hooksaga.core.event_patterns import EVENT_TYPES_RULE, MAX_EVENT_TYPES, PATTERN, check_event_types
 from hooksaga.core.field_types import StrictModel, WholeNumber
-from hooksaga.core.moments import read_moment
+from hooksaga.core.moments import read_moment, utc_text
 from hooksaga.core.signing import WHSEC_PATTERN, decode_secret
 from hooksaga.core.subscription_limits import (
     AttemptTimeout,
@@ -118,6 +119,12 @@ _BREAKER_DOC = (
     "one succeeds."
 )
 
+FORMAT_DOC = (
+    "What a delivery carries. `payload`: the payload alone. `cloudevents-structured`: a CloudEvent 1.0 in "
+    "`application/cloudevents+json`, with the payload as `data`. `cloudevents-binary`: the payload, with the "
+    "attributes of the CloudEvent in `ce-` headers. A change applies from the next attempt on."
+)
+
 
 class NewSubscription(StrictModel):
     """The body of POST /v1/subscriptions. Omitted limits use the system's defaults at each attempt."""
@@ -147,6 +154,7 @@ class NewSubscription(StrictModel):
     ordered: bool = Field(default=False, description=_ORDERED_DOC)
     max_wait_seconds: MaxWait = None
     circuit_breaker: bool = Field(default=True, description=_BREAKER_DOC)
+    format: DeliveryFormat = Field(default=PAYLOAD, description=FORMAT_DOC)
     headers: Headers = Field(
         default_factory=dict,
         description="Custom headers of each delivery, at most 20, except those that hooksaga sets. Values are "
@@ -194,6 +202,7 @@ _NEVER_NULL = (
     "active",
     "ordered",
     "circuit_breaker",
+    "format",
 )
 
 
@@ -225,6 +234,7 @@ class SubscriptionChange(StrictModel):
     ordered: bool | None = Field(default=None, description=_ORDERED_DOC)
     max_wait_seconds: MaxWait = None
     circuit_breaker: bool | None = Field(default=None, description=_BREAKER_DOC)
+    format: DeliveryFormat | None = Field(default=None, description=FORMAT_DOC, examples=[STRUCTURED])
     headers: HeaderChanges | None = Field(
         default=None,
         description="Changes by header name: a value sets it, `null` removes it, `***` keeps it; headers "
@@ -280,8 +290,3 @@ class SecretRotation(StrictModel):
 
 def rfc3339(moment: datetime | None) -> str | None:
     return None if moment is None else utc_text(moment)
-
-
-def utc_text(moment: datetime) -> str:
-    """Format a time in UTC with a Z, to the microsecond."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Parsing of RFC 3339 times; other forms of ISO 8601 are not accepted."""
+"""Parsing and formatting of RFC 3339 times; other forms of ISO 8601 are not accepted."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -35,3 +35,8 @@ def read_moment(text: object) -> datetime:
         return moment.replace(microsecond=0) + timedelta(seconds=1) if is_leap else moment
     except OverflowError:
         return _FIRST if local.year == 1 else _LAST
+
+
+def utc_text(moment: datetime) -> str:
+    """Format a time in UTC with a Z, to the microsecond."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -12,9 +12,12 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.attempts import Outcome, SentHeaders, StatusClass
+from hooksaga.core.attempts import Outcome, SentHeaders, StatusClass, masked_headers, started_by
+from hooksaga.core.cloud_event_output import PAYLOAD, DeliveryFormat, cloud_event_of, format_headers
 from hooksaga.core.errors import NotFound
+from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.saga import JobStatus
+from hooksaga.core.trace import delivery_traceparent
 
 MAX_SCANNED = 10_000
 """Maximum number of keys that one page scans."""
@@ -112,11 +115,52 @@ class WholeAttempt(LoggedAttempt):
     response_body: str | None
     response_truncated: bool
     own_header_names: str | None
+    sent_format: DeliveryFormat | None
     traceparent: str | None
+    event_created_at: datetime
+    cloud_event: str | None
 
     @property
-    def sent(self) -> SentHeaders | None:
-        return sent_headers(self.leased_at, self.own_header_names)
+    def request_headers(self) -> dict[str, str] | None:
+        """The headers of the request, secrets masked; None if none was sent, or an older version sent it."""
+        sent = sent_headers(self.leased_at, self.own_header_names)
+        return sent and masked_headers(
+            sent,
+            webhook_id=event_id_text(self.webhook_id),
+            event_type=self.event_type,
+            attempt_number=self.attempt_number,
+            cause=started_by(
+                requeued_from=self.requeued_from,
+                resent_from=self.resent_from,
+                bulk_operation_id=self.bulk_operation_id,
+            ),
+            traceparent=delivery_traceparent(self.webhook_id, self.traceparent, self.id, self.claim_count),
+            formatted=sent_format_headers(
+                self.sent_format,
+                self.cloud_event,
+                webhook_id=self.webhook_id,
+                event_type=self.event_type,
+                created_at=self.event_created_at,
+            ),
+            is_test=self.is_test,
+        )
+
+
+def sent_format_headers(
+    sent_format: DeliveryFormat | None,
+    cloud_event: str | None,
+    *,
+    webhook_id: UUID,
+    event_type: str,
+    created_at: datetime,
+) -> dict[str, str]:
+    """Return the headers that follow from the format of an attempt; None: the payload alone."""
+    if sent_format is None or cloud_event is None:
+        return format_headers(PAYLOAD, None)
+    event = cloud_event_of(
+        cloud_event, webhook_id=event_id_text(webhook_id), event_type=event_type, created_at=created_at
+    )
+    return format_headers(sent_format, event)
 
 
 def sent_headers(leased_at: datetime | None, own_header_names: str | None) -> SentHeaders | None:

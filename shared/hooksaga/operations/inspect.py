@@ -6,6 +6,7 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.errors import NotFound
 from hooksaga.core.trace import Traced, correlation_id_of
 from hooksaga.operations.missing_event import missing_event
@@ -39,6 +40,7 @@ class Attempt:
     claim_count: int
     max_attempts: int | None
     own_header_names: str | None
+    sent_format: DeliveryFormat | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class EventView:
     """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
 
     payload is JSON text to the byte; None since payload_removed_at. is_erased: by an erasure, not by its age.
-    attributes: JSON text.
+    attributes: JSON text. cloud_event: what it is as a CloudEvent (cloud_event_of).
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
@@ -80,6 +82,7 @@ class EventView:
     ordering_key: str | None
     attributes: str
     payload: str | None
+    cloud_event: str
     payload_removed_at: datetime | None = None
     is_erased: bool = False
     pruned_before: datetime | None = None

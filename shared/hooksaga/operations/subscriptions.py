@@ -10,6 +10,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.callback_url import InvalidCallbackUrl, parse_callback_url
+from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound
 from hooksaga.core.models import NewSubscription, SubscriptionChange
 from hooksaga.stages.own_headers import StoredHeaders, change_headers, seal_headers
@@ -42,6 +43,7 @@ class Subscription:
     ordered: bool
     max_wait_seconds: float | None
     circuit_breaker: bool
+    format: DeliveryFormat
     paused_at: datetime | None
     headers: StoredHeaders
     created_at: datetime

@@ -135,5 +135,6 @@ def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | N
         "traceparents": [draft.traceparent for draft in drafts],
         "ordering_keys": [draft.ordering_key for draft in drafts],
         "attributes": [draft.attributes for draft in drafts],
+        "cloud_events": [draft.cloud_event for draft in drafts],
         "test_subscription_ids": [draft.test_subscription_id for draft in drafts],
     }

@@ -16,6 +16,13 @@ from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutco
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
 from hooksaga.core.attempts import mark_of_test, started_by, started_by_header
+from hooksaga.core.cloud_event_output import (
+    PAYLOAD,
+    CloudEvent,
+    cloud_event_of,
+    format_body,
+    format_headers,
+)
 from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.outcomes import ErrorCode
@@ -105,8 +112,10 @@ async def attempt(
     except (UnreadableSecret, InvalidSecret, ValueError):
         return AttemptResult(job, _not_sent(ErrorCode.INTERNAL_ERROR))
     outcome = await sender.send(request)
-    names = None if outcome.resolved_ip is None else " ".join(_own_headers(job.headers, box))
-    return AttemptResult(job, outcome, names)
+    if outcome.resolved_ip is None:
+        return AttemptResult(job, outcome)
+    names = " ".join(_own_headers(job.headers, box))
+    return AttemptResult(job, outcome, names, None if job.format == PAYLOAD else job.format)
 
 
 def signed_at(job: ClaimedJob) -> int:
@@ -117,19 +126,22 @@ def signed_at(job: ClaimedJob) -> int:
 def build_request(
     job: ClaimedJob, box: SecretBox, *, timeout_seconds: float, timestamp: int
 ) -> OutgoingRequest:
-    """Build the signed request. The body is the stored payload, byte for byte; id and body are equal in every attempt.
+    """Build the signed request. Id and body are equal in every attempt with the same format. The body is, or contains,
+    the stored payload, byte for byte.
 
     Raises UnreadableSecret, InvalidSecret, or ValueError for stored headers that are not a JSON object and for a
     subscription without a secret.
     """
-    body = job.payload.encode()
     webhook_id = event_id_text(job.webhook_id)
+    event = _cloud_event(job, webhook_id)
+    body = format_body(job.format, event, job.payload)
+    formatted = format_headers(job.format, event)
     cause = started_by(
         requeued_from=job.requeued_from, resent_from=job.resent_from, bulk_operation_id=job.bulk_operation_id
     )
     keys = [_signing_key(box.open(sealed)) for sealed in job.secrets or []]
     headers = {
-        "content-type": "application/json",
+        "content-type": formatted["content-type"],
         "user-agent": USER_AGENT,
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -139,10 +151,19 @@ def build_request(
         **started_by_header(cause),
         **mark_of_test(is_test=job.is_test),
         **_own_headers(job.headers, box),
-        # Set last: a stored header with this name, older than its reservation, must not break the trace.
+        # Set last: a stored header with such a name, written by SQL, must not break the event or the trace.
+        **formatted,
         "traceparent": delivery_traceparent(job.webhook_id, job.traceparent, job.id, job.claim_count),
     }
     return OutgoingRequest(job.callback_url, headers, body, job.timeout_seconds or timeout_seconds)
+
+
+def _cloud_event(job: ClaimedJob, webhook_id: str) -> CloudEvent | None:
+    if job.cloud_event is None:
+        return None
+    return cloud_event_of(
+        job.cloud_event, webhook_id=webhook_id, event_type=job.event_type, created_at=job.event_created_at
+    )
 
 
 _signing_key = lru_cache(10_000)(decode_secret)
@@ -242,6 +263,7 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
         "resolved_ips": [outcome.resolved_ip for outcome in outcomes],
         "reconnected": [outcome.reconnected for outcome in outcomes],
         "own_header_names": [result.own_header_names for result in results],
+        "sent_formats": [result.sent_format for result in results],
     }
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from hooksaga.adapters.http_sender import SendOutcome
+from hooksaga.core.cloud_event_output import PAYLOAD, DeliveryFormat
 from hooksaga.core.saga import JobStatus
 from hooksaga.core.trace import Traced, correlation_id_of
 
@@ -15,6 +16,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
 
     payload is JSON text to the byte, empty when the event was erased; headers is the JSON text of own_headers' stored
     form; secrets are sealed, the current one first.
+    cloud_event: what read_source_event reads, for a format that sends a CloudEvent.
     alone: its workers died repeatedly, so no other such job may be claimed beside it.
     """
 
@@ -38,6 +40,8 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     secrets: list[str] | None
     alone: bool = False
     is_test: bool = False
+    format: DeliveryFormat = PAYLOAD
+    cloud_event: str | None = None
     requeued_from: int | None = None
     resent_from: int | None = None
     bulk_operation_id: int | None = None
@@ -51,11 +55,13 @@ class AttemptResult(msgspec.Struct, frozen=True):
     """Result of the attempt of one claimed job.
 
     own_header_names: names of the subscription's custom headers, separated by spaces; None if no connection was tried.
+    sent_format: the format of the request; None for the payload alone, and if no connection was tried.
     """
 
     job: ClaimedJob
     outcome: SendOutcome
     own_header_names: str | None = None
+    sent_format: DeliveryFormat | None = None
 
     @property
     def status(self) -> JobStatus:

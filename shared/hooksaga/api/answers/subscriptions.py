@@ -18,6 +18,7 @@ from hooksaga.api.answers.answer import (
     described,
     one_of,
 )
+from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.endpoint_health import DisabledReason
 from hooksaga.core.flow import FlowStatus
 
@@ -148,6 +149,13 @@ class ListedSubscription(Answer):
     ]
     circuit_breaker: Annotated[
         bool, described("Whether a circuit breaker stops deliveries after 10 failures in a row.", True)
+    ]
+    format: Annotated[
+        DeliveryFormat,
+        described(
+            "What a delivery carries: the payload alone, or a CloudEvent in structured or binary mode.",
+            "payload",
+        ),
     ]
     paused_at: Annotated[
         Time | None,

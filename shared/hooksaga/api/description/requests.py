@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from hooksaga.api.answers.answer import NAME_PATTERN
+from hooksaga.core.cloud_events import MAX_MEDIA_TYPE, MAX_TIME
 from hooksaga.core.described_input import ATTRIBUTES_SCHEMA, BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
 from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_TEXT, NAME_RULE, VALUE_RULE
 from hooksaga.core.event_input import MAX_BATCH_ITEMS, MAX_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
@@ -63,6 +64,7 @@ _DATA_BASE64: Json = {
     "contentEncoding": "base64",
     "contentMediaType": "application/json",
 }
+_SENT_AGAIN = "Kept for subscriptions that receive CloudEvents."
 _CLOUD_EVENT: Json = {
     **_record(
         {
@@ -76,14 +78,16 @@ _CLOUD_EVENT: Json = {
             "data_base64": _described("Instead of `data`: its JSON text in base64.", _maybe(_DATA_BASE64)),
             "datacontenttype": _described(
                 "`application/json` or another JSON type, in UTF-8. `null` or omitted: `application/json`.",
-                _maybe({"type": "string", "pattern": _JSON_TYPE}),
+                _maybe({"type": "string", "pattern": _JSON_TYPE, "maxLength": MAX_MEDIA_TYPE}),
             ),
-            "dataschema": _described("Validated, not stored.", _maybe(_text())),
+            "dataschema": _described(_SENT_AGAIN, _maybe(_text(1000))),
             "subject": _described("The attribute `subject` of the event.", _maybe(_text(MAX_TEXT))),
-            "time": _described("Validated, not stored.", _maybe({"type": "string", "format": "date-time"})),
+            "time": _described(
+                _SENT_AGAIN, _maybe({"type": "string", "format": "date-time", "maxLength": MAX_TIME})
+            ),
             "partitionkey": _described("Like `ordering_key` of an event.", _maybe(_text(MAX_ORDERING_KEY))),
             "tenantid": _described("Like `tenant_id` of an event.", _maybe(_NAME)),
-            "tracestate": _described("Validated, not stored.", _maybe(_text(least=0))),
+            "tracestate": _described(_SENT_AGAIN, _maybe(_text(1000, least=0))),
             "traceparent": _described("The event's trace; takes precedence over the request's.", {}),
         },
     ),

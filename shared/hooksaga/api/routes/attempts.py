@@ -20,10 +20,9 @@ from hooksaga.api.query_parameters import (
     query_moment,
     query_text,
 )
-from hooksaga.core.attempts import Outcome, StatusClass, masked_headers, started_by, trigger_of
+from hooksaga.core.attempts import Outcome, StatusClass, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
-from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import attempt_log
 from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Position, WholeAttempt
 from hooksaga.operations.follow_attempts import FollowCursor, follow_attempts
@@ -146,20 +145,9 @@ def _logged(row: LoggedAttempt) -> answers.LoggedAttempt:
 
 def _whole(row: WholeAttempt) -> answers.WholeAttempt:
     event_id = event_id_text(row.webhook_id)
-    headers = row.sent and masked_headers(
-        row.sent,
-        webhook_id=event_id,
-        event_type=row.event_type,
-        attempt_number=row.attempt_number,
-        cause=started_by(
-            requeued_from=row.requeued_from,
-            resent_from=row.resent_from,
-            bulk_operation_id=row.bulk_operation_id,
-        ),
-        traceparent=delivery_traceparent(row.webhook_id, row.traceparent, row.id, row.claim_count),
-        is_test=row.is_test,
+    return answers.WholeAttempt.of(
+        row, event_id=event_id, trigger=_trigger(row), request_headers=row.request_headers
     )
-    return answers.WholeAttempt.of(row, event_id=event_id, trigger=_trigger(row), request_headers=headers)
 
 
 def _trigger(row: LoggedAttempt) -> str:

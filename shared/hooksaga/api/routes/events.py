@@ -28,14 +28,15 @@ from hooksaga.api.request_trace import traceparent_of
 from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
 from hooksaga.core import cloud_events
 from hooksaga.core.attempts import masked_headers, started_by, trigger_of
+from hooksaga.core.cloud_event_attributes import STRUCTURED_TYPE
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft, read_batch, read_event
 from hooksaga.core.events_for_tests import draft_test_event, read_test_event
-from hooksaga.core.models import utc_text
+from hooksaga.core.moments import utc_text
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import inspect
-from hooksaga.operations.attempt_log import sent_headers
+from hooksaga.operations.attempt_log import sent_format_headers, sent_headers
 from hooksaga.operations.explain import Routing, explain_event
 from hooksaga.operations.inspect import EventView, SagaView
 from hooksaga.operations.tested_subscription import subscription_to_test
@@ -69,7 +70,7 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
     keys = request.headers.getlist("idempotency-key")
     given = _Given(max_bytes=max_bytes, tenant_id=caller.tenant_id, traceparent=traceparent_of(request))
     media_type = media_type_of_request(request)
-    is_structured = media_type == cloud_events.STRUCTURED_TYPE
+    is_structured = media_type == STRUCTURED_TYPE
     if not (is_structured or cloud_events.is_binary_mode(media_type, request.headers.keys())):
         body = await read_body(request, max_bytes)
         return read_event(body, idempotency_keys=keys, **given)
@@ -77,7 +78,7 @@ async def _read_draft(request: Request, caller: Caller) -> EventDraft:
         rule = "Idempotency-Key must not be sent with a CloudEvent, whose key is its source and id"
         raise InvalidInput("invalid_idempotency_key", rule, field="Idempotency-Key", status=422)
     if is_structured:
-        body = await read_body(request, max_bytes, media_type=cloud_events.STRUCTURED_TYPE)
+        body = await read_body(request, max_bytes, media_type=STRUCTURED_TYPE)
         return cloud_events.read_structured(body, **given)
     body = await read_body(request, max_bytes, media_type=ANY_JSON)
     return cloud_events.read_binary(request.headers.items(), body, **given)
@@ -212,6 +213,13 @@ def _attempt(view: EventView, saga: SagaView, attempt: inspect.Attempt) -> Attem
             bulk_operation_id=saga.bulk_operation_id,
         ),
         traceparent=delivery_traceparent(view.webhook_id, view.traceparent, attempt.id, attempt.claim_count),
+        formatted=sent_format_headers(
+            attempt.sent_format,
+            view.cloud_event,
+            webhook_id=view.webhook_id,
+            event_type=view.event_type,
+            created_at=view.created_at,
+        ),
         is_test=view.test_subscription_id is not None,
     )
     trigger = trigger_of(

@@ -11,7 +11,7 @@ from hooksaga.api.http_api import authorize, bearer_of, read_model
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.portal_url import portal_url
 from hooksaga.core.event_input import check_tenant
-from hooksaga.core.models import utc_text
+from hooksaga.core.moments import utc_text
 from hooksaga.core.portal_links import NewPortalLink
 from hooksaga.operations.api_keys import hash_api_key
 
