@@ -1,11 +1,11 @@
-"""Subscriptions: their routes through API Gateway, the verification handshake, and by direct invocation the rotation
-of the key that seals secrets."""
+"""Subscriptions and the catalogue of event types: their routes through API Gateway, the verification handshake, and by
+direct invocation the rotation of the key that seals secrets."""
 
 import functools
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.api.routes import subscriptions
+from hooksaga.api.routes import event_types, subscriptions
 from hooksaga.api.services import Services
 from hooksaga.aws.api_function import ApiFunction
 from hooksaga.aws.function import Event
@@ -22,7 +22,7 @@ class SubscriptionsFunction(SendingFunction, ApiFunction):
         return self.services_with(self.sender, self.box)
 
 
-function = SubscriptionsFunction(Role.SUBSCRIPTIONS, subscriptions.ROUTES)
+function = SubscriptionsFunction(Role.SUBSCRIPTIONS, [*subscriptions.ROUTES, *event_types.ROUTES])
 
 
 def handler(event: Event, context: Any) -> Any:

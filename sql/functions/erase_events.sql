@@ -45,7 +45,8 @@ BEGIN
          ORDER BY e.id);
 
     UPDATE events e
-       SET payload = NULL, source = '', external_id = NULL, traceparent = NULL, ordering_key = NULL, attributes = '{}', cloud_event = NULL,
+       SET payload = NULL, source = '', external_id = NULL, traceparent = NULL, ordering_key = NULL, attributes = '{}',
+           extracted_attributes = '{}', cloud_event = NULL,
            removed_at = coalesce(e.removed_at, now()), erasure_id = of_erasure
      WHERE e.id = ANY (erased);
     UPDATE routing_outbox o SET ordering_key = NULL WHERE o.event_id = ANY (erased);

@@ -1,7 +1,7 @@
 -- name: show_event
 SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.test_subscription_id, e.created_at, e.ordering_key,
-       e.attributes::text AS attributes, e.payload::text AS payload, e.removed_at AS payload_removed_at,
-       num_nonnulls(e.erasure_id) = 1 AS is_erased,
+       e.attributes::text AS attributes, e.extracted_attributes::text AS extracted_attributes,
+       e.payload::text AS payload, e.removed_at AS payload_removed_at, num_nonnulls(e.erasure_id) = 1 AS is_erased,
        json_build_object('tenant_id', e.tenant_id, 'source', e.source, 'external_id', e.external_id,
                          'ordering_key', e.ordering_key, 'attributes', e.attributes, 'context', e.cloud_event)::text AS cloud_event,
        (SELECT r.horizon FROM retention_state r WHERE e.created_at < r.horizon) AS pruned_before

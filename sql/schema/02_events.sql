@@ -7,6 +7,10 @@
 --
 -- attributes: names and values that the producer gave, for filters; the payload is never read for them.
 --
+-- extracted_attributes: names and values that ingest read from the payload, as the catalogue says for the type. They
+-- follow from the payload, so they do not belong to the content that an idempotency key is compared with.
+-- attributes_of_event says which attributes an event has.
+--
 -- cloud_event: for an event that came in as a CloudEvent, its attributes that no other column holds, as strings: time,
 -- dataschema, datacontenttype, tenantid, traceparent, tracestate. They are sent again to subscriptions that receive
 -- CloudEvents. Null: it did not come in as a CloudEvent.
@@ -19,6 +23,7 @@
 -- A producer that inserts events in its own transaction may set created_at, but only to a time that programs can
 -- represent: seconds mistaken for milliseconds would stop every stage that reads the event.
 -- load: functions/check_attributes.sql
+-- load: functions/attributes_of_event.sql
 
 CREATE TABLE events (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -36,18 +41,21 @@ CREATE TABLE events (
     removed_at timestamptz,
     erasure_id bigint,
     attributes jsonb NOT NULL DEFAULT '{}',
+    extracted_attributes jsonb NOT NULL DEFAULT '{}',
     cloud_event jsonb,
     CONSTRAINT only_a_removed_payload_is_missing CHECK (num_nonnulls(payload, removed_at) = 1),
     CONSTRAINT an_erased_event_has_no_content CHECK (
         erasure_id IS NULL
         OR removed_at IS NOT NULL AND num_nonnulls(external_id, traceparent, ordering_key, cloud_event) = 0
-           AND source = '' AND attributes = '{}'),
+           AND source = '' AND attributes = '{}' AND extracted_attributes = '{}'),
     CONSTRAINT event_type_is_valid CHECK (event_type ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT external_id_is_not_empty CHECK (external_id <> ''),
     CONSTRAINT ordering_key_is_not_empty CHECK (ordering_key <> ''),
     CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
     CONSTRAINT attributes_are_valid CHECK (attributes = '{}' OR check_attributes(attributes)),
+    CONSTRAINT extracted_attributes_are_valid
+        CHECK (extracted_attributes = '{}' OR check_attributes(extracted_attributes)),
     CONSTRAINT cloud_event_is_an_object CHECK (jsonb_typeof(cloud_event) = 'object'),
     CONSTRAINT created_at_is_representable
         CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')

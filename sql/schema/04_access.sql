@@ -11,7 +11,9 @@ CREATE TABLE api_keys (
     created_at timestamptz NOT NULL DEFAULT now(),
     revoked_at timestamptz,
     CONSTRAINT key_is_a_sha256 CHECK (octet_length(key_sha256) = 32),
-    CONSTRAINT scopes_are_known CHECK (scopes <@ ARRAY['events:write', 'subscriptions:write', 'subscriptions:verify', 'events:erase', 'admin'])
+    CONSTRAINT scopes_are_known CHECK (
+        scopes <@ ARRAY['events:write', 'subscriptions:write', 'subscriptions:verify', 'events:erase',
+                        'event-types:write', 'admin'])
 );
 
 -- load: functions/check_api_key.sql

@@ -82,9 +82,11 @@ CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON events
         OR NEW.erasure_id IS DISTINCT FROM OLD.erasure_id AND OLD.erasure_id IS NOT NULL
         OR NEW.removed_at <> OLD.removed_at
         OR NEW.attributes <> OLD.attributes AND NEW.attributes <> '{}'
+        OR NEW.extracted_attributes <> OLD.extracted_attributes AND NEW.extracted_attributes <> '{}'
         OR NEW.cloud_event IS DISTINCT FROM OLD.cloud_event AND NEW.cloud_event IS NOT NULL
         OR NEW.erasure_id IS NULL AND (
-            OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source OR NEW.attributes <> OLD.attributes
+            OLD.created_at > now() - interval '1 day' OR NEW.source <> OLD.source
+            OR NEW.attributes <> OLD.attributes OR NEW.extracted_attributes <> OLD.extracted_attributes
             OR (NEW.external_id, NEW.traceparent, NEW.ordering_key, NEW.cloud_event)
                 IS DISTINCT FROM (OLD.external_id, OLD.traceparent, OLD.ordering_key, OLD.cloud_event))
     )

@@ -6,11 +6,12 @@ GRANT USAGE ON SCHEMA public TO event_ingest_writer, event_producer, router_work
 
 -- event_ingest_writer: inserts events; reads events and subscriptions, except headers.
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
-              test_subscription_id, attributes, cloud_event)
+              test_subscription_id, attributes, cloud_event, extracted_attributes)
     ON events TO event_ingest_writer;
 GRANT SELECT ON events TO event_ingest_writer;
 GRANT SELECT (id, tenant_id, event_types, active, verified, eligible_since, deleted_at)
     ON subscriptions TO event_ingest_writer;
+GRANT SELECT ON event_types, event_types_revision TO event_ingest_writer;
 GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 
 -- event_producer: inserts events of any tenant, and reads nothing, not even these. created_at is always the time of
@@ -19,6 +20,7 @@ GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, t
               attributes)
     ON events TO event_producer;
 GRANT EXECUTE ON FUNCTION check_attributes TO event_ingest_writer, event_producer, endpoint_health_monitor;
+GRANT EXECUTE ON FUNCTION attributes_of_event TO router_worker, dead_letter_operator;
 
 -- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key,
@@ -96,6 +98,7 @@ GRANT SELECT (id, webhook_id, tenant_id, source, external_id) ON events TO endpo
 GRANT INSERT (tenant_id, event_type, source, external_id, payload) ON events TO endpoint_health_monitor;
 
 -- subscription_admin: configuration with secrets and headers, health, and what was missed.
+GRANT SELECT, INSERT, UPDATE, DELETE ON event_types TO subscription_admin;
 GRANT SELECT, INSERT, UPDATE ON subscriptions TO subscription_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscription_secrets TO subscription_admin;
 GRANT SELECT ON subscription_health, subscription_health_mark, subscription_flow TO subscription_admin;
@@ -137,7 +140,8 @@ GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_e
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
 GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id), DELETE,
-      UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes, cloud_event, removed_at, erasure_id)
+      UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes,
+              extracted_attributes, cloud_event, removed_at, erasure_id)
     ON events TO retention_operator;
 GRANT SELECT (event_id), UPDATE (ordering_key) ON routing_outbox TO retention_operator;
 GRANT SELECT (event_id), DELETE ON routing_decisions TO retention_operator;

@@ -3,12 +3,21 @@
 from starlette.routing import BaseRoute
 
 from hooksaga.api import openapi, reference
-from hooksaga.api.routes import attempts, bulk_operations, erasures, events, operations, subscriptions
+from hooksaga.api.routes import (
+    attempts,
+    bulk_operations,
+    erasures,
+    event_types,
+    events,
+    operations,
+    subscriptions,
+)
 
 ALL_ROUTES: tuple[BaseRoute, ...] = (
     *events.INGEST_ROUTES,
     *events.ADMIN_ROUTES,
     *subscriptions.ROUTES,
+    *event_types.ROUTES,
     *operations.ROUTES,
     *attempts.ROUTES,
     *bulk_operations.ROUTES,

@@ -123,7 +123,11 @@ async def read_model(request: Request, model: type[Model], *, empty: bytes | Non
     """Read the body as a validated model. `empty` replaces an empty body, where that is allowed."""
     max_bytes = services_of(request).settings.payload_max_bytes
     body = await read_body(request, max_bytes)
-    body = empty if empty is not None and not body else body
+    return checked_model(empty if empty is not None and not body else body, model, max_bytes)
+
+
+def checked_model(body: bytes, model: type[Model], max_bytes: int) -> Model:
+    """Return a body as a validated model. Raises InvalidInput with the field and the rule."""
     check_json_text(body, max_bytes)
     check_json_syntax(body)
     try:

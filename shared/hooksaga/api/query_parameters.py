@@ -115,3 +115,11 @@ def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice |
     except ValueError:
         rule = f"{name} must be one of: {', '.join(choices)}"
         raise InvalidInput("invalid_parameter", rule, field=name, status=422) from None
+
+
+def query_flag(request: Request, name: str) -> bool | None:
+    """Read a query parameter that is true or false, or None without it. Raises InvalidInput."""
+    text = request.query_params.get(name)
+    if text not in (None, "true", "false"):
+        raise InvalidInput("invalid_parameter", f"{name} must be true or false", field=name, status=422)
+    return None if text is None else text == "true"

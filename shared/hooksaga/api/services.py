@@ -12,6 +12,7 @@ from hooksaga.core.trace import Traced
 from hooksaga.operations.api_keys import ApiKey, check_api_keys
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
+from hooksaga.stages.event_catalogue import EventCatalogue
 from hooksaga.stages.telemetry import note_accepted
 
 if TYPE_CHECKING:  # a function whose routes call no receiver need not load the sender
@@ -81,9 +82,12 @@ def build_services(
     """
     events = Sessions(address, Role.INGEST, sessions)
     keys = Sessions(address, keys_role, 1, reads_only=True)
+    catalogue = EventCatalogue(reject_unknown=settings.unknown_event_types == "reject")
 
     async def accept(drafts: Sequence[EventDraft], *, in_order: bool = False) -> list[Answer]:
-        answers = await events.run(lambda connection: accept_events(connection, drafts, in_order=in_order))
+        answers = await events.run(
+            lambda connection: accept_events(connection, drafts, in_order=in_order, catalogue=catalogue)
+        )
         new = [answer for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
         if new:
             note_accepted(new)

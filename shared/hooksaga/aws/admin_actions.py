@@ -38,7 +38,14 @@ class CreateKey(StrictModel):
     action: Literal["create_key"]
     name: str = Field(pattern=r"^[ -~]{1,100}$")
     scopes: list[
-        Literal["events:write", "subscriptions:write", "subscriptions:verify", "events:erase", "admin"]
+        Literal[
+            "events:write",
+            "subscriptions:write",
+            "subscriptions:verify",
+            "events:erase",
+            "event-types:write",
+            "admin",
+        ]
     ] = Field(default=["events:write", "subscriptions:write", "admin"], min_length=1)
     tenant_id: TenantId | None = None
 

@@ -132,6 +132,7 @@ class Environment:
     payload_days: float | None = None
     event_days: float | None = None
     payload_max_bytes: int = FOLLOWS
+    unknown_event_types: Literal["accept", "reject"] = FOLLOWS
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     batch_size: int = 10
     slow_batch_size: int = 5

@@ -27,6 +27,7 @@ _COMMANDS = (
     (USE, "events", ""),
     (USE, "attempts", ""),
     (USE, "subscriptions", ""),
+    (USE, "event-types", ""),
     (USE, "dead-letters", ""),
     (USE, "bulk", ""),
     (USE, "sagas", ""),

@@ -34,7 +34,11 @@ class Scope(StrEnum):
     SUBSCRIPTIONS = "subscriptions:write"
     VERIFY = "subscriptions:verify"
     ERASE = "events:erase"
+    EVENT_TYPES = "event-types:write"
     ADMIN = "admin"
+
+
+DEFAULT_SCOPES = (Scope.EVENTS, Scope.SUBSCRIPTIONS, Scope.ADMIN)
 
 
 @app.command()
@@ -43,7 +47,7 @@ def create(
     scope: Annotated[
         list[Scope] | None,
         typer.Option(
-            help="Scope of the key; repeatable.", show_default="all but subscriptions:verify and events:erase"
+            help="Scope of the key; repeatable.", show_default="events:write, subscriptions:write, admin"
         ),
     ] = None,
     tenant_id: Annotated[
@@ -59,7 +63,7 @@ def create(
         raise WrongUse(f"--name must have 1 to {MAX_NAME} printable characters")
     if tenant_id is not None:
         check_tenant(tenant_id, None)
-    scopes = [one.value for one in scope or Scope if scope or one not in (Scope.VERIFY, Scope.ERASE)]
+    scopes = [one.value for one in scope or DEFAULT_SCOPES]
     key, key_id = _create(name, scopes, tenant_id, stack)
     shown = {"id": key_id, "name": name, "tenant_id": tenant_id, "scopes": scopes, "key": key}
     if as_json:

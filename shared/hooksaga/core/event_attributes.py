@@ -58,8 +58,34 @@ def attributes_text(given: Mapping[str, Any]) -> str:
             raise _invalid(name, f"a name must have {NAME_RULE}")
         if not _is_value(value):
             raise _invalid(name, f"must be {VALUE_RULE}")
-    members = (f"{json.dumps(name)}:{_value_text(value)}" for name, value in given.items())
-    return f"{{{','.join(members)}}}"
+    return attribute_texts({name: _value_text(value) for name, value in given.items()})
+
+
+def attribute_texts(values: Mapping[str, str]) -> str:
+    """Return attributes as JSON text, of the JSON texts of their values."""
+    return f"{{{','.join(f'{json.dumps(name)}:{text}' for name, text in values.items())}}}"
+
+
+def is_attribute_value(text: str) -> bool:
+    """Return whether a string can be the value of an attribute."""
+    return len(text) <= MAX_TEXT and not _CONTROL_CHARACTER.search(text)
+
+
+def number_text(text: str) -> str | None:
+    """Return the text of a JSON number if it can be the value of an attribute, otherwise None."""
+    return text if _is_number(text) else None
+
+
+def all_attributes(given: str, extracted: str) -> str:
+    """Return the attributes that an event has, as JSON text: those that were given, and those that were extracted
+    from its payload under other names. The database has the same rule (sql/functions/attributes_of_event.sql)."""
+    if extracted == NO_ATTRIBUTES:
+        return given
+    both: dict[str, Any] = {
+        **json.loads(extracted, parse_int=_Number, parse_float=_Number),
+        **json.loads(given, parse_int=_Number, parse_float=_Number),
+    }
+    return attribute_texts({name: _value_text(value) for name, value in both.items()})
 
 
 def values_by_name(attributes: str) -> dict[str, str]:
@@ -75,9 +101,7 @@ def _value_text(value: str | bool) -> str:
 def _is_value(value: object) -> bool:
     if isinstance(value, _Number):
         return _is_number(value)
-    if isinstance(value, str):
-        return len(value) <= MAX_TEXT and not _CONTROL_CHARACTER.search(value)
-    return isinstance(value, bool)
+    return is_attribute_value(value) if isinstance(value, str) else isinstance(value, bool)
 
 
 def _is_number(text: str) -> bool:

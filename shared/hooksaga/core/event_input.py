@@ -50,6 +50,7 @@ class EventDraft(msgspec.Struct, frozen=True):
     external_id: the Idempotency-Key, or the id of a CloudEvent; None without a key. traceparent: the valid trace of the
     producer, or None. ordering_key: ordered subscriptions deliver the events of one key in order; None without a key.
     test_subscription_id: the only subscription that receives it, for a test event. attributes: JSON text.
+    extracted: attributes of the payload, as the catalogue says, as JSON text.
     cloud_event: JSON text of the attributes of a CloudEvent that no other field holds; None for another event.
     """
 
@@ -63,6 +64,7 @@ class EventDraft(msgspec.Struct, frozen=True):
     test_subscription_id: int | None = None
     attributes: str = NO_ATTRIBUTES
     cloud_event: str | None = None
+    extracted: str = NO_ATTRIBUTES
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):

@@ -169,6 +169,39 @@ REQUEST_PROBLEMS = (
         "`field` names the attribute, and `detail` states the rule.",
     ),
     Problem(
+        "payload_mismatch",
+        422,
+        "The payload does not match the schema of its event type.",
+        "`field` names the place in the payload, and `detail` states the rule. `GET /v1/event-types/{name}` shows the "
+        "schema.",
+    ),
+    Problem(
+        "unknown_event_type",
+        422,
+        "The event type is not in the catalogue, and this system accepts no others.",
+        "Check the spelling: `detail` names similar types. An operator adds new types with `PUT "
+        "/v1/event-types/{name}`.",
+    ),
+    Problem(
+        "event_type_archived",
+        422,
+        "The event type is archived and takes no more events.",
+        "Send the type that replaces it. An operator can reactivate it with `archived: false`.",
+    ),
+    Problem(
+        "invalid_schema",
+        422,
+        "The JSON Schema of an event type is invalid, refers to another document, has a pattern that cannot be "
+        "matched in linear time, or could make one value need too many checks.",
+        "`field` names the place in the schema, and `detail` states the rule.",
+    ),
+    Problem(
+        "invalid_sample",
+        422,
+        "The sample of an event type does not match its schema.",
+        "`field` names the place in the sample, and `detail` states the rule.",
+    ),
+    Problem(
         "invalid_ordering_key",
         422,
         "`ordering_key` is empty, longer than 255 characters, or contains a control character.",

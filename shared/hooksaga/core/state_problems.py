@@ -46,6 +46,18 @@ STATE_PROBLEMS = (
         "List the keys. The list includes revoked keys.",
     ),
     Problem(
+        "event_type_not_found",
+        404,
+        "The catalogue has no event type with this name.",
+        "List the event types. Names are compared exactly.",
+    ),
+    Problem(
+        "catalogue_full",
+        409,
+        "The catalogue has 2,000 event types, or its schemas have 8 MiB together.",
+        "Delete event types that are not used any more, or shorten schemas.",
+    ),
+    Problem(
         "idempotency_conflict",
         409,
         "This idempotency key was used before with another event type, ordering key or payload.",

@@ -11,7 +11,14 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
 KEY_PREFIX = "hs_"
-ALL_SCOPES = ("events:write", "subscriptions:write", "subscriptions:verify", "events:erase", "admin")
+ALL_SCOPES = (
+    "events:write",
+    "subscriptions:write",
+    "subscriptions:verify",
+    "events:erase",
+    "event-types:write",
+    "admin",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class EventView:
     """One event with its sagas, oldest first, at most MAX_SAGAS_SHOWN, and MAX_ATTEMPTS_SHOWN of theirs.
 
     payload is JSON text to the byte; None since payload_removed_at. is_erased: by an erasure, not by its age.
-    attributes: JSON text. cloud_event: what it is as a CloudEvent (cloud_event_of).
+    attributes, extracted_attributes: JSON text. cloud_event: what it is as a CloudEvent (cloud_event_of).
 
     pruned_before: of this event's deliveries, Completed ones that ended before it may have been deleted, and the
     attempts of all that did. None when nothing can be missing.
@@ -81,6 +81,7 @@ class EventView:
     created_at: datetime
     ordering_key: str | None
     attributes: str
+    extracted_attributes: str
     payload: str | None
     cloud_event: str
     payload_removed_at: datetime | None = None

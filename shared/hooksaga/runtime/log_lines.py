@@ -41,6 +41,16 @@ class AttemptLine(msgspec.Struct, omit_defaults=True):
     reconnected: bool = False
 
 
+class MismatchLine(msgspec.Struct):
+    """One accepted event whose payload does not match the schema of its type, which only warns."""
+
+    event_id: str
+    correlation_id: str
+    event_type: str
+    pointer: str
+    reason: str
+
+
 class RoutedLine(msgspec.Struct):
     """One routed event, or part of one. sagas: the number of new sagas."""
 
@@ -100,7 +110,7 @@ class Entry(NamedTuple):
 
     level: int
     message: str
-    line: AttemptLine | RoutedLine | MoveLine | ResetLine | RefusedLine
+    line: AttemptLine | MismatchLine | RoutedLine | MoveLine | ResetLine | RefusedLine
 
 
 class _Ready(str):

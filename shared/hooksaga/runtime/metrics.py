@@ -15,6 +15,7 @@ class Metric(StrEnum):
     """Names of the metrics; OpenMetrics uses its own spelling."""
 
     EVENTS_ACCEPTED = "EventsAccepted"
+    PAYLOADS_MISMATCHED = "PayloadsMismatched"
     SAGAS_CREATED = "SagasCreated"
     JOBS_CLAIMED = "JobsClaimed"
     DELIVERY_SUCCEEDED = "DeliverySucceeded"

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -77,6 +77,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=400, ge=2, le=10_000)
     redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
+    unknown_event_types: Literal["accept", "reject"] = "accept"
     secrets_key: SecretStr | None = None
     secrets_key_arn: str | None = None
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
@@ -17,13 +18,16 @@ from hooksaga.core.errors import (
     RowRefused,
     ValueRefused,
 )
+from hooksaga.core.event_catalogue import Checked, Mismatch
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.trace import Traced, correlation_id_of
 from hooksaga.stages.batches import run_isolating
+from hooksaga.stages.event_catalogue import EventCatalogue
 
 
 class AcceptedEvent(msgspec.Struct, frozen=True):
-    """An accepted event. `duplicate`: key and content match an earlier event; the other fields are that event's."""
+    """An accepted event. `duplicate`: key and content match an earlier event; the other fields are that event's.
+    warning: where its payload does not match the schema of its type."""
 
     id: int
     webhook_id: UUID
@@ -31,6 +35,7 @@ class AcceptedEvent(msgspec.Struct, frozen=True):
     created_at: datetime
     duplicate: bool = False
     traceparent: str | None = None
+    warning: Mismatch | None = None
 
     @property
     def traced(self) -> Traced:
@@ -56,29 +61,76 @@ class _KnownRow:
 
 Answer = AcceptedEvent | HooksagaError
 
+MOST_REVISIONS = 5
+"""How often events are checked again because the catalogue has changed meanwhile."""
+
 
 async def accept_events(
-    connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool = False
+    connection: Connection,
+    drafts: Sequence[EventDraft],
+    *,
+    in_order: bool = False,
+    catalogue: EventCatalogue | None = None,
 ) -> list[Answer]:
     """Store the drafts and return one result per draft. in_order: their ids increase in the order of the drafts.
+    catalogue: what this process knows of event types; None: nothing yet.
 
     A result is an AcceptedEvent, or the error that rejected this draft alone: Conflict `idempotency_conflict`
     for a known key with different content, InvalidInput `event_refused` for a payload that the database rejects,
+    `payload_mismatch`, `event_type_archived` or `unknown_event_type` for an event that its type does not allow,
     DatabaseUnavailable for an event that the database rejects for another reason.
     When this returns, all accepted events are committed; when it raises, a retry with the same keys is safe.
     """
     if not drafts:
         return []
 
+    known_types = EventCatalogue() if catalogue is None else catalogue
+
     async def store(batch: Sequence[EventDraft]) -> list[Answer]:
-        async with refusals():
-            answers = await insert_events(connection, batch, in_order=in_order)
+        checked, answers = await _checked_and_stored(connection, batch, known_types, in_order=in_order)
         missing = [position for position in range(1, len(batch) + 1) if position not in answers]
-        if missing:
-            answers |= await _answer_known(connection, batch, missing)
-        return [answers[position] for position in range(1, len(batch) + 1)]
+        keyed = [position for position in missing if batch[position - 1].external_id is not None]
+        if keyed:
+            answers |= await _answer_known(connection, batch, keyed)
+        return [_answer(answers.get(at), result) for at, result in enumerate(checked, start=1)]
 
     return await run_isolating(store, drafts, _refusal)
+
+
+async def _checked_and_stored(
+    connection: Connection, batch: Sequence[EventDraft], catalogue: EventCatalogue, *, in_order: bool
+) -> tuple[list[Checked | InvalidInput], dict[int, Answer]]:
+    """Check the drafts by the current catalogue, and store those that pass; return the results of both."""
+    for _ in range(MOST_REVISIONS):
+        checked = catalogue.check(batch)
+        passed = {at: one for at, one in enumerate(checked, start=1) if isinstance(one, Checked)}
+        drafts = [_with_extracted(batch[at - 1], one) for at, one in passed.items()]
+        async with refusals():
+            stored = (
+                await insert_events(connection, drafts, in_order=in_order, revision=catalogue.revision)
+                if drafts
+                else {}
+            )
+        if stored is not None and (drafts or not await catalogue.load(connection)):
+            places = list(passed)
+            return checked, {places[at - 1]: answer for at, answer in stored.items()}
+        if stored is None:
+            await catalogue.load(connection)
+    raise DatabaseUnavailable("the catalogue of event types keeps changing; repeat the request")
+
+
+def _with_extracted(draft: EventDraft, checked: Checked) -> EventDraft:
+    return draft if checked.extracted == draft.extracted else replace(draft, extracted=checked.extracted)
+
+
+def _answer(answer: Answer | None, checked: Checked | InvalidInput) -> Answer:
+    """Return the answer of one draft. A repeat gets its first answer, even if its type would refuse it by now."""
+    if isinstance(checked, InvalidInput):
+        return answer if isinstance(answer, AcceptedEvent) else checked
+    assert answer is not None
+    if checked.warning is None or not isinstance(answer, AcceptedEvent):
+        return answer
+    return replace(answer, warning=checked.warning)
 
 
 def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
@@ -90,13 +142,23 @@ def _refusal(_draft: EventDraft, error: RowRefused) -> Answer:
 
 
 async def insert_events(
-    connection: Connection, drafts: Sequence[EventDraft], *, in_order: bool = False
-) -> dict[int, Answer]:
-    """Store the drafts and return new events by position from 1, in order. Positions with a known key are absent."""
+    connection: Connection,
+    drafts: Sequence[EventDraft],
+    *,
+    in_order: bool = False,
+    revision: UUID | None = None,
+) -> dict[int, Answer] | None:
+    """Store the drafts and return new events by position from 1, in order. Positions with a known key are absent.
+
+    revision: that of the catalogue by which they were checked. None is returned, and nothing is stored, if it is no
+    longer the current one.
+    """
     query = load_queries("accept_events")["insert_events"]
-    params = {**_columns(drafts), "in_order": in_order}
+    params = {**_columns(drafts), "in_order": in_order, "revision": revision}
     inserted = await fetch_rows(connection, query, params, _InsertedRow)
     rows = sorted(inserted, key=lambda row: row.position)
+    if rows and rows[0].position == 0:
+        return None
     return {row.position: _accepted(row, drafts[row.position - 1]) for row in rows}
 
 
@@ -136,5 +198,6 @@ def _columns(drafts: Sequence[EventDraft]) -> dict[str, list[str] | list[str | N
         "ordering_keys": [draft.ordering_key for draft in drafts],
         "attributes": [draft.attributes for draft in drafts],
         "cloud_events": [draft.cloud_event for draft in drafts],
+        "extracted": [draft.extracted for draft in drafts],
         "test_subscription_ids": [draft.test_subscription_id for draft in drafts],
     }

@@ -14,6 +14,7 @@ from hooksaga.core.trace import span_id_of
 from hooksaga.runtime.log_lines import (
     AttemptLine,
     Entry,
+    MismatchLine,
     MoveLine,
     RefusedLine,
     ResetLine,
@@ -32,7 +33,24 @@ if TYPE_CHECKING:  # a function that delivers nothing need not load the HTTP cli
 
 
 def note_accepted(events: Sequence[AcceptedEvent]) -> None:
+    """Count new events, and log one line for each whose payload does not match its schema."""
     count(Metric.EVENTS_ACCEPTED, len(events))
+    warned = [event for event in events if event.warning is not None]
+    if warned:
+        count(Metric.PAYLOADS_MISMATCHED, len(warned))
+        write_lines(logger, map(_mismatch_entry, warned))
+
+
+def _mismatch_entry(event: AcceptedEvent) -> Entry:
+    assert event.warning is not None
+    line = MismatchLine(
+        event_id=event_id_text(event.webhook_id),
+        correlation_id=event.traced.correlation_id,
+        event_type=event.event_type,
+        pointer=event.warning.pointer,
+        reason=event.warning.rule,
+    )
+    return Entry(logging.WARNING, "payload mismatch", line)
 
 
 def note_routed(routed: Routed) -> None:

@@ -32,6 +32,10 @@ END_TO_END_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60
 """Upper bounds: from immediate delivery to several retries later."""
 
 COUNTERS = {
+    Metric.PAYLOADS_MISMATCHED: (
+        "hooksaga_payloads_mismatched",
+        "New events stored although their payload does not match the schema of their type.",
+    ),
     Metric.EVENTS_ACCEPTED: ("hooksaga_events_accepted", "New events stored, without repeats."),
     Metric.SAGAS_CREATED: ("hooksaga_sagas_created", "Sagas created, by routing or by a requeue."),
     Metric.JOBS_CLAIMED: ("hooksaga_jobs_claimed", "Jobs claimed by a worker."),

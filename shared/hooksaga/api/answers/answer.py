@@ -140,6 +140,16 @@ Attributes = Annotated[
     ),
 ]
 
+ExtractedAttributes = Annotated[
+    JsonText,
+    Meta(extra_json_schema=ATTRIBUTES_SCHEMA),
+    described(
+        "What was extracted from the payload, as the catalogue says for its type. A name in `attributes` takes "
+        "precedence.",
+        {"country": "DE"},
+    ),
+]
+
 
 class Page(Answer, Generic[Item]):
     """One page of a list."""

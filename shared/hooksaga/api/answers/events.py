@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from hooksaga.api.answers.answer import (
     AcceptedAt,
@@ -12,6 +12,7 @@ from hooksaga.api.answers.answer import (
     Count,
     ErrorCode,
     EventType,
+    ExtractedAttributes,
     OwnEventId,
     Payload,
     RequeuedFrom,
@@ -23,12 +24,21 @@ from hooksaga.api.answers.answer import (
     Time,
     WaitsForSagaId,
     WaitsForWord,
+    always,
     described,
     either,
 )
 from hooksaga.api.answers.attempts import Attempt
 from hooksaga.api.answers.problems import ItemProblem
 from hooksaga.api.answers.routing import Routing
+
+
+class PayloadWarning(Answer):
+    """Where the payload of an accepted event does not match the schema of its type."""
+
+    code: Annotated[str, always("payload_mismatch"), described("What it warns of.", "payload_mismatch")]
+    field: Annotated[str, described("The place in the payload.", "payload/customer/country")]
+    detail: Annotated[str, described("The rule.", 'the value is not of type "string"')]
 
 
 class AcceptedEvent(Answer):
@@ -43,6 +53,10 @@ class AcceptedEvent(Answer):
             "Whether the idempotency key was used before. `true`: this repeats the first response.", False
         ),
     ]
+    warning: Annotated[
+        PayloadWarning | UnsetType,
+        described("Where the payload does not match the schema of its type; only if that is no error."),
+    ] = UNSET
 
 
 class RefusedEvent(Answer):
@@ -85,7 +99,7 @@ class Saga(Answer):
 class Event(Answer):
     """An event with its deliveries."""
 
-    written_raw = ("attributes", "payload")
+    written_raw = ("attributes", "extracted_attributes", "payload")
 
     id: OwnEventId
     event_type: EventType
@@ -100,6 +114,7 @@ class Event(Answer):
         described("Ordered subscriptions deliver the events of one key one at a time, in order.", None),
     ]
     attributes: Attributes
+    extracted_attributes: ExtractedAttributes
     correlation_id: Annotated[
         str,
         Meta(pattern="^[0-9a-f]{32}$"),

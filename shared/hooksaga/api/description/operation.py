@@ -52,7 +52,9 @@ class Operation:
 
     @property
     def id(self) -> str:
-        words = self.path.removeprefix("/v1").replace("{id}", "one").replace(".json", "")
+        words = (
+            self.path.removeprefix("/v1").replace("{id}", "one").replace("{name}", "one").replace(".json", "")
+        )
         return "_".join([self.method, *words.replace("-", "_").strip("/").split("/")])
 
     @property

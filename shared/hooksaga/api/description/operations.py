@@ -2,6 +2,7 @@
 
 from hooksaga.api.description import (
     erasure_operations,
+    event_types_operations,
     events_operations,
     recovery_operations,
     service_operations,
@@ -11,6 +12,7 @@ from hooksaga.api.description import (
 OPERATIONS = (
     *events_operations.OPERATIONS,
     *subscriptions_operations.OPERATIONS,
+    *event_types_operations.OPERATIONS,
     *recovery_operations.OPERATIONS,
     *erasure_operations.OPERATIONS,
     *service_operations.OPERATIONS,
@@ -19,6 +21,8 @@ OPERATIONS = (
 GROUPS = {
     "events": "Accept events one by one, in batches or as CloudEvents, and trace each one to its last attempt.",
     "subscriptions": "Register endpoints for event types, and configure their retries.",
+    "event-types": "The catalogue: what the events of a type say, which schema they match, and which attributes are "
+    "extracted from them.",
     "dead-letters": "Deliveries that ended without success. Each keeps its payload and can be requeued as a new saga.",
     "attempts": "The log of all attempts, with time, trigger and result.",
     "bulk-operations": "Requeue many dead letters, resend many deliveries, or backfill earlier events, in the "

@@ -2,7 +2,7 @@
 
 from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
-from hooksaga.api.description.requests import KEY, Json
+from hooksaga.api.description.requests import KEY, OWN_TYPE_PATTERN, Json
 from hooksaga.api.query_parameters import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
 from hooksaga.core.attempts import Outcome, StatusClass
 from hooksaga.core.bulk import BulkStatus
@@ -60,5 +60,13 @@ PARAMETERS: Json = {
     "outcome": _query("outcome", {"enum": [one.value for one in Outcome]}, "Only this outcome."),
     "finished_after": _query("finished_after", _TIME, "At or after this time."),
     "finished_before": _query("finished_before", _TIME, "Before this time."),
+    "name": {
+        "name": "name",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "pattern": OWN_TYPE_PATTERN},
+        "description": "The event type. A `/` in it is sent as it is, or as `%2F`.",
+    },
+    "archived": _query("archived", {"type": "boolean"}, "Only types that are archived, or that are not."),
     "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "Length of the window."),
 }

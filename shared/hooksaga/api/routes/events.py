@@ -4,6 +4,8 @@ import re
 from typing import TypedDict
 from uuid import UUID
 
+from msgspec import UNSET
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,17 +28,19 @@ from hooksaga.api.problem_answers import item_problem
 from hooksaga.api.query_parameters import limit_of
 from hooksaga.api.request_trace import traceparent_of
 from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
+from hooksaga.api.services import Services
 from hooksaga.core import cloud_events
 from hooksaga.core.attempts import masked_headers, started_by, trigger_of
 from hooksaga.core.cloud_event_attributes import STRUCTURED_TYPE
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft, read_batch, read_event
-from hooksaga.core.events_for_tests import draft_test_event, read_test_event
+from hooksaga.core.events_for_tests import WantedTestEvent, draft_test_event, read_test_event
 from hooksaga.core.moments import utc_text
 from hooksaga.core.trace import delivery_traceparent
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import sent_format_headers, sent_headers
+from hooksaga.operations.event_types import sample_of_type
 from hooksaga.operations.explain import Routing, explain_event
 from hooksaga.operations.inspect import EventView, SagaView
 from hooksaga.operations.tested_subscription import subscription_to_test
@@ -110,18 +114,30 @@ async def post_test_event(request: Request) -> Response:
     found = await services.events.run(
         lambda connection: subscription_to_test(connection, subscription_id, tenant_id=caller.tenant_id)
     )
-    draft = draft_test_event(
+    draft = await with_sample(
+        services,
+        draft_test_event(
+            wanted,
+            subscription_id=subscription_id,
+            tenant_id=found.tenant_id,
+            event_types=found.event_types,
+            takes=found.takes,
+            traceparent=traceparent_of(request),
+        ),
         wanted,
-        subscription_id=subscription_id,
-        tenant_id=found.tenant_id,
-        event_types=found.event_types,
-        takes=found.takes,
-        traceparent=traceparent_of(request),
     )
     answer = await services.accept.submit(draft)
     if isinstance(answer, HooksagaError):
         raise answer
     return answer_response(_accepted(answer), 202)
+
+
+async def with_sample(services: Services, draft: EventDraft, wanted: WantedTestEvent) -> EventDraft:
+    """Return the test event with the sample of its type as payload, if no payload was given and there is a sample."""
+    if wanted.payload is not UNSET:
+        return draft
+    sample = await services.events.run(lambda connection: sample_of_type(connection, draft.event_type))
+    return draft if sample is None else replace(draft, payload=sample)
 
 
 def _item_answer(
@@ -133,13 +149,13 @@ def _item_answer(
 
 
 def _accepted(event: AcceptedEvent) -> answers.AcceptedEvent:
-    """Return the response of one posted event; its fields are named here because that is faster than finding them."""
-    return answers.AcceptedEvent(
-        id=event_id_text(event.webhook_id),
-        event_type=event.event_type,
-        created_at=utc_text(event.created_at),
-        duplicate=event.duplicate,
-    )
+    """Return the response of one posted event; its fields are given here because that is faster than finding them."""
+    id_text, created_at = event_id_text(event.webhook_id), utc_text(event.created_at)
+    if event.warning is None:
+        return answers.AcceptedEvent(id_text, event.event_type, created_at, event.duplicate)
+    field, detail = f"payload{event.warning.pointer}", event.warning.rule
+    warning = answers.PayloadWarning("payload_mismatch", field, detail)
+    return answers.AcceptedEvent(id_text, event.event_type, created_at, event.duplicate, warning)
 
 
 async def get_event(request: Request) -> Response:

@@ -1,0 +1,178 @@
+"""The catalogue of event types: entries are stored, listed and deleted. Ingest reads them by itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
+from hooksaga.adapters.payload_schemas import compile_schema
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.event_catalogue import (
+    MAX_EVENT_TYPES,
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMAS_BYTES,
+    AttributeRule,
+    OnMismatch,
+    read_payload,
+)
+from hooksaga.core.schema_bounds import InvalidSchema
+
+MAX_NAMED = 500
+"""Event types that a form offers."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """An entry. attributes, schema, sample: JSON text."""
+
+    id: int
+    name: str
+    description: str
+    attributes: str
+    schema: str | None
+    on_mismatch: OnMismatch
+    sample: str | None
+    archived: bool
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def rules(self) -> list[AttributeRule]:
+        return msgspec.json.decode(self.attributes, type=list[AttributeRule])
+
+
+@dataclass(frozen=True, slots=True)
+class PutEventType(EventType):
+    """An entry that was put. created: it is new."""
+
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    entries: int
+    schema_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventTypeContent:
+    """The content of an entry. attributes: JSON text of a list; schema and sample: JSON text as it was given."""
+
+    description: str = ""
+    attributes: str = "[]"
+    schema: str | None = None
+    on_mismatch: OnMismatch = "reject"
+    sample: str | None = None
+    archived: bool = False
+
+
+def check_content(content: EventTypeContent) -> None:
+    """Raise InvalidInput `invalid_schema` with the place in the schema, or `invalid_sample` with that in the sample."""
+    if content.schema is None:
+        return
+    if len(content.schema.encode()) > MAX_SCHEMA_BYTES:
+        raise _invalid_schema("", f"must have at most {MAX_SCHEMA_BYTES} bytes")
+    try:
+        schema = compile_schema(content.schema)
+    except InvalidSchema as error:
+        raise _invalid_schema(error.path, str(error)) from None
+    found = None if content.sample is None else schema.mismatch(read_payload(content.sample))
+    if found is not None:
+        field = f"sample{found.pointer}"
+        raise InvalidInput("invalid_sample", f"{field}: {found.rule}", field=field, status=422)
+
+
+def _invalid_schema(path: str, rule: str) -> InvalidInput:
+    field = f"schema{path}"
+    return InvalidInput("invalid_schema", f"{field}: {rule}", field=field, status=422)
+
+
+async def put_event_type(connection: Connection, name: str, content: EventTypeContent) -> PutEventType:
+    """Store the entry in place of the one with this name, if there is one. The caller has checked name and content.
+
+    Raises Conflict `catalogue_full` for one entry too many, or for schemas that are too large together.
+    """
+    queries = load_queries("event_types")
+    params = {
+        "name": name,
+        "description": content.description,
+        "attributes": content.attributes,
+        "schema": content.schema,
+        "on_mismatch": content.on_mismatch,
+        "sample": content.sample,
+        "archived": content.archived,
+    }
+    async with refusals(), transaction(connection):
+        others = await fetch_row(connection, queries["other_event_types"], params, _Amounts)
+        assert others is not None
+        if others.entries >= MAX_EVENT_TYPES:
+            raise Conflict(
+                "catalogue_full", f"the catalogue has {MAX_EVENT_TYPES} event types, the most it can have"
+            )
+        if others.schema_bytes + len((content.schema or "").encode()) > MAX_SCHEMAS_BYTES:
+            raise Conflict(
+                "catalogue_full", f"all schemas together must have at most {MAX_SCHEMAS_BYTES} bytes"
+            )
+        row = await fetch_row(connection, queries["put_event_type"], params, PutEventType)
+    assert row is not None
+    return row
+
+
+async def show_event_type(connection: Connection, name: str) -> EventType:
+    """Return one entry. Raises NotFound `event_type_not_found`."""
+    row = await fetch_row(
+        connection, load_queries("event_types")["show_event_type"], {"name": name}, EventType
+    )
+    if row is None:
+        raise missing(name)
+    return row
+
+
+def missing(name: str) -> NotFound:
+    return NotFound("event_type_not_found", f"there is no event type {name[:100]} in the catalogue")
+
+
+async def list_event_types(
+    connection: Connection, *, archived: bool | None = None, before_id: int | None = None, limit: int = 50
+) -> list[EventType]:
+    """List entries with an id below before_id, newest first."""
+    params = {"archived": archived, "before_id": before_id, "limit": limit}
+    return await fetch_rows(connection, load_queries("event_types")["list_event_types"], params, EventType)
+
+
+async def name_event_types(connection: Connection, *, limit: int = MAX_NAMED) -> list[NamedType]:
+    """Return the names and descriptions of the types that take events, by name."""
+    return await fetch_rows(
+        connection, load_queries("event_types")["name_event_types"], {"limit": limit}, NamedType
+    )
+
+
+async def delete_event_type(connection: Connection, name: str) -> None:
+    """Delete an entry; events and subscriptions of the type stay. Raises NotFound `event_type_not_found`."""
+    query = load_queries("event_types")["delete_event_type"]
+    if await fetch_row(connection, query, {"name": name}, _IdRow) is None:
+        raise missing(name)
+
+
+async def sample_of_type(connection: Connection, name: str) -> str | None:
+    """Return the sample payload of a type, as JSON text."""
+    row = await fetch_row(connection, load_queries("event_types")["sample_of_type"], {"name": name}, _Sample)
+    return None if row is None else row.sample
