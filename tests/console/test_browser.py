@@ -163,6 +163,7 @@ def test_hurting_content_is_only_text(visit: Visit, running: RunningSystem, endp
     them. Event types and tenants cannot hurt: the database takes letters only."""
     endpoint.fixed.clear()
     event_type = new_name("plain")
+    running.api.good("PUT", f"/v1/event-types/{event_type}", {"description": HURTING, "sample": HURTING})
     more = {"description": HURTING, "headers": {"x-shop": "<script>document.title='hurt'</script>"}}
     url = f"{endpoint.url}?q=<script>document.title='hurt'</script>"
     subscription = subscribe(running, running.api, event_type, url, **more)["id"]
@@ -177,6 +178,8 @@ def test_hurting_content_is_only_text(visit: Visit, running: RunningSystem, endp
         f"/console/subscriptions/{subscription}",
         f"/console/subscriptions/{subscription}/edit",
         "/console/subscriptions",
+        "/console/event-types",
+        f"/console/event-types/{event_type}",
         "/console",
     ):
         page = visit.go(path)

@@ -36,6 +36,7 @@ def everything(running: RunningSystem, tenant: str) -> Kept:
     """A subscription whose endpoint refuses, an event that was given up, and a paused requeue of it."""
     key = running.new_key(tenant_id=tenant)
     api, event_type = running.api.with_key(key), new_name("shop.order")
+    running.api.good("PUT", f"/v1/event-types/{event_type}", {})
     subscription = subscribe(running, api, event_type, REFUSING)["id"]
     event = post(api, event_type)
     letter = dead_letters(running, subscription, 1)[0]
@@ -85,7 +86,10 @@ WITH_AN_ID = [(method, path) for method, path in OF_A_SESSION if "{id}" in path 
 def at(path: str, one: Kept) -> str:
     """The path with the id of what it is about."""
     kind = path.split("/")[2]
-    return path.replace("{id}", str(getattr(one, IDENTITIES[kind]))).replace("{rest:path}", "nowhere")
+    path = path.replace("{name:path}", one.event_type)
+    if "{id}" not in path:
+        return path.replace("{rest:path}", "nowhere")
+    return path.replace("{id}", str(getattr(one, IDENTITIES[kind])))
 
 
 def link_for(running: RunningSystem, one: Kept, **more: str) -> str:
@@ -160,6 +164,7 @@ NEEDED = {
     "events": ("admin", "events:write"),
     "subscriptions": ("subscriptions:write",),
     "portal-links": ("subscriptions:write",),
+    "event-types": ("subscriptions:write", "admin"),
     "sign-out": ("admin", "events:write", "subscriptions:write"),
 }
 """The scopes that open a path, by its first part; all others need admin."""
@@ -179,7 +184,7 @@ def test_each_page_and_action_needs_the_apis_scope(running: RunningSystem, kept:
             if path == "/console/events" or path.endswith("/retry-now")
             else NEEDED.get(part, ("admin",))
         )
-        target = at(path, kept) if "{id}" in path else path
+        target = at(path, kept)
         if method == "POST" and scope in needed:
             continue
         answer = pages.get(target) if method == "GET" else pages.post(target, csrf=csrf[1])
@@ -205,7 +210,7 @@ def test_every_page_says_what_a_browser_may_do_with_it(running: RunningSystem, k
     pages = visitor(running, path, kept)
     if path in ("/console", "/console/now/panel", "/console/keys"):
         pages = Pages(running.port).signed_in(running.key)
-    answer = pages.get(at(path, kept) if "{id}" in path else path)
+    answer = pages.get(at(path, kept))
     if answer.status == 303:
         return
     assert answer.status == 200

@@ -46,11 +46,12 @@ def _tree(event: dict[str, Any]) -> "Tree":
     test = "test event  " if event.get("test_subscription_id") else ""
     title = f"{event['event_type']}  {event['id']}  {test}accepted {short_time(event['created_at'])}"
     tree = Tree(Text(printable(title), "bold"))
-    if event.get("attributes"):
-        pairs = (
-            f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event["attributes"].items()
-        )
-        tree.add(Text(printable("attributes: " + "  ".join(pairs))))
+    for field in ("attributes", "extracted_attributes"):
+        if event.get(field):
+            pairs = (
+                f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event[field].items()
+            )
+            tree.add(Text(printable(f"{field.replace('_', ' ')}: " + "  ".join(pairs))))
     for saga in event["sagas"]:
         branch = tree.add(Text(_saga_line(saga), COLOURS.get(saga["status"], "")))
         for attempt in saga["attempts"]:

@@ -15,7 +15,7 @@ from hooksaga.console.forms import Fields, query_fields
 from hooksaga.console.pages import page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
-from hooksaga.core.event_attributes import values_by_name
+from hooksaga.core.event_attributes import all_attributes, values_by_name
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import Position
@@ -100,7 +100,8 @@ async def show(request: Request, visitor: Visitor) -> Response:
         template,
         status=panel_status(request, changes=is_open),
         event=view,
-        attributes=values_by_name(view.attributes),
+        attributes=values_by_name(all_attributes(view.attributes, view.extracted_attributes)),
+        given=values_by_name(view.attributes),
         routing=routing,
         standings=standings,
         hosts={one.subscription_id: one.callback_url for one in routing.decisions},

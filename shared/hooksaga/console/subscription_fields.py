@@ -26,6 +26,16 @@ def content_of(form: Fields) -> dict[str, Any]:
     return content | choices | ({"format": form.raw("format")} if form.raw("format") else {})
 
 
+def at_creation(form: Fields) -> dict[str, object]:
+    """Return what a form of a new subscription has beyond that of a change."""
+    return {
+        "tenant_id": form.text("tenant_id"),
+        "secret": form.raw("secret").strip() or None,
+        "verified": form.raw("verified") == "yes",
+        "verified_reason": form.raw("verified_reason").strip(),
+    }
+
+
 def _rate_limit(form: Fields) -> dict[str, Any] | None:
     """Return the rate limit; a count without a period is per second."""
     count, seconds = form.number("rate_limit.count"), form.decimal("rate_limit.per_seconds")

@@ -8,10 +8,11 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, verify_for
+from hooksaga.console.event_types import offered_types
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
-from hooksaga.console.subscription_fields import content_of, filled
+from hooksaga.console.subscription_fields import at_creation, content_of, filled
 from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
@@ -21,6 +22,7 @@ from hooksaga.core.events_for_tests import WantedTestEvent, draft_test_event
 from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
+from hooksaga.operations.event_types import sample_of_type
 from hooksaga.operations.overview import MAX_COUNTED, health_of
 from hooksaga.operations.subscription_flow import flow_of
 from hooksaga.operations.subscription_stats import SAMPLE, SubscriptionStats, subscription_stats
@@ -69,10 +71,10 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 @page(SCOPE)
 async def show_new(request: Request, visitor: Visitor) -> Response:
-    return _form(request, visitor, None, EMPTY_FIELDS)
+    return await _form(request, visitor, None, EMPTY_FIELDS)
 
 
-def _form(
+async def _form(
     request: Request,
     visitor: Visitor,
     row: Subscription | None,
@@ -83,7 +85,15 @@ def _form(
     shown = form_fault(request, wrong) if wrong else None
     here = f"{visitor.place.path}/subscriptions/" + (f"{row.id}/edit" if row else "new")
     return render(
-        request, visitor, "subscription_form.html", status=status, back=here, row=row, form=form, wrong=shown
+        request,
+        visitor,
+        "subscription_form.html",
+        status=status,
+        back=here,
+        row=row,
+        form=form,
+        wrong=shown,
+        offered=await offered_types(request),
     )
 
 
@@ -91,21 +101,11 @@ def _form(
 async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Create a subscription and show its secret once, or show the form with its error."""
     try:
-        new = checked(NewSubscription, {**content_of(form), **_at_creation(form)})
+        new = checked(NewSubscription, {**content_of(form), **at_creation(form)})
         created, secret = await create_for(services_of(request), visitor.caller, new)
     except (InvalidInput, ValueRefused) as error:
-        return _form(request, visitor, None, form, error)
+        return await _form(request, visitor, None, form, error)
     return await _show(request, visitor, created, secret=secret, status=201)
-
-
-def _at_creation(form: Fields) -> dict[str, object]:
-    """Return what a form of a new subscription has beyond that of a change."""
-    return {
-        "tenant_id": form.text("tenant_id"),
-        "secret": form.raw("secret").strip() or None,
-        "verified": form.raw("verified") == "yes",
-        "verified_reason": form.raw("verified_reason").strip(),
-    }
 
 
 @page(SCOPE)
@@ -132,6 +132,8 @@ async def _show(
     )
     flows = await services.subscriptions.run(lambda connection: flow_of(connection, [row.id]))
     stats, newest = await _numbers(request, visitor, row)
+    test_type = sample_type(row.event_types)
+    sample = await services.subscriptions.run(lambda connection: sample_of_type(connection, test_type))
     begun = health.first_failure_at if health.eligible else None
     return render(
         request,
@@ -147,11 +149,11 @@ async def _show(
         secret=secret,
         wrong=form_fault(request, wrong) if wrong else None,
         done=done,
-        test_payload=typed.raw("payload") or TEST_PAYLOAD,
+        test_payload=typed.raw("payload") or sample or TEST_PAYLOAD,
         overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
         most=MAX_COUNTED,
         sample=SAMPLE,
-        test_type=sample_type(row.event_types),
+        test_type=test_type,
         back=f"{visitor.place.path}/subscriptions/{row.id}",
     )
 
@@ -186,7 +188,7 @@ async def read_one(request: Request, visitor: Visitor) -> Subscription:
 @page(SCOPE)
 async def show_edit(request: Request, visitor: Visitor) -> Response:
     row = await read_one(request, visitor)
-    return _form(request, visitor, row, Fields(filled(row)))
+    return await _form(request, visitor, row, Fields(filled(row)))
 
 
 @action(SCOPE)
@@ -196,7 +198,7 @@ async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
     try:
         await _change(request, visitor, row, checked(SubscriptionChange, content_of(form)))
     except (InvalidInput, ValueRefused) as error:
-        return _form(request, visitor, row, form, error)
+        return await _form(request, visitor, row, form, error)
     return back_to(request, visitor, row, done="changed")
 
 

@@ -81,7 +81,7 @@ async def list_all(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     await authorize(request, *READ_SCOPES)
-    name = _name(request)
+    name = name_of(request)
     row = await services_of(request).subscriptions.run(
         lambda connection: event_types.show_event_type(connection, name)
     )
@@ -92,7 +92,7 @@ async def delete(request: Request) -> Response:
     """Delete an entry: 204. Events of the type are accepted as those of an unknown type."""
     caller = await authorize(request, *WRITE_SCOPES)
     _check_operator(caller)
-    name = _name(request)
+    name = name_of(request)
     await services_of(request).subscriptions.run(
         lambda connection: event_types.delete_event_type(connection, name)
     )
@@ -105,7 +105,7 @@ def _check_operator(caller: Caller) -> None:
         raise InvalidInput("tenant_not_allowed", message, status=403)
 
 
-def _name(request: Request) -> str:
+def name_of(request: Request) -> str:
     """Return the name in the path. One that cannot be stored is unknown like any other."""
     name = str(request.path_params["name"])
     if "\x00" in name or len(name) > 1000 or not name.isascii():
