@@ -35,6 +35,7 @@ RUNTIME_PACKAGES = frozenset({"boto3", "botocore"})
 
 REQUIREMENTS = {
     "aws_lambda_powertools": "aws-lambda-powertools",
+    "jsonschema_rs": "jsonschema-rs",
     "psycopg": "psycopg[binary]",
     "pydantic_settings": "pydantic-settings",
 }

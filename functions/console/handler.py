@@ -5,6 +5,7 @@ import functools
 from typing import Any
 
 from hooksaga.adapters.database import Role
+from hooksaga.adapters.payload_schemas import compile_schema
 from hooksaga.api.services import Services
 from hooksaga.aws.api_function import ApiFunction
 from hooksaga.aws.function import Event
@@ -21,7 +22,7 @@ class ConsoleFunction(SendingFunction, ApiFunction):
         return self.services_with(self.sender, self.box)
 
 
-function = ConsoleFunction(Role.ADMIN, ROUTES)
+function = ConsoleFunction(Role.ADMIN, ROUTES, compile_schema=compile_schema)
 
 
 def handler(event: Event, context: Any) -> Any:

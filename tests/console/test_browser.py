@@ -249,8 +249,16 @@ PAGES = (
     "/subscriptions",
     "/subscriptions/new",
     "/dead-letters",
+    "/event-types",
+    "/event-types/shop.order",
     "/bulk-operations/new",
 )
+ENTRY = {
+    "description": "A customer placed an order.",
+    "schema": {"type": "object"},
+    "sample": {"order": 1001},
+    "attributes": [{"name": "order", "pointer": "/order", "kind": "number"}],
+}
 MORE_PAGES = (
     "/bulk-operations",
     "/keys",
@@ -267,6 +275,7 @@ def test_axe_finds_nothing_serious(browser: "Browser", running: RunningSystem, s
 
     visit = Visit(browser, running, color_scheme=scheme, viewport={"width": 1200, "height": 860})
     visit.go(running.sign_in_link())
+    running.api.good("PUT", "/v1/event-types/shop.order", ENTRY)
     event = running.rows("SELECT webhook_id FROM events ORDER BY id LIMIT 1")[0]["webhook_id"].hex
     for path in (*PAGES, *MORE_PAGES):
         page = visit.go(f"/console{path}".replace("{event}", f"evt_{event}"))

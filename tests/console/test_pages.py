@@ -85,10 +85,10 @@ WITH_AN_ID = [(method, path) for method, path in OF_A_SESSION if "{id}" in path 
 
 def at(path: str, one: Kept) -> str:
     """The path with the id of what it is about."""
-    kind = path.split("/")[2]
     path = path.replace("{name:path}", one.event_type)
     if "{id}" not in path:
         return path.replace("{rest:path}", "nowhere")
+    kind = path.split("/")[2]
     return path.replace("{id}", str(getattr(one, IDENTITIES[kind])))
 
 

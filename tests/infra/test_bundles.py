@@ -20,6 +20,9 @@ MAX_BUNDLE_BYTES = 24e6
 MAX_BYTES_OF_CALLERS = 36.5e6
 """Ten of it are the cryptography package, which opens signing secrets."""
 
+SCHEMAS_BYTES = 12.5e6
+"""The package that checks payloads by JSON Schemas."""
+
 START = """
 import importlib
 import sys
@@ -122,6 +125,11 @@ def test_only_those_that_call_receivers_carry_what_calls_them() -> None:
     assert sorted(carrying) == sorted(opening) == ["console", "delivery", "subscriptions"]
 
 
+def test_only_those_that_take_events_or_schemas_carry_what_checks_them() -> None:
+    checking = [name for name in LOCAL.functions if "jsonschema-rs" in contents_of(name).requirements]
+    assert sorted(checking) == ["console", "ingest", "subscriptions"]
+
+
 @pytest.mark.parametrize("function", LOCAL.functions)
 def test_an_arm_bundle_holds_arm_code_and_is_small(function: str, tmp_path: Path) -> None:
     """Lambda fetches and unpacks it at every cold start."""
@@ -131,8 +139,9 @@ def test_an_arm_bundle_holds_arm_code_and_is_small(function: str, tmp_path: Path
     machines = {path.read_bytes()[18:20] for path in libraries}
     assert machines == {b"\xb7\x00"}, "ELF's number for aarch64"
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    calls_receivers = "httptools" in contents_of(function).requirements
-    assert size < (MAX_BYTES_OF_CALLERS if calls_receivers else MAX_BUNDLE_BYTES)
+    requirements = contents_of(function).requirements
+    limit = MAX_BYTES_OF_CALLERS if "httptools" in requirements else MAX_BUNDLE_BYTES
+    assert size < limit + (SCHEMAS_BYTES if "jsonschema-rs" in requirements else 0)
 
 
 def test_the_digest_follows_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:

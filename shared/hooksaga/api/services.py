@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Sessions
 from hooksaga.api.coalescing import Coalescer
+from hooksaga.core.event_catalogue import SchemaCompiler
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.trace import Traced
 from hooksaga.operations.api_keys import ApiKey, check_api_keys
@@ -75,14 +76,16 @@ def build_services(
     *,
     sessions: int = 2,
     keys_role: Role = Role.INGEST,
+    compile_schema: SchemaCompiler | None = None,
 ) -> Services:
     """Build services whose callers share statements: concurrent events are committed together.
 
     keys_role: the role that looks up API keys; the function's own role if there is only one function.
+    compile_schema: for routes that accept events.
     """
     events = Sessions(address, Role.INGEST, sessions)
     keys = Sessions(address, keys_role, 1, reads_only=True)
-    catalogue = EventCatalogue(reject_unknown=settings.unknown_event_types == "reject")
+    catalogue = EventCatalogue(compile_schema, reject_unknown=settings.unknown_event_types == "reject")
 
     async def accept(drafts: Sequence[EventDraft], *, in_order: bool = False) -> list[Answer]:
         answers = await events.run(

@@ -15,6 +15,7 @@ from hooksaga.api.services import Services, build_services
 from hooksaga.aws.dispatch import ask_to_cancel, wake_orchestrator_for_subscriptions, wake_router
 from hooksaga.aws.function import Event, Function, Invocation
 from hooksaga.aws.gateway import answer_gateway
+from hooksaga.core.event_catalogue import SchemaCompiler
 from hooksaga.core.trace import Traced
 
 if TYPE_CHECKING:  # only the functions that call receivers load them
@@ -37,11 +38,17 @@ class QueueWakes:
 
 
 class ApiFunction(Function):
-    """A function for the given routes. `answer` handles the proxy events that API Gateway sends for them."""
+    """A function for the given routes. `answer` handles the proxy events that API Gateway sends for them.
 
-    def __init__(self, role: Role, routes: Sequence[BaseRoute]) -> None:
+    compile_schema: for routes that accept events.
+    """
+
+    def __init__(
+        self, role: Role, routes: Sequence[BaseRoute], *, compile_schema: SchemaCompiler | None = None
+    ) -> None:
         super().__init__(role)
         self.routes = routes
+        self._compile_schema = compile_schema
 
     @functools.cached_property
     def services(self) -> Services:
@@ -57,6 +64,7 @@ class ApiFunction(Function):
             QueueWakes(self.queues),
             sessions=1,
             keys_role=self.role,
+            compile_schema=self._compile_schema,
         )
 
     @functools.cached_property

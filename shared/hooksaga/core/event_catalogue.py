@@ -52,6 +52,10 @@ class PayloadSchema(Protocol):
         ...
 
 
+SchemaCompiler = Callable[[str], PayloadSchema]
+"""Compiles the JSON text of a schema. Raises InvalidSchema."""
+
+
 class AttributeRule(msgspec.Struct, frozen=True):
     """An attribute to extract: its name, where it is in the payload, and its kind."""
 

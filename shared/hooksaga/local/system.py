@@ -13,6 +13,7 @@ from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Sessio
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.libpq import complete
 from hooksaga.adapters.migrations import migrate
+from hooksaga.adapters.payload_schemas import compile_schema
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.api.app import ALL_ROUTES
@@ -147,7 +148,12 @@ class LocalSystem:
         )
         self.worker = PollingWorker(self._settings, self.address, self.sender, box)
         self.services: Services = build_services(
-            self._settings, self.address, self.sender, box, LocalWakes(self.worker)
+            self._settings,
+            self.address,
+            self.sender,
+            box,
+            LocalWakes(self.worker),
+            compile_schema=compile_schema,
         )
         self._metrics = MetricsPage(self.address)
         measure_with(self._metrics.counted)

@@ -6,18 +6,14 @@ from datetime import datetime
 import msgspec
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
-from hooksaga.adapters.payload_schemas import compile_schema
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.errors import Conflict, NotFound
 from hooksaga.core.event_catalogue import (
     MAX_EVENT_TYPES,
-    MAX_SCHEMA_BYTES,
     MAX_SCHEMAS_BYTES,
     AttributeRule,
     OnMismatch,
-    read_payload,
 )
-from hooksaga.core.schema_bounds import InvalidSchema
 
 MAX_NAMED = 500
 """Event types that a form offers."""
@@ -82,27 +78,6 @@ class EventTypeContent:
     on_mismatch: OnMismatch = "reject"
     sample: str | None = None
     archived: bool = False
-
-
-def check_content(content: EventTypeContent) -> None:
-    """Raise InvalidInput `invalid_schema` with the place in the schema, or `invalid_sample` with that in the sample."""
-    if content.schema is None:
-        return
-    if len(content.schema.encode()) > MAX_SCHEMA_BYTES:
-        raise _invalid_schema("", f"must have at most {MAX_SCHEMA_BYTES} bytes")
-    try:
-        schema = compile_schema(content.schema)
-    except InvalidSchema as error:
-        raise _invalid_schema(error.path, str(error)) from None
-    found = None if content.sample is None else schema.mismatch(read_payload(content.sample))
-    if found is not None:
-        field = f"sample{found.pointer}"
-        raise InvalidInput("invalid_sample", f"{field}: {found.rule}", field=field, status=422)
-
-
-def _invalid_schema(path: str, rule: str) -> InvalidInput:
-    field = f"schema{path}"
-    return InvalidInput("invalid_schema", f"{field}: {rule}", field=field, status=422)
 
 
 async def put_event_type(connection: Connection, name: str, content: EventTypeContent) -> PutEventType:

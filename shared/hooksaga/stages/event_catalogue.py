@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 
 from hooksaga.adapters.database import Connection, fetch_rows
-from hooksaga.adapters.payload_schemas import CompiledSchema, compile_schema
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_catalogue import (
@@ -19,6 +18,8 @@ from hooksaga.core.event_catalogue import (
     Checked,
     KnownType,
     OnMismatch,
+    PayloadSchema,
+    SchemaCompiler,
     check_event,
     unknown_type,
 )
@@ -45,12 +46,17 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class EventCatalogue:
-    """The entries as of one revision. Begins empty, which most databases are."""
+    """The entries as of one revision. Begins empty, which most databases are.
 
-    def __init__(self, *, reject_unknown: bool = False) -> None:
+    compile_schema: given by processes that accept events, because the library is large. Without it no payload is
+    checked.
+    """
+
+    def __init__(self, compile_schema: SchemaCompiler | None = None, *, reject_unknown: bool = False) -> None:
+        self._compile_schema = compile_schema
         self._reject_unknown = reject_unknown
         self._types: dict[str, KnownType] = {}
-        self._schemas: dict[str, CompiledSchema | None] = {}
+        self._schemas: dict[str, PayloadSchema | None] = {}
         self.revision = NO_ENTRIES
 
     async def load(self, connection: Connection) -> bool:
@@ -60,7 +66,7 @@ class EventCatalogue:
         if revision == self.revision:
             return False
         texts = {row.schema for row in rows if row.schema is not None}
-        self._schemas = {text: self._schemas.get(text) or _compiled(text) for text in texts}
+        self._schemas = {text: self._schemas.get(text) or self._compiled(text) for text in texts}
         self._types = {row.name: self._known(row.name, row) for row in rows if row.name is not None}
         self.revision = revision
         return True
@@ -73,6 +79,14 @@ class EventCatalogue:
             row.on_mismatch or "reject",
             bool(row.archived),
         )
+
+    def _compiled(self, text: str) -> PayloadSchema | None:
+        """Return the schema; None for one that only SQL can have stored, which the API refuses."""
+        try:
+            return None if self._compile_schema is None else self._compile_schema(text)
+        except InvalidSchema as error:
+            logger.error("event type schema ignored", extra={"reason": f"{error.path}: {error}"})
+            return None
 
     def check(self, drafts: Sequence[EventDraft]) -> list[Checked | InvalidInput]:
         """Return what follows from the type of each event, or the error that refuses it."""
@@ -94,12 +108,3 @@ def _checked(known: KnownType, draft: EventDraft) -> Checked | InvalidInput:
         return check_event(known, draft.payload)
     except InvalidInput as error:
         return error
-
-
-def _compiled(text: str) -> CompiledSchema | None:
-    """Return the schema; None for one that only SQL can have stored, which the API refuses."""
-    try:
-        return compile_schema(text)
-    except InvalidSchema as error:
-        logger.error("event type schema ignored", extra={"reason": f"{error.path}: {error}"})
-        return None

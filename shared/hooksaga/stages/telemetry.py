@@ -23,16 +23,16 @@ from hooksaga.runtime.log_lines import (
 )
 from hooksaga.runtime.metrics import Metric
 from hooksaga.runtime.telemetry import count, logger, observe
-from hooksaga.stages.accept_events import AcceptedEvent
 from hooksaga.stages.clean_leases import LeaseReset
 from hooksaga.stages.route_events import Routed, RoutedEvent
 from hooksaga.stages.saga_rows import SagaMoved
 
 if TYPE_CHECKING:  # a function that delivers nothing need not load the HTTP client
+    from hooksaga.stages.accept_events import AcceptedEvent
     from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
 
 
-def note_accepted(events: Sequence[AcceptedEvent]) -> None:
+def note_accepted(events: "Sequence[AcceptedEvent]") -> None:
     """Count new events, and log one line for each whose payload does not match its schema."""
     count(Metric.EVENTS_ACCEPTED, len(events))
     warned = [event for event in events if event.warning is not None]
@@ -41,7 +41,7 @@ def note_accepted(events: Sequence[AcceptedEvent]) -> None:
         write_lines(logger, map(_mismatch_entry, warned))
 
 
-def _mismatch_entry(event: AcceptedEvent) -> Entry:
+def _mismatch_entry(event: "AcceptedEvent") -> Entry:
     assert event.warning is not None
     line = MismatchLine(
         event_id=event_id_text(event.webhook_id),

@@ -16,6 +16,7 @@ from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_event_type
 from hooksaga.core.event_type_models import NewEventType
 from hooksaga.operations import event_types
+from hooksaga.operations.check_event_type import check_content
 from hooksaga.operations.event_types import EventType, EventTypeContent
 
 WRITE_SCOPES = ("event-types:write", "admin")
@@ -40,7 +41,7 @@ async def put(request: Request) -> Response:
     name = check_event_type(str(request.path_params["name"]))
     body = await read_body(request, services_of(request).settings.payload_max_bytes)
     content = content_of(body, services_of(request).settings.payload_max_bytes)
-    event_types.check_content(content)
+    check_content(content)
     done = await services_of(request).subscriptions.run(
         lambda connection: event_types.put_event_type(connection, name, content)
     )
