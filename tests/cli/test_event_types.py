@@ -83,6 +83,13 @@ def test_an_export_is_a_file_for_sync(run: Run, run_json: RunJson, file: Path, t
     assert done["unchanged"] >= 2
 
 
+def test_a_warning_is_told_to_the_sender(run: Run, file: Path, name: str) -> None:
+    run("event-types", "sync", str(file))
+    sent = run("send", "-", "--event-type", f"{name}.created", stdin=b'{"total": 101}')
+    assert sent.exit_code == 0
+    assert "warning: payload/total: the value is greater than the maximum of" in sent.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -69,6 +69,19 @@ def test_attributes_are_stored(running: RunningSystem, make_client: MakeClient) 
     assert [row["given"] for row in rows] == [{"a": 1.5, "b": "x", "c": False}, {"a": 2}, {}]
 
 
+def test_a_payload_that_does_not_match_is_refused_or_warned_of(
+    running: RunningSystem, make_client: MakeClient
+) -> None:
+    kind, client = new_name("schema"), make_client(url_of(running), running.key)
+    running.api.good("PUT", f"/v1/event-types/{kind}", {"schema": {"type": "string"}})
+    with pytest.raises(EventRefused) as refused:
+        client.send(kind, 1)
+    assert (refused.value.code, refused.value.field) == ("payload_mismatch", "payload")
+    running.api.good("PUT", f"/v1/event-types/{kind}", {"schema": {"type": "string"}, "on_mismatch": "warn"})
+    assert client.send(kind, 1).warning == 'payload: the value is not of type "string"'
+    assert client.send(kind, '"x"').warning is None
+
+
 @pytest.mark.parametrize(
     ("attributes", "field"), [({"a b": 1}, "attributes.a b"), ({"a": float("nan")}, "attributes")]
 )

@@ -31,7 +31,7 @@ def test_every_route_is_described_and_every_described_route_exists() -> None:
         (method.upper(), path) for path, item in openapi_document()["paths"].items() for method in item
     }
     served = {
-        (method, route.path)
+        (method, route.path_format)
         for route in ALL_ROUTES
         if isinstance(route, Route)
         for method in route.methods or ()

@@ -148,7 +148,7 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         binary("ce-time", "yesterday"),
         b"{}",
         ("invalid_cloud_event", "time", 422),
-        "time: must be an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z",
+        "time: must be an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z, of at most 100 characters",
     ),
     "a control character": (
         cloud_event,
@@ -184,7 +184,7 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         binary("content-type", "text/xml"),
         b"{}",
         ("invalid_cloud_event", "datacontenttype", 422),
-        "datacontenttype: must be JSON in UTF-8: */json or */*+json",
+        "datacontenttype: must be JSON in UTF-8: */json or */*+json, at most 200 characters",
     ),
     "no source": (
         binary("ce-source", ""),

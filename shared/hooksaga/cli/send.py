@@ -97,6 +97,8 @@ def _post(client: "ApiClient", file: str, request: EventRequest, as_json: bool, 
         event = client.read(answer)
         repeated = ", which was accepted before with the same key" if event["duplicate"] else ""
         echo(f"{event['id']} {printable(event['event_type'])}{repeated}")
+        if warning := event.get("warning"):
+            echo_error(f"{file}: warning: {printable(warning['field'])}: {printable(warning['detail'])}")
     return True
 
 

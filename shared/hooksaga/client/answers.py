@@ -89,6 +89,14 @@ def _event(content: Mapping[str, Any], key: str, status: int) -> SentEvent:
             created_at=datetime.fromisoformat(content["created_at"]),
             duplicate=bool(content["duplicate"]),
             idempotency_key=key,
+            warning=_warning(content.get("warning")),
         )
     except (KeyError, TypeError, ValueError):
         raise UnexpectedAnswer(status, NOT_THE_API) from None
+
+
+def _warning(given: Any) -> str | None:
+    if not isinstance(given, dict):
+        return None
+    content = cast("dict[str, Any]", given)
+    return f"{content.get('field', '')}: {content.get('detail', '')}"

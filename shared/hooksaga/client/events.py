@@ -34,7 +34,7 @@ class SentEvent:
 
     id: `evt_…`, which endpoints get as `webhook-id`. duplicate: the key was already used for the same content, and the
     other fields are those of the first event; also true if an attempt of this call stored it and its response was
-    lost.
+    lost. warning: where its payload does not match the schema of its type, and the rule, if that is no error.
     """
 
     id: str
@@ -42,3 +42,4 @@ class SentEvent:
     created_at: datetime
     duplicate: bool
     idempotency_key: str
+    warning: str | None = None
