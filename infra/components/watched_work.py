@@ -75,6 +75,7 @@ def _graph(title: str, metrics: Sequence[cloudwatch.IMetric]) -> cloudwatch.Grap
 def _flow(functions: Mapping[str, LeastFunction]) -> cloudwatch.GraphWidget:
     shown = (
         ("ingest", Metric.EVENTS_ACCEPTED),
+        ("ingest", Metric.PAYLOADS_MISMATCHED),
         ("router", Metric.SAGAS_CREATED),
         ("delivery", Metric.JOBS_CLAIMED),
         ("delivery", Metric.DELIVERY_SUCCEEDED),

@@ -54,8 +54,7 @@ CREATE TABLE events (
     CONSTRAINT ordering_key_is_not_empty CHECK (ordering_key <> ''),
     CONSTRAINT traceparent_is_valid CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
     CONSTRAINT attributes_are_valid CHECK (attributes = '{}' OR check_attributes(attributes)),
-    CONSTRAINT extracted_attributes_are_valid
-        CHECK (extracted_attributes = '{}' OR check_attributes(extracted_attributes)),
+    CONSTRAINT extracted_attributes_are_an_object CHECK (jsonb_typeof(extracted_attributes) = 'object'),
     CONSTRAINT cloud_event_is_an_object CHECK (jsonb_typeof(cloud_event) = 'object'),
     CONSTRAINT created_at_is_representable
         CHECK (created_at >= '0001-01-02 00:00Z' AND created_at < '9999-12-31 00:00Z')

@@ -297,6 +297,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("reconnected", "NOT reconnected"),
     ("max_attempts", "99"),
     ("own_header_names", "'x-other'"),
+    ("sent_format", "'cloudevents-binary'"),
     ("slow", "NOT slow"),
     ("erased", "NOT erased"),
 ]
