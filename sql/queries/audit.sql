@@ -248,6 +248,8 @@ SELECT c.relname::text AS table_name, pg_sequence_last_value(s.seqrelid) AS last
 SELECT table_name, last_id, greatest_id
   FROM (SELECT 'events' AS table_name, last_value - (NOT is_called)::int AS last_id,
                (SELECT max(id) FROM events) AS greatest_id FROM events_id_seq
+        UNION ALL SELECT 'event_types', last_value - (NOT is_called)::int,
+               (SELECT max(id) FROM event_types) FROM event_types_id_seq
         UNION ALL SELECT 'subscriptions', last_value - (NOT is_called)::int,
                (SELECT max(id) FROM subscriptions) FROM subscriptions_id_seq
         UNION ALL SELECT 'subscription_secrets', last_value - (NOT is_called)::int,

@@ -111,7 +111,7 @@ GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type, missed_while_disabl
 -- the names, for `hooksaga doctor`.
 GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters,
     subscription_flow, subscription_patterns, subscription_pattern_history, subscription_history, routing_decisions,
-    bulk_operations, bulk_operation_lanes, retention_state, retention_days, erasures, work_state
+    bulk_operations, bulk_operation_lanes, retention_state, retention_days, erasures, work_state, event_types
     TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;

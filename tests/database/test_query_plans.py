@@ -20,6 +20,7 @@ from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.flow import Flow
+from hooksaga.stages.event_catalogue import NO_ENTRIES
 from tests.database import a_million_rows as rows
 
 pytestmark = [
@@ -72,6 +73,7 @@ def accepted(first: int, count: int) -> dict[str, Any]:
         "test_subscription_ids": [None] * count,
         "attributes": ["{}"] * count,
         "cloud_events": [None] * count,
+        "extracted": ["{}"] * count,
     }
 
 
@@ -269,7 +271,7 @@ def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, *
 
 
 CLAIM = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
-UNCOMPARED = ("traceparents", "test_subscription_ids", "cloud_events")
+UNCOMPARED = ("traceparents", "test_subscription_ids", "cloud_events", "extracted")
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
 HOT = [
@@ -277,7 +279,7 @@ HOT = [
         Role.INGEST,
         "accept_events",
         "insert_events",
-        {**NEW_KEYS, "in_order": False},
+        {**NEW_KEYS, "in_order": False, "revision": NO_ENTRIES},
         answers=100,
         buffers=5_000,
     ),
@@ -285,7 +287,7 @@ HOT = [
         Role.INGEST,
         "accept_events",
         "insert_events",
-        {**KNOWN_KEYS, "in_order": True},
+        {**KNOWN_KEYS, "in_order": True, "revision": NO_ENTRIES},
         answers=0,
         buffers=5_000,
     ),
