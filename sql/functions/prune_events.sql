@@ -41,7 +41,7 @@ BEGIN
       INTO found_ids, last_at, last_id FROM batch b;
     IF dry_run THEN
         SELECT count(*) INTO events FROM unnest(found_ids) AS f (id)
-         WHERE NOT EXISTS (SELECT FROM webhook_delivery_sagas g WHERE g.event_id = f.id)
+         WHERE (SELECT g.id FROM webhook_delivery_sagas g WHERE g.event_id = f.id LIMIT 1) IS NULL
            AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = f.id);
     ELSE
         IF found_ids IS NOT NULL OR left_ids IS NOT NULL THEN

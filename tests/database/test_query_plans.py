@@ -258,16 +258,23 @@ def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any)
 LONG_AGO = str(datetime.now(UTC) - timedelta(days=20))
 
 
-def prune(older_than: str, *, after: str | None = None, dry_run: bool = False, **limits: int) -> Hot:
+def prune(
+    older_than: str,
+    kind: str = "deliveries",
+    *,
+    after: str | None = None,
+    dry_run: bool = False,
+    **limits: int,
+) -> Hot:
     """One batch of 500 rows. Of each it reads the job, the saga and the event, locks both rows, and deletes them."""
     params: dict[str, Any] = {
         "older_than": older_than,
         "limit": 500,
-        "after_finished_at": after,
-        "after_job_id": 0,
+        "after_at": after,
+        "after_id": 0,
         "dry_run": dry_run,
     }
-    return Hot(Role.ADMIN, "prune", "prune_finished", params, answers=1, **limits)
+    return Hot(Role.RETENTION, "prune", f"prune_{kind}", params, answers=1, **limits)
 
 
 CLAIM = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
@@ -555,6 +562,18 @@ HOT = [
     prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
     prune("29 days 12 hours", after="2999-01-01T00:00:00Z"),
     prune("400 days"),
+    *(
+        prune("29 days 12 hours", kind, rows=8_000, buffers=80_000)
+        for kind in ("dead_letters", "payloads", "events")
+    ),
+    Hot(
+        Role.RETENTION,
+        "prune",
+        "plan_retention",
+        {"deliveries": "1 day", "dead_letters": None, "payloads": None, "events": "1 day"},
+        answers=1,
+    ),
+    Hot(Role.RETENTION, "prune", "retention_lag", {}, answers=0),
 ]
 
 
