@@ -15,6 +15,11 @@ CREATE TYPE public.bulk_status AS ENUM (
     'Completed'
 );
 
+CREATE TYPE public.erasure_status AS ENUM (
+    'Running',
+    'Completed'
+);
+
 CREATE TYPE public.job_status AS ENUM (
     'Pending',
     'Leased',
@@ -40,6 +45,23 @@ CREATE FUNCTION public.are_event_types(patterns character varying[]) RETURNS boo
  SELECT COALESCE(((array_ndims(are_event_types.patterns) = 1) AND ((count(*) >= 1) AND (count(*) <= 100)) AND (count(*) = count(DISTINCT pattern.pattern)) AND bool_and(((pattern.pattern)::text ~ '^([A-Za-z0-9_.:/-]{1,100}|[A-Za-z0-9_.:/-]{1,98}\.\*|\*)$'::text))), false) AS "coalesce"
     FROM unnest(are_event_types.patterns) pattern(pattern);
 END;
+
+CREATE FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (extracted || given);
+
+CREATE FUNCTION public.begin_retention_batch(older_than interval, max_rows integer) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    IF older_than < interval '1 day' OR max_rows NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'retention: at least 1 day old, and 1 to 100000 rows in a batch' USING ERRCODE = 'HS001';
+    END IF;
+    PERFORM FROM retention_state FOR NO KEY UPDATE SKIP LOCKED;
+    RETURN CASE WHEN FOUND THEN now() - older_than END;
+END
+$$;
 
 CREATE TABLE public.bulk_operations (
     id bigint NOT NULL,
@@ -93,6 +115,37 @@ CREATE FUNCTION public.check_api_key(hash bytea) RETURNS TABLE(id bigint, tenant
     SELECT id, tenant_id, scopes FROM api_keys WHERE key_sha256 = hash AND revoked_at IS NULL
 $$;
 
+CREATE FUNCTION public.check_attributes(attributes jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+DECLARE
+    broken record;
+BEGIN
+    IF jsonb_typeof(attributes) <> 'object' THEN
+        RAISE EXCEPTION 'attributes: must be an object of at most 20 names' USING ERRCODE = 'HS001';
+    END IF;
+    SELECT count(*) OVER () AS number, name, is_name, is_value INTO broken
+      FROM (SELECT name, name ~ '^[A-Za-z0-9_.-]{1,64}$' AS is_name,
+                   CASE jsonb_typeof(value)
+                   WHEN 'string' THEN length(value #>> '{}') <= 200 AND value #>> '{}' !~ '[\x01-\x1f\x7f]'
+                   WHEN 'number' THEN abs(value::numeric) <= 1e30 AND scale(value::numeric) <= 400
+                   ELSE jsonb_typeof(value) = 'boolean' END AS is_value
+              FROM jsonb_each(attributes) AS given (name, value)) AS given
+     ORDER BY is_name AND is_value LIMIT 1;
+    IF broken.number > 20 THEN
+        RAISE EXCEPTION 'attributes: must have at most 20 names, not %', broken.number USING ERRCODE = 'HS001';
+    ELSIF NOT broken.is_name THEN
+        RAISE EXCEPTION 'attributes.%: a name must have 1 to 64 characters from A-Z a-z 0-9 _ . -',
+            left(broken.name, 200) USING ERRCODE = 'HS001';
+    ELSIF NOT broken.is_value THEN
+        RAISE EXCEPTION 'attributes.%: must be a string of at most 200 characters without control characters, '
+            'a number from -10^30 to 10^30 with at most 400 decimal places, or a boolean', broken.name
+            USING ERRCODE = 'HS001';
+    END IF;
+    RETURN true;
+END
+$_$;
+
 CREATE FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) RETURNS TABLE(subscription_id bigint, matched bigint)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
@@ -103,7 +156,7 @@ BEGIN
     IF wanted_kind = 'requeue' THEN
         RETURN QUERY
             SELECT d.subscription_id, count(*) FROM dead_letters d
-             WHERE (newest_id IS NULL OR d.id <= newest_id)
+             WHERE (newest_id IS NULL OR d.id <= newest_id) AND num_nonnulls(d.payload_snapshot) = 1
                AND (tenant IS NULL OR d.tenant_id = tenant)
                AND (wanted ->> 'subscription_id' IS NULL OR d.subscription_id = (wanted ->> 'subscription_id')::bigint)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
@@ -118,7 +171,7 @@ BEGIN
         RETURN QUERY
             SELECT j.subscription_id, count(*) FROM webhook_delivery_jobs j
               JOIN webhook_delivery_sagas g ON g.id = j.saga_id
-              JOIN events e ON e.id = g.event_id
+              JOIN events e ON e.id = g.event_id AND e.removed_at IS NULL
              WHERE j.finished_at >= (wanted ->> 'ended_after')::timestamptz
                AND j.finished_at < coalesce((wanted ->> 'ended_before')::timestamptz, now())
                AND (wanted ->> 'subscription_id' IS NULL OR j.subscription_id = (wanted ->> 'subscription_id')::bigint)
@@ -127,7 +180,7 @@ BEGIN
     ELSE
         RETURN QUERY
             SELECT s.id, count(*) FROM subscriptions s
-              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL
+              JOIN events e ON e.tenant_id = s.tenant_id AND e.test_subscription_id IS NULL AND e.removed_at IS NULL
                AND e.event_type = ANY (ARRAY(SELECT types_of_patterns(ARRAY(
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
@@ -181,6 +234,17 @@ CREATE FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, 
     SELECT EXISTS (SELECT FROM made)
 $$;
 
+CREATE FUNCTION public.drop_erased_answer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.response_body := NULL;
+    NEW.response_truncated := false;
+    NEW.own_header_names := NULL;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -231,6 +295,7 @@ END) STORED,
     ordered boolean DEFAULT false NOT NULL,
     max_wait_seconds double precision,
     circuit_breaker boolean DEFAULT true NOT NULL,
+    format character varying(30) DEFAULT 'payload'::character varying NOT NULL,
     paused_at timestamp with time zone,
     resumed_at timestamp with time zone,
     discard_through bigint DEFAULT 0 NOT NULL,
@@ -240,6 +305,7 @@ END) STORED,
     CONSTRAINT base_delay_in_range CHECK (((base_delay_seconds > (0)::double precision) AND (base_delay_seconds <= (3600)::double precision))),
     CONSTRAINT callback_url_is_https CHECK (((callback_url)::text ~~ 'https://_%'::text)),
     CONSTRAINT event_types_are_valid CHECK (public.are_event_types(event_types)),
+    CONSTRAINT format_is_known CHECK (((format)::text = ANY ((ARRAY['payload'::character varying, 'cloudevents-structured'::character varying, 'cloudevents-binary'::character varying])::text[]))),
     CONSTRAINT headers_are_an_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
     CONSTRAINT max_in_flight_in_range CHECK (((max_in_flight >= 1) AND (max_in_flight <= 1000))),
     CONSTRAINT max_retry_limit_in_range CHECK (((max_retry_limit >= 1) AND (max_retry_limit <= 50))),
@@ -272,6 +338,83 @@ CREATE FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestam
     INSERT INTO ended_sessions (session_sha256, expires_at)
     SELECT DISTINCT one, valid_until FROM unnest(session_hashes) AS one
     ON CONFLICT (session_sha256) DO NOTHING
+$$;
+
+CREATE FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) RETURNS TABLE(erased bigint[], dead_letters bigint, attempts bigint, ended bigint, in_flight bigint, subscription_ids bigint[])
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    held_sagas bigint[];
+    held_jobs bigint[];
+    held_outbox bigint[];
+    of_sagas bigint[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT o.event_id FROM routing_outbox o WHERE o.event_id = ANY (event_ids)
+         ORDER BY o.event_id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.event_id), '{}') INTO held_outbox FROM held h;
+    WITH held AS MATERIALIZED (
+        SELECT s.id FROM webhook_delivery_sagas s WHERE s.event_id = ANY (event_ids)
+         ORDER BY s.id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_sagas FROM held h;
+    WITH held AS MATERIALIZED (
+        SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_sagas)
+         ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_jobs FROM held h;
+    erased := ARRAY(
+        SELECT e.id FROM unnest(lock_content(event_ids)) AS e (id)
+         WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id AND o.event_id <> ALL (held_outbox))
+           AND NOT EXISTS (
+               SELECT FROM webhook_delivery_sagas s
+                WHERE s.event_id = e.id
+                  AND (s.id <> ALL (held_sagas)
+                       OR EXISTS (SELECT FROM webhook_delivery_jobs j
+                                   WHERE j.saga_id = s.id AND j.id <> ALL (held_jobs))))
+         ORDER BY e.id);
+
+    UPDATE events e
+       SET payload = NULL, source = '', external_id = NULL, traceparent = NULL, ordering_key = NULL, attributes = '{}',
+           extracted_attributes = '{}', cloud_event = NULL,
+           removed_at = coalesce(e.removed_at, now()), erasure_id = of_erasure
+     WHERE e.id = ANY (erased);
+    UPDATE routing_outbox o SET ordering_key = NULL WHERE o.event_id = ANY (erased);
+    UPDATE dead_letters d SET payload_snapshot = NULL
+     WHERE d.event_id = ANY (erased) AND num_nonnulls(d.payload_snapshot) = 1;
+    GET DIAGNOSTICS dead_letters = ROW_COUNT;
+
+    of_sagas := ARRAY(SELECT s.id FROM webhook_delivery_sagas s WHERE s.event_id = ANY (erased));
+    in_flight := (SELECT count(*) FROM webhook_delivery_jobs j
+                   WHERE j.saga_id = ANY (of_sagas) AND j.status::text = 'Leased');
+    UPDATE webhook_delivery_jobs j SET erased = true, response_body = NULL, response_truncated = false, own_header_names = NULL
+     WHERE j.saga_id = ANY (of_sagas) AND NOT j.erased;
+    GET DIAGNOSTICS attempts = ROW_COUNT;
+
+    WITH stopped AS (
+        UPDATE webhook_delivery_sagas s
+           SET status = 'DeadLettered', final_error_code = 'erased', ordering_key = NULL, updated_at = clock_timestamp()
+         WHERE s.id = ANY (of_sagas) AND s.status::text IN ('Pending', 'PendingRetry')
+        RETURNING s.id, s.event_id, s.subscription_id
+    ), letters AS (
+        INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, reason,
+                                  failed_at, payload_snapshot)
+        SELECT o.id, o.event_id, o.subscription_id, e.tenant_id, e.event_type, 'erased', 'its event was erased',
+               clock_timestamp(), NULL
+          FROM stopped o JOIN events e ON e.id = o.event_id
+         ORDER BY o.id
+    )
+    SELECT count(*), array_agg(DISTINCT o.subscription_id) INTO ended, subscription_ids FROM stopped o;
+    UPDATE webhook_delivery_sagas s SET ordering_key = NULL
+     WHERE s.id = ANY (of_sagas) AND s.ordering_key IS NOT NULL;
+    RETURN NEXT;
+END
 $$;
 
 CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone)
@@ -323,6 +466,7 @@ BEGIN
         RETURN QUERY
             SELECT d.id, d.event_id, d.saga_id, d.id, '-infinity'::timestamptz FROM dead_letters d
              WHERE d.subscription_id = lane_subscription AND d.id > after_id AND d.id <= op.until_id
+               AND num_nonnulls(d.payload_snapshot) = 1
                AND (op.tenant_id IS NULL OR d.tenant_id = op.tenant_id)
                AND (wanted ->> 'event_type' IS NULL OR d.event_type = wanted ->> 'event_type')
                AND (wanted ->> 'error_code' IS NULL OR d.final_error_code = wanted ->> 'error_code')
@@ -341,7 +485,7 @@ BEGIN
                    j.finished_at
               FROM webhook_delivery_jobs j
               JOIN webhook_delivery_sagas g ON g.id = j.saga_id
-              JOIN events e ON e.id = g.event_id
+              JOIN events e ON e.id = g.event_id AND e.removed_at IS NULL
              WHERE j.subscription_id = lane_subscription AND j.finished_at IS NOT NULL
                AND j.finished_at >= greatest((wanted ->> 'ended_after')::timestamptz, after_at)
                AND (j.finished_at > after_at OR j.id > after_id)
@@ -355,7 +499,7 @@ BEGIN
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
                  WHERE e.tenant_id = op.tenant_id AND patterns && patterns_of_type(e.event_type)
-                   AND e.test_subscription_id IS NULL AND e.created_at >= since
+                   AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                    AND e.id <= op.until_id
@@ -370,7 +514,7 @@ BEGIN
              CROSS JOIN LATERAL (
                   SELECT e.id, e.created_at FROM events e
                    WHERE e.event_type = of_type.event_type AND e.tenant_id = op.tenant_id
-                     AND e.test_subscription_id IS NULL AND e.created_at >= since
+                     AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                      AND e.id <= op.until_id
@@ -387,10 +531,13 @@ CREATE FUNCTION public.give_retention_its_owner() RETURNS void
     SET search_path TO 'pg_catalog', 'public'
     AS $$
 DECLARE
-    pruning regprocedure := 'prune_finished(interval, integer, timestamptz, bigint, boolean)'::regprocedure;
+    its_own CONSTANT regproc[] := ARRAY['prune_finished', 'prune_dead_letters', 'remove_payloads', 'prune_events',
+                                      'step_erasure'];
+    one regproc;
     needs_rights boolean := NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
 BEGIN
-    IF (SELECT proowner FROM pg_proc WHERE oid = pruning) = 'retention_operator'::regrole THEN
+    IF NOT EXISTS (SELECT FROM pg_proc
+                    WHERE oid = ANY (its_own::oid[]) AND proowner <> 'retention_operator'::regrole) THEN
         RETURN;
     END IF;
     IF needs_rights THEN
@@ -399,7 +546,9 @@ BEGIN
                THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END;
     END IF;
     GRANT CREATE ON SCHEMA public TO retention_operator;
-    EXECUTE format('ALTER FUNCTION %s OWNER TO retention_operator', pruning);
+    FOREACH one IN ARRAY its_own LOOP
+        EXECUTE format('ALTER FUNCTION %s OWNER TO retention_operator', one);
+    END LOOP;
     REVOKE CREATE ON SCHEMA public FROM retention_operator;
     IF needs_rights THEN
         EXECUTE format('REVOKE retention_operator FROM %I', current_user);
@@ -502,6 +651,69 @@ CREATE FUNCTION public.list_api_keys() RETURNS TABLE(id bigint, name character v
     SELECT id, name, last_four, tenant_id, scopes, created_at, revoked_at FROM api_keys ORDER BY id DESC
 $$;
 
+CREATE FUNCTION public.lock_content(event_ids bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+DECLARE
+    held_letters bigint[];
+    held_events bigint[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT d.id FROM dead_letters d WHERE d.event_id = ANY (event_ids) ORDER BY d.id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_letters FROM held h;
+    WITH held AS MATERIALIZED (
+        SELECT e.id FROM events e WHERE e.id = ANY (event_ids) ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_events FROM held h;
+    RETURN ARRAY(
+        SELECT h.id FROM unnest(held_events) AS h (id)
+         WHERE NOT EXISTS (SELECT FROM dead_letters d WHERE d.event_id = h.id AND d.id <> ALL (held_letters))
+         ORDER BY h.id);
+END
+$$;
+
+CREATE FUNCTION public.lock_whole_pairs(saga_ids bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+DECLARE
+    held_sagas bigint[];
+    held_jobs bigint[];
+    held_letters bigint[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (saga_ids) ORDER BY s.id FOR UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_sagas FROM held h;
+    WITH held AS MATERIALIZED (
+        SELECT j.id FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (held_sagas) ORDER BY j.id FOR UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_jobs FROM held h;
+    WITH held AS MATERIALIZED (
+        SELECT d.id FROM dead_letters d WHERE d.saga_id = ANY (held_sagas) ORDER BY d.id FOR UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO held_letters FROM held h;
+    RETURN ARRAY(
+        SELECT s.id FROM webhook_delivery_sagas s
+         WHERE s.id = ANY (saga_ids)
+           AND NOT EXISTS (
+               SELECT FROM webhook_delivery_sagas g
+                WHERE g.event_id = s.event_id AND g.subscription_id = s.subscription_id
+                  AND (g.id <> ALL (held_sagas)
+                       OR EXISTS (SELECT FROM webhook_delivery_jobs j WHERE j.saga_id = g.id AND j.id <> ALL (held_jobs))
+                       OR EXISTS (SELECT FROM dead_letters d WHERE d.saga_id = g.id AND d.id <> ALL (held_letters))))
+         ORDER BY s.id);
+END
+$$;
+
 CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) RETURNS TABLE(failing_since timestamp with time zone, since timestamp with time zone, dead_letters bigint, events bigint, at_least boolean)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -522,7 +734,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded') AND NOT EXISTS (
+               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded', 'erased') AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
@@ -558,6 +770,19 @@ CREATE FUNCTION public.move_bulk_operation(wanted_id bigint, tenant character va
        AND status IN ('Running', 'Paused') AND wanted IN ('Running', 'Paused', 'Stopped') AND status <> wanted
 $$;
 
+CREATE FUNCTION public.note_deleted(of_kind character varying, by_outcome jsonb, applied timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+    INSERT INTO retention_days AS d (day, kind, outcome, deleted, horizon)
+    SELECT (now() AT TIME ZONE 'UTC')::date, of_kind, o.key, o.value::bigint, applied
+      FROM jsonb_each_text(by_outcome) AS o
+     WHERE o.value::bigint > 0
+     ORDER BY o.key
+    ON CONFLICT (day, kind, outcome) DO UPDATE
+       SET deleted = d.deleted + excluded.deleted, horizon = greatest(d.horizon, excluded.horizon)
+$$;
+
 CREATE FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -579,7 +804,177 @@ CREATE FUNCTION public.patterns_of_type(of_type character varying) RETURNS chara
          END)::character varying[]);
 END;
 
-CREATE FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) RETURNS TABLE(sagas bigint, jobs bigint, before timestamp with time zone, last_finished_at timestamp with time zone, last_job_id bigint)
+CREATE FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+    UPDATE retention_progress p SET keep = w.keep
+      FROM (SELECT r.kind, a.keep
+              FROM (VALUES ('deliveries', deliveries), ('dead_letters', dead_letters), ('payloads', payloads),
+                           ('events', events)) AS a (kind, keep)
+              JOIN retention_progress r ON r.kind = a.kind AND r.keep IS DISTINCT FROM a.keep
+             ORDER BY r.kind FOR NO KEY UPDATE OF r SKIP LOCKED) AS w
+     WHERE p.kind = w.kind
+$$;
+
+CREATE FUNCTION public.prune_dead_letters(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) RETURNS TABLE(dead_letters bigint, sagas bigint, jobs bigint, events bigint, before timestamp with time zone, last_at timestamp with time zone, last_id bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    letters bigint[];
+    ended bigint[];
+    of_events bigint[];
+    by_outcome jsonb;
+    old_events timestamptz;
+BEGIN
+    before := begin_retention_batch(older_than, max_rows);
+    dead_letters := 0;
+    sagas := 0;
+    jobs := 0;
+    events := 0;
+    IF before IS NULL THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+
+    WITH read AS MATERIALIZED (
+        SELECT d.id, d.failed_at, d.event_id, d.subscription_id FROM dead_letters d
+         WHERE d.failed_at < before AND d.failed_at >= coalesce(after_at, '-infinity')
+           AND (d.failed_at > coalesce(after_at, '-infinity') OR d.id > after_id)
+         ORDER BY d.failed_at, d.id LIMIT greatest(max_rows / 10, 1)
+    ), pair AS MATERIALIZED (
+        SELECT DISTINCT r.event_id, r.subscription_id FROM read r
+    ), leaving AS MATERIALIZED (
+        SELECT whole.ids
+          FROM pair p
+          JOIN events e ON e.id = p.event_id AND e.created_at < before
+         CROSS JOIN LATERAL (
+              SELECT array_agg(g.id) AS ids,
+                     bool_and(g.status::text IN ('Completed', 'DeadLettered') AND g.updated_at < before
+                              AND NOT EXISTS (SELECT FROM webhook_delivery_jobs j
+                                               WHERE j.saga_id = g.id AND j.applied_at IS NULL)
+                              AND NOT EXISTS (SELECT FROM dead_letters d
+                                               WHERE d.saga_id = g.id
+                                                 AND (d.failed_at >= before
+                                                      OR EXISTS (SELECT FROM operational_outbox o
+                                                                  WHERE o.dead_letter_id = d.id)))) AS is_over
+                FROM webhook_delivery_sagas g
+               WHERE g.event_id = p.event_id AND g.subscription_id = p.subscription_id) AS whole
+         WHERE whole.is_over
+    )
+    SELECT (SELECT array_agg(id) FROM leaving CROSS JOIN LATERAL unnest(leaving.ids) AS u (id)),
+           (SELECT max(failed_at) FROM read),
+           (SELECT id FROM read ORDER BY failed_at DESC, id DESC LIMIT 1)
+      INTO ended, last_at, last_id;
+
+    IF dry_run THEN
+        SELECT count(*) INTO dead_letters FROM dead_letters d WHERE d.saga_id = ANY (ended);
+        SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
+        sagas := coalesce(cardinality(ended), 0);
+    ELSIF ended IS NOT NULL THEN
+        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now()
+        RETURNING r.event_horizon INTO old_events;
+        ended := lock_whole_pairs(ended);
+        WITH gone AS (
+            DELETE FROM dead_letters d WHERE d.saga_id = ANY (ended)
+            RETURNING coalesce(d.final_error_code, '') AS outcome
+        ), counted AS (
+            SELECT outcome, count(*) AS deleted FROM gone GROUP BY outcome
+        )
+        SELECT coalesce(sum(c.deleted), 0), jsonb_object_agg(c.outcome, c.deleted) INTO dead_letters, by_outcome
+          FROM counted c;
+        PERFORM note_deleted('dead_letters', by_outcome, before);
+        WITH gone AS (
+            DELETE FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended) RETURNING j.status::text
+        ), counted AS (
+            SELECT status, count(*) AS deleted FROM gone GROUP BY status
+        )
+        SELECT coalesce(sum(c.deleted), 0), jsonb_object_agg(c.status, c.deleted) INTO jobs, by_outcome FROM counted c;
+        PERFORM note_deleted('attempts', by_outcome, before);
+        WITH gone AS (
+            DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (ended) RETURNING s.event_id, s.status::text
+        ), counted AS (
+            SELECT status, count(*) AS deleted FROM gone GROUP BY status
+        )
+        SELECT coalesce(sum(c.deleted), 0), jsonb_object_agg(c.status, c.deleted),
+               (SELECT array_agg(DISTINCT event_id) FROM gone)
+          INTO sagas, by_outcome, of_events FROM counted c;
+        PERFORM note_deleted('deliveries', by_outcome, before);
+        events := prune_passed_events(of_events, old_events);
+        PERFORM note_deleted('events', jsonb_build_object('', events), old_events);
+    END IF;
+    UPDATE retention_progress p SET looked_at = greatest(p.looked_at, coalesce(last_at, before))
+     WHERE p.kind = 'dead_letters' AND NOT dry_run;
+    RETURN NEXT;
+END
+$$;
+
+ALTER FUNCTION public.prune_dead_letters(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) OWNER TO retention_operator;
+
+CREATE FUNCTION public.prune_events(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) RETURNS TABLE(events bigint, before timestamp with time zone, last_at timestamp with time zone, last_id bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    found_ids bigint[];
+    left_ids bigint[];
+BEGIN
+    before := begin_retention_batch(older_than, max_rows);
+    events := 0;
+    IF before IS NULL THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF NOT dry_run THEN
+        SELECT p.looked_at, p.looked_id INTO after_at, after_id FROM retention_progress p WHERE p.kind = 'events';
+        WITH taken AS (
+            DELETE FROM retention_left l
+             WHERE l.kind = 'events'
+               AND l.event_id IN (SELECT o.event_id FROM retention_left o WHERE o.kind = 'events'
+                                   ORDER BY o.event_id LIMIT max_rows)
+            RETURNING l.event_id
+        )
+        SELECT array_agg(t.event_id) INTO left_ids FROM taken t;
+    END IF;
+    WITH batch AS MATERIALIZED (
+        SELECT e.id, e.created_at FROM events e
+         WHERE e.created_at < before AND e.created_at >= coalesce(after_at, '-infinity')
+           AND (e.created_at > coalesce(after_at, '-infinity') OR e.id > after_id)
+         ORDER BY e.created_at, e.id LIMIT max_rows
+    )
+    SELECT array_agg(b.id), max(b.created_at), (array_agg(b.id ORDER BY b.created_at DESC, b.id DESC))[1]
+      INTO found_ids, last_at, last_id FROM batch b;
+    IF dry_run THEN
+        SELECT count(*) INTO events FROM unnest(found_ids) AS f (id)
+         WHERE (SELECT g.id FROM webhook_delivery_sagas g WHERE g.event_id = f.id LIMIT 1) IS NULL
+           AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = f.id);
+    ELSE
+        IF found_ids IS NOT NULL OR left_ids IS NOT NULL THEN
+            UPDATE retention_state r SET event_horizon = greatest(r.event_horizon, before), moved_at = now();
+            events := prune_passed_events(left_ids || found_ids, before);
+            PERFORM note_deleted('events', jsonb_build_object('', events), before);
+        END IF;
+        UPDATE retention_progress p
+           SET looked_at = greatest(p.looked_at, coalesce(last_at, before)),
+               looked_id = coalesce(last_id, CASE WHEN p.looked_at >= before THEN p.looked_id ELSE 0 END)
+         WHERE p.kind = 'events';
+    END IF;
+    RETURN NEXT;
+END
+$$;
+
+ALTER FUNCTION public.prune_events(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) OWNER TO retention_operator;
+
+CREATE FUNCTION public.prune_finished(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) RETURNS TABLE(sagas bigint, jobs bigint, events bigint, before timestamp with time zone, last_at timestamp with time zone, last_id bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     SET enable_seqscan TO 'off'
@@ -592,21 +987,25 @@ DECLARE
     leaving bigint[];
     held_too bigint[];
     held_jobs bigint[];
+    of_events bigint[];
+    by_outcome jsonb;
+    old_events timestamptz;
 BEGIN
-    IF older_than < interval '1 day' OR max_rows NOT BETWEEN 1 AND 100000 THEN
-        RAISE EXCEPTION 'prune_finished: at least 1 day old, and 1 to 100000 rows in a batch'
-            USING ERRCODE = 'HS001';
-    END IF;
-    before := now() - older_than;
+    before := begin_retention_batch(older_than, max_rows);
     sagas := 0;
     jobs := 0;
+    events := 0;
+    IF before IS NULL THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
 
     WITH finished AS MATERIALIZED (
         SELECT j.id, j.saga_id, j.finished_at
           FROM webhook_delivery_jobs j
-         WHERE j.finished_at < now() - older_than
-           AND j.finished_at >= coalesce(after_finished_at, '-infinity')
-           AND (j.finished_at > coalesce(after_finished_at, '-infinity') OR j.id > after_job_id)
+         WHERE j.finished_at < before
+           AND j.finished_at >= coalesce(after_at, '-infinity')
+           AND (j.finished_at > coalesce(after_at, '-infinity') OR j.id > after_id)
          ORDER BY j.finished_at, j.id LIMIT max_rows
     ), judged AS MATERIALIZED (
         SELECT f.id, f.finished_at, saga.id AS saga_id, saga.leaves, coalesce(saga.attempt_count, 0) AS weight
@@ -616,9 +1015,9 @@ BEGIN
                 FROM webhook_delivery_sagas s JOIN events e ON e.id = s.event_id
                WHERE s.id = f.saga_id
                  AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o WHERE o.saga_id = s.id AND o.id > f.id)
-                 AND s.status::text IN ('Completed', 'DeadLettered') AND s.updated_at < now() - older_than
+                 AND s.status::text IN ('Completed', 'DeadLettered') AND s.updated_at < before
                  AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
-                      OR e.created_at < now() - older_than)
+                      OR e.created_at < before)
                  AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o
                                   WHERE o.saga_id = s.id AND o.applied_at IS NULL)
           ) AS saga ON true
@@ -631,15 +1030,15 @@ BEGIN
            array_agg(b.saga_id) FILTER (WHERE b.leaves),
            max(b.finished_at),
            (array_agg(b.id ORDER BY b.finished_at DESC, b.id DESC))[1]
-      INTO ended, leaving, last_finished_at, last_job_id
+      INTO ended, leaving, last_at, last_id
       FROM batch b;
 
     IF dry_run THEN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(leaving), 0);
     ELSIF ended IS NOT NULL THEN
-        -- Waits for transactions that read the horizon; then other prunes wait for this one.
-        UPDATE retention_state r SET horizon = greatest(r.horizon, now() - older_than), moved_at = now();
+        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now()
+        RETURNING r.event_horizon INTO old_events;
         WITH held AS MATERIALIZED (
             SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (ended)
              ORDER BY s.id FOR UPDATE SKIP LOCKED
@@ -655,16 +1054,72 @@ BEGIN
              WHERE NOT EXISTS (SELECT FROM webhook_delivery_jobs j
                                 WHERE j.saga_id = h.saga AND j.id <> ALL (coalesce(held_jobs, '{}')))
              ORDER BY h.saga);
-        DELETE FROM webhook_delivery_jobs j WHERE j.id = ANY (held_jobs) AND j.saga_id = ANY (held_too);
-        GET DIAGNOSTICS jobs = ROW_COUNT;
-        DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (leaving) AND s.id = ANY (held_too);
-        GET DIAGNOSTICS sagas = ROW_COUNT;
+        WITH gone AS (
+            DELETE FROM webhook_delivery_jobs j WHERE j.id = ANY (held_jobs) AND j.saga_id = ANY (held_too)
+            RETURNING j.status::text
+        ), counted AS (
+            SELECT status, count(*) AS deleted FROM gone GROUP BY status
+        )
+        SELECT coalesce(sum(c.deleted), 0), jsonb_object_agg(c.status, c.deleted) INTO jobs, by_outcome FROM counted c;
+        PERFORM note_deleted('attempts', by_outcome, before);
+        WITH gone AS (
+            DELETE FROM webhook_delivery_sagas s WHERE s.id = ANY (leaving) AND s.id = ANY (held_too)
+            RETURNING s.event_id
+        )
+        SELECT count(*), array_agg(DISTINCT g.event_id) INTO sagas, of_events FROM gone g;
+        PERFORM note_deleted('deliveries', jsonb_build_object('Completed', sagas), before);
+        events := prune_passed_events(of_events, old_events);
+        PERFORM note_deleted('events', jsonb_build_object('', events), old_events);
     END IF;
+    UPDATE retention_progress p SET looked_at = greatest(p.looked_at, coalesce(last_at, before))
+     WHERE p.kind = 'deliveries' AND NOT dry_run;
     RETURN NEXT;
 END
 $$;
 
-ALTER FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) OWNER TO retention_operator;
+ALTER FUNCTION public.prune_finished(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) OWNER TO retention_operator;
+
+CREATE FUNCTION public.prune_passed_events(event_ids bigint[], accepted_before timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+DECLARE
+    unused bigint[];
+    doomed bigint[];
+    deleted bigint;
+BEGIN
+    IF accepted_before IS NULL THEN
+        RETURN 0;
+    END IF;
+    SELECT array_agg(e.id) INTO unused
+      FROM events e
+     WHERE e.id = ANY (event_ids) AND e.created_at < accepted_before
+       AND (SELECT g.id FROM webhook_delivery_sagas g WHERE g.event_id = e.id LIMIT 1) IS NULL;
+    IF unused IS NULL THEN
+        RETURN 0;
+    END IF;
+    WITH held AS MATERIALIZED (
+        SELECT e.id FROM events e
+         WHERE e.id = ANY (unused)
+           -- Both in one snapshot: the router takes the row from the outbox in the statement that starts the deliveries.
+           AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
+           AND (SELECT g.id FROM webhook_delivery_sagas g WHERE g.event_id = e.id LIMIT 1) IS NULL
+         ORDER BY e.id FOR UPDATE OF e SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(h.id), '{}') INTO doomed FROM held h;
+    DELETE FROM retention_left l WHERE l.kind = 'events' AND l.event_id = ANY (doomed);
+    INSERT INTO retention_left (kind, event_id)
+    SELECT 'events', u.id FROM unnest(unused) AS u (id) WHERE u.id <> ALL (doomed) ORDER BY u.id
+    ON CONFLICT DO NOTHING;
+    DELETE FROM routing_decisions d WHERE d.event_id = ANY (doomed);
+    DELETE FROM events e WHERE e.id = ANY (doomed);
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    RETURN deleted;
+END
+$$;
 
 CREATE FUNCTION public.put_dead_letters_in_operational_outbox() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -809,6 +1264,35 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.refuse_to_prune_what_is_used() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+DECLARE
+    used bigint;
+BEGIN
+    IF TG_TABLE_NAME = 'events' THEN
+        SELECT g.id INTO used FROM gone g
+         WHERE EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.event_id = g.id)
+            OR EXISTS (SELECT FROM dead_letters d WHERE d.event_id = g.id)
+            OR EXISTS (SELECT FROM routing_decisions r WHERE r.event_id = g.id)
+         LIMIT 1;
+    ELSE
+        SELECT g.id INTO used FROM gone g
+         WHERE g.requeued_from IS NOT NULL AND EXISTS (SELECT FROM dead_letters d WHERE d.id = g.requeued_from)
+         LIMIT 1;
+    END IF;
+    IF FOUND THEN
+        RAISE EXCEPTION 'DELETE on % is refused: something still refers to %', TG_TABLE_NAME, used
+            USING ERRCODE = 'HS001';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.refuse_untrue_dead_letters() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -822,11 +1306,92 @@ BEGIN
       JOIN events e ON e.id = s.event_id
      WHERE s.status <> 'DeadLettered' OR s.event_id <> n.event_id OR s.subscription_id <> n.subscription_id
         OR e.tenant_id <> n.tenant_id OR e.event_type <> n.event_type
-        OR e.payload::text <> n.payload_snapshot::text
+        OR e.payload::text IS DISTINCT FROM n.payload_snapshot::text
      LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'dead letter of saga % does not tell what happened', untrue USING ERRCODE = 'HS001';
     END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) RETURNS TABLE(payloads bigint, before timestamp with time zone, last_at timestamp with time zone, last_id bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    found_ids bigint[];
+    left_ids bigint[];
+    wanted bigint[];
+    ready bigint[];
+BEGIN
+    before := begin_retention_batch(older_than, max_rows);
+    payloads := 0;
+    IF before IS NULL THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF NOT dry_run THEN
+        SELECT p.looked_at, p.looked_id INTO after_at, after_id FROM retention_progress p WHERE p.kind = 'payloads';
+        WITH taken AS (
+            DELETE FROM retention_left l
+             WHERE l.kind = 'payloads'
+               AND l.event_id IN (SELECT o.event_id FROM retention_left o WHERE o.kind = 'payloads'
+                                   ORDER BY o.event_id LIMIT max_rows)
+            RETURNING l.event_id
+        )
+        SELECT array_agg(t.event_id) INTO left_ids FROM taken t;
+    END IF;
+    WITH batch AS MATERIALIZED (
+        SELECT e.id, e.created_at FROM events e
+         WHERE e.created_at < before AND e.created_at >= coalesce(after_at, '-infinity')
+           AND (e.created_at > coalesce(after_at, '-infinity') OR e.id > after_id)
+         ORDER BY e.created_at, e.id LIMIT max_rows
+    )
+    SELECT array_agg(b.id), max(b.created_at), (array_agg(b.id ORDER BY b.created_at DESC, b.id DESC))[1]
+      INTO found_ids, last_at, last_id FROM batch b;
+    wanted := ARRAY(SELECT e.id FROM events e
+                     WHERE e.id = ANY (left_ids || found_ids) AND e.removed_at IS NULL);
+    ready := ARRAY(SELECT w.id FROM unnest(wanted) AS w (id)
+                    WHERE NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = w.id)
+                      AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
+                                       WHERE g.event_id = w.id AND g.status::text NOT IN ('Completed', 'DeadLettered')));
+    IF dry_run THEN
+        payloads := cardinality(ready);
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    IF cardinality(ready) > 0 THEN
+        UPDATE retention_state r SET payload_horizon = greatest(r.payload_horizon, before), moved_at = now();
+        ready := lock_content(ready);
+        UPDATE events e SET payload = NULL, removed_at = now() WHERE e.id = ANY (ready);
+        GET DIAGNOSTICS payloads = ROW_COUNT;
+        UPDATE dead_letters d SET payload_snapshot = NULL
+         WHERE d.event_id = ANY (ready) AND num_nonnulls(d.payload_snapshot) = 1;
+        PERFORM note_deleted('payloads', jsonb_build_object('', payloads), before);
+    END IF;
+    INSERT INTO retention_left (kind, event_id)
+    SELECT 'payloads', w.id FROM unnest(wanted) AS w (id) WHERE w.id <> ALL (ready) ORDER BY w.id;
+    UPDATE retention_progress p
+       SET looked_at = greatest(p.looked_at, coalesce(last_at, before)),
+           looked_id = coalesce(last_id, CASE WHEN p.looked_at >= before THEN p.looked_id ELSE 0 END)
+     WHERE p.kind = 'payloads';
+    RETURN NEXT;
+END
+$$;
+
+ALTER FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) OWNER TO retention_operator;
+
+CREATE FUNCTION public.renew_event_types_revision() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    UPDATE event_types_revision SET revision = gen_random_uuid();
     RETURN NULL;
 END
 $$;
@@ -843,8 +1408,13 @@ BEGIN
         ARRAY(SELECT d.saga_id FROM dead_letters d WHERE d.id = ANY (dead_letter_ids)), once => true);
     RETURN QUERY
         SELECT d.id, s.id, coalesce(s.id = ANY (made), false),
-               CASE WHEN s.id IS NULL THEN 'subscription_inactive' END
-          FROM dead_letters d LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
+               CASE WHEN s.id IS NOT NULL THEN NULL
+                    WHEN e.erasure_id IS NOT NULL THEN 'event_erased'
+                    WHEN e.removed_at IS NOT NULL THEN 'payload_removed'
+                    ELSE 'subscription_inactive' END
+          FROM dead_letters d
+          JOIN events e ON e.id = d.event_id
+          LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
          WHERE d.id = ANY (dead_letter_ids)
          ORDER BY d.id;
 END
@@ -860,10 +1430,13 @@ DECLARE
 BEGIN
     made := start_sagas_again(origin_ids, once => false);
     RETURN QUERY
-        SELECT o.id, CASE WHEN takes THEN again.id END, coalesce(again.id = ANY (made), false),
+        SELECT o.id, CASE WHEN takes AND e.removed_at IS NULL THEN again.id END, coalesce(again.id = ANY (made), false),
                CASE WHEN o.status NOT IN ('Completed', 'DeadLettered') THEN 'saga_not_ended'
+                    WHEN e.erasure_id IS NOT NULL THEN 'event_erased'
+                    WHEN e.removed_at IS NOT NULL THEN 'payload_removed'
                     WHEN NOT takes THEN 'subscription_inactive' END
           FROM webhook_delivery_sagas o
+          JOIN events e ON e.id = o.event_id
           JOIN LATERAL (SELECT s.active AND s.verified AND s.deleted_at IS NULL AS takes
                           FROM subscriptions s WHERE s.id = o.subscription_id) AS state ON true
           LEFT JOIN LATERAL (
@@ -882,7 +1455,7 @@ CREATE FUNCTION public.retention_horizon() RETURNS timestamp with time zone
 DECLARE
     moment timestamptz;
 BEGIN
-    SELECT r.horizon INTO moment FROM retention_state r FOR SHARE;
+    SELECT greatest(r.horizon, r.event_horizon, r.payload_horizon) INTO moment FROM retention_state r FOR SHARE;
     RETURN moment;
 END
 $$;
@@ -985,6 +1558,44 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) RETURNS TABLE(id bigint, created boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    event_of bigint;
+    tenant_of varchar := tenant;
+    made bigint;
+BEGIN
+    IF of_webhook_id IS NOT NULL THEN
+        SELECT e.id, e.tenant_id INTO event_of, tenant_of FROM events e
+         WHERE e.webhook_id = of_webhook_id AND (tenant IS NULL OR e.tenant_id = tenant);
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    LOOP
+        INSERT INTO erasures (tenant_id, event_id, webhook_id, reason, created_by, created_by_key_id, until_id)
+        VALUES (tenant_of, event_of, of_webhook_id, why,
+                coalesce((SELECT k.name FROM api_keys k WHERE k.id = key_id), caller), key_id,
+                coalesce(event_of, (SELECT max(e.id) FROM events e), 0))
+        ON CONFLICT (tenant_id, coalesce(event_id, 0)) WHERE status = 'Running' DO NOTHING
+        RETURNING erasures.id INTO made;
+        IF made IS NOT NULL THEN
+            RETURN QUERY SELECT made, true;
+            RETURN;
+        END IF;
+        RETURN QUERY
+            SELECT r.id, false FROM erasures r
+             WHERE r.tenant_id = tenant_of AND coalesce(r.event_id, 0) = coalesce(event_of, 0) AND r.status = 'Running';
+        IF FOUND THEN
+            RETURN;
+        END IF;  -- it ended between the two statements
+    END LOOP;
+END
+$$;
+
 CREATE FUNCTION public.start_flow() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -1017,11 +1628,13 @@ DECLARE
     made bigint[];
     of_subscriptions bigint[];
 BEGIN
+    PERFORM retention_horizon();
     WITH inserted AS (
         INSERT INTO webhook_delivery_sagas (event_id, subscription_id, resent_from, requeued_from)
         SELECT o.event_id, o.subscription_id, o.id, d.id
           FROM webhook_delivery_sagas o
           JOIN subscriptions s ON s.id = o.subscription_id AND s.active AND s.verified AND s.deleted_at IS NULL
+          JOIN events e ON e.id = o.event_id AND e.removed_at IS NULL
           LEFT JOIN dead_letters d ON d.saga_id = o.id
            AND NOT EXISTS (SELECT FROM webhook_delivery_sagas r WHERE r.requeued_from = d.id)
          WHERE o.id = ANY (origin_ids) AND o.status::text IN ('Completed', 'DeadLettered')
@@ -1073,14 +1686,12 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    IF op.kind = 'backfill' THEN
-        PERFORM FROM retention_state FOR SHARE SKIP LOCKED;
-        IF NOT FOUND THEN  -- a prune is at work; nothing was started, so the caller comes again at the next poll
-            operation_id := op.id;
-            status := op.status;
-            RETURN NEXT;
-            RETURN;
-        END IF;
+    PERFORM FROM retention_state FOR SHARE SKIP LOCKED;
+    IF NOT FOUND THEN  -- retention is at work; nothing was started, so the caller comes again at the next poll
+        operation_id := op.id;
+        status := op.status;
+        RETURN NEXT;
+        RETURN;
     END IF;
     gap := ceil(1e6 / op.rate_per_second) * interval '1 microsecond';
     first_slot := greatest(op.last_slot_at + gap, now());
@@ -1170,6 +1781,79 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.step_erasure(max_events integer, max_read integer) RETURNS TABLE(erasure_id bigint, status public.erasure_status, events bigint, ended bigint, skipped bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    op erasures;
+    wanted bigint[];
+    read_to bigint;
+    read_all boolean;
+    done record;
+    first_left bigint;
+    is_over boolean;
+BEGIN
+    SELECT r.* INTO op FROM erasures r WHERE r.status = 'Running'
+     ORDER BY r.last_step_at NULLS FIRST, r.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF op.event_id IS NOT NULL THEN
+        wanted := ARRAY(SELECT e.id FROM events e WHERE e.id = op.event_id AND e.erasure_id IS NULL);
+        read_to := op.event_id;
+        read_all := true;
+    ELSE
+        WITH read AS MATERIALIZED (
+            SELECT e.id, e.tenant_id = op.tenant_id AND e.erasure_id IS NULL AS is_wanted,
+                   count(*) FILTER (WHERE e.tenant_id = op.tenant_id AND e.erasure_id IS NULL) OVER (ORDER BY e.id) AS nth
+              FROM (SELECT o.id, o.tenant_id, o.erasure_id FROM events o
+                     WHERE o.id > op.after_id AND o.id <= op.until_id ORDER BY o.id LIMIT max_read) AS e
+        )
+        SELECT coalesce(array_agg(r.id ORDER BY r.id) FILTER (WHERE r.is_wanted), '{}'), max(r.id),
+               (SELECT count(*) < max_read AND max(nth) <= max_events FROM read)
+          INTO wanted, read_to, read_all
+          FROM read r WHERE r.nth <= max_events;
+    END IF;
+    SELECT * INTO done FROM erase_events(op.id, wanted);
+    SELECT min(w.id), count(*) INTO first_left, skipped FROM unnest(wanted) AS w (id) WHERE w.id <> ALL (done.erased);
+    first_left := least(op.left_from, first_left);
+    is_over := coalesce(read_all, true) AND first_left IS NULL;
+    IF done.subscription_ids IS NOT NULL THEN
+        PERFORM wake_subscriptions(done.subscription_ids,
+                                   array_fill(now(), ARRAY[cardinality(done.subscription_ids)]));
+    END IF;
+    UPDATE erasures r
+       SET after_id = CASE WHEN is_over THEN op.until_id
+                           WHEN coalesce(read_all, true) THEN first_left - 1
+                           ELSE read_to END,
+           left_from = CASE WHEN coalesce(read_all, true) THEN NULL ELSE first_left END,
+           events = r.events + cardinality(done.erased), dead_letters = r.dead_letters + done.dead_letters,
+           attempts = r.attempts + done.attempts, ended = r.ended + done.ended, in_flight = r.in_flight + done.in_flight,
+           steps = r.steps + 1, last_step_at = clock_timestamp(),
+           status = CASE WHEN is_over THEN 'Completed'::erasure_status ELSE r.status END,
+           finished_at = CASE WHEN is_over THEN clock_timestamp() END
+     WHERE r.id = op.id
+    RETURNING r.id, r.status INTO erasure_id, status;
+    IF is_over THEN  -- the search for ordered deliveries may stand at a key that is gone
+        UPDATE subscription_flow f SET order_cursor = '', version = f.version + 1
+          FROM (SELECT c.subscription_id FROM subscription_flow c
+                  JOIN subscriptions s ON s.id = c.subscription_id AND s.tenant_id = op.tenant_id
+                 WHERE c.order_cursor <> '' ORDER BY c.subscription_id FOR NO KEY UPDATE OF c SKIP LOCKED) AS standing
+         WHERE f.subscription_id = standing.subscription_id;
+    END IF;
+    events := cardinality(done.erased);
+    ended := done.ended;
+    RETURN NEXT;
+END
+$$;
+
+ALTER FUNCTION public.step_erasure(max_events integer, max_read integer) OWNER TO retention_operator;
+
 CREATE FUNCTION public.types_of_patterns(patterns character varying[]) RETURNS SETOF character varying
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
@@ -1251,7 +1935,7 @@ CREATE TABLE public.api_keys (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     revoked_at timestamp with time zone,
     CONSTRAINT key_is_a_sha256 CHECK ((octet_length(key_sha256) = 32)),
-    CONSTRAINT scopes_are_known CHECK ((scopes <@ ARRAY['events:write'::text, 'subscriptions:write'::text, 'subscriptions:verify'::text, 'admin'::text]))
+    CONSTRAINT scopes_are_known CHECK ((scopes <@ ARRAY['events:write'::text, 'subscriptions:write'::text, 'subscriptions:verify'::text, 'events:erase'::text, 'event-types:write'::text, 'admin'::text]))
 );
 
 ALTER TABLE public.api_keys ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1301,7 +1985,7 @@ CREATE TABLE public.dead_letters (
     final_error_code character varying(100),
     reason character varying(300),
     failed_at timestamp with time zone DEFAULT now() NOT NULL,
-    payload_snapshot json NOT NULL
+    payload_snapshot json
 );
 
 ALTER TABLE public.dead_letters ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1339,7 +2023,9 @@ CREATE TABLE public.webhook_delivery_jobs (
     applied_at timestamp with time zone,
     max_attempts integer,
     own_header_names text,
+    sent_format character varying(30),
     slow boolean DEFAULT false NOT NULL,
+    erased boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_number_is_positive CHECK ((attempt_number >= 1)),
     CONSTRAINT response_status_in_range CHECK (((response_status >= 100) AND (response_status <= 999)))
 )
@@ -1373,6 +2059,74 @@ CREATE TABLE public.ended_sessions (
     CONSTRAINT session_is_a_sha256 CHECK ((octet_length(session_sha256) = 32))
 );
 
+CREATE TABLE public.erasures (
+    id bigint NOT NULL,
+    tenant_id character varying(100) NOT NULL,
+    event_id bigint,
+    webhook_id uuid,
+    status public.erasure_status DEFAULT 'Running'::public.erasure_status NOT NULL,
+    reason character varying(500) NOT NULL,
+    created_by character varying(100) NOT NULL,
+    created_by_key_id bigint,
+    until_id bigint NOT NULL,
+    after_id bigint DEFAULT 0 NOT NULL,
+    left_from bigint,
+    events bigint DEFAULT 0 NOT NULL,
+    dead_letters bigint DEFAULT 0 NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    ended bigint DEFAULT 0 NOT NULL,
+    in_flight bigint DEFAULT 0 NOT NULL,
+    steps bigint DEFAULT 0 NOT NULL,
+    last_step_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT a_completed_erasure_has_its_time CHECK (((status = 'Completed'::public.erasure_status) = (finished_at IS NOT NULL))),
+    CONSTRAINT an_erasure_has_a_reason CHECK (((reason)::text <> ''::text)),
+    CONSTRAINT one_event_is_named_in_both_forms CHECK ((num_nonnulls(event_id, webhook_id) = ANY (ARRAY[0, 2])))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE public.erasures ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.erasures_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.event_types (
+    id bigint NOT NULL,
+    name character varying(100) NOT NULL,
+    description character varying(2000) DEFAULT ''::character varying NOT NULL,
+    attributes jsonb DEFAULT '[]'::jsonb NOT NULL,
+    schema json,
+    on_mismatch character varying(10) DEFAULT 'reject'::character varying NOT NULL,
+    sample json,
+    archived boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT attributes_are_a_list CHECK ((jsonb_typeof(attributes) = 'array'::text)),
+    CONSTRAINT name_is_valid CHECK ((((name)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text) AND ((name)::text !~~ 'hooksaga.%'::text))),
+    CONSTRAINT on_mismatch_is_known CHECK (((on_mismatch)::text = ANY ((ARRAY['reject'::character varying, 'warn'::character varying])::text[]))),
+    CONSTRAINT schema_is_small CHECK ((octet_length((schema)::text) <= 65536))
+);
+
+ALTER TABLE public.event_types ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.event_types_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.event_types_revision (
+    is_only boolean DEFAULT true NOT NULL,
+    revision uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    CONSTRAINT has_one_row CHECK (is_only)
+);
+
 CREATE TABLE public.events (
     id bigint NOT NULL,
     webhook_id uuid DEFAULT uuidv7() NOT NULL,
@@ -1382,13 +2136,23 @@ CREATE TABLE public.events (
     external_id character varying(255),
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     accepted_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    payload json NOT NULL,
+    payload json,
     traceparent character varying(55),
     ordering_key character varying(255),
     test_subscription_id bigint,
+    removed_at timestamp with time zone,
+    erasure_id bigint,
+    attributes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    extracted_attributes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    cloud_event jsonb,
+    CONSTRAINT an_erased_event_has_no_content CHECK (((erasure_id IS NULL) OR ((removed_at IS NOT NULL) AND (num_nonnulls(external_id, traceparent, ordering_key, cloud_event) = 0) AND ((source)::text = ''::text) AND (attributes = '{}'::jsonb) AND (extracted_attributes = '{}'::jsonb)))),
+    CONSTRAINT attributes_are_valid CHECK (((attributes = '{}'::jsonb) OR public.check_attributes(attributes))),
+    CONSTRAINT cloud_event_is_an_object CHECK ((jsonb_typeof(cloud_event) = 'object'::text)),
     CONSTRAINT created_at_is_representable CHECK (((created_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT external_id_is_not_empty CHECK (((external_id)::text <> ''::text)),
+    CONSTRAINT extracted_attributes_are_an_object CHECK ((jsonb_typeof(extracted_attributes) = 'object'::text)),
+    CONSTRAINT only_a_removed_payload_is_missing CHECK ((num_nonnulls(payload, removed_at) = 1)),
     CONSTRAINT ordering_key_is_not_empty CHECK (((ordering_key)::text <> ''::text)),
     CONSTRAINT tenant_id_is_valid CHECK (((tenant_id)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
     CONSTRAINT traceparent_is_valid CHECK (((traceparent)::text ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'::text))
@@ -1582,9 +2346,63 @@ COMMENT ON COLUMN public.outbox_age.accepted_at IS 'When it was accepted, or nul
 
 COMMENT ON COLUMN public.outbox_age.age_seconds IS 'Seconds since then; 0 when all are routed.';
 
+CREATE TABLE public.retention_days (
+    day date NOT NULL,
+    kind character varying(20) NOT NULL,
+    outcome character varying(100) NOT NULL,
+    deleted bigint NOT NULL,
+    horizon timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.retention_progress (
+    kind character varying(20) NOT NULL,
+    keep interval,
+    looked_at timestamp with time zone,
+    looked_id bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT kind_is_known CHECK (((kind)::text = ANY ((ARRAY['deliveries'::character varying, 'dead_letters'::character varying, 'payloads'::character varying, 'events'::character varying])::text[])))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW public.retention_lag WITH (security_barrier='true') AS
+ SELECT p.kind,
+    (EXTRACT(epoch FROM p.keep))::double precision AS keep_seconds,
+    p.looked_at,
+    (GREATEST(EXTRACT(epoch FROM ((now() - p.keep) - COALESCE(p.looked_at, oldest.at, (now() - p.keep)))), (0)::numeric))::double precision AS behind_seconds
+   FROM (public.retention_progress p
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (p.looked_at IS NOT NULL) THEN NULL::timestamp with time zone
+                    WHEN ((p.kind)::text = 'deliveries'::text) THEN ( SELECT min(webhook_delivery_jobs.finished_at) AS min
+                       FROM public.webhook_delivery_jobs
+                      WHERE (webhook_delivery_jobs.finished_at IS NOT NULL))
+                    WHEN ((p.kind)::text = 'dead_letters'::text) THEN ( SELECT min(dead_letters.failed_at) AS min
+                       FROM public.dead_letters)
+                    ELSE ( SELECT min(events.created_at) AS min
+                       FROM public.events)
+                END AS at) oldest)
+  WHERE (p.keep IS NOT NULL);
+
+COMMENT ON VIEW public.retention_lag IS 'How far retention is behind. One row per kind of row with an age: deliveries, dead_letters, payloads, events.';
+
+COMMENT ON COLUMN public.retention_lag.kind IS 'The kind of row.';
+
+COMMENT ON COLUMN public.retention_lag.keep_seconds IS 'How long rows of this kind are kept.';
+
+COMMENT ON COLUMN public.retention_lag.looked_at IS 'Everything that ended up to then was deleted or had to stay; null before the first batch.';
+
+COMMENT ON COLUMN public.retention_lag.behind_seconds IS 'Age over keep_seconds of the oldest rows that were not looked at yet; 0 when there are none.';
+
+CREATE TABLE public.retention_left (
+    kind character varying(20) NOT NULL,
+    event_id bigint NOT NULL
+);
+
 CREATE TABLE public.retention_state (
     only_row boolean DEFAULT true NOT NULL,
     horizon timestamp with time zone,
+    event_horizon timestamp with time zone,
+    payload_horizon timestamp with time zone,
     moved_at timestamp with time zone,
     CONSTRAINT there_is_only_one_row CHECK (only_row)
 );
@@ -1804,6 +2622,18 @@ ALTER TABLE ONLY public.dead_letters
 ALTER TABLE ONLY public.ended_sessions
     ADD CONSTRAINT ended_sessions_pkey PRIMARY KEY (session_sha256);
 
+ALTER TABLE ONLY public.erasures
+    ADD CONSTRAINT erasures_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.event_types
+    ADD CONSTRAINT event_types_name_key UNIQUE (name);
+
+ALTER TABLE ONLY public.event_types
+    ADD CONSTRAINT event_types_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.event_types_revision
+    ADD CONSTRAINT event_types_revision_pkey PRIMARY KEY (is_only);
+
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
@@ -1815,6 +2645,15 @@ ALTER TABLE ONLY public.subscription_patterns
 
 ALTER TABLE ONLY public.operational_outbox
     ADD CONSTRAINT operational_outbox_pkey PRIMARY KEY (dead_letter_id);
+
+ALTER TABLE ONLY public.retention_days
+    ADD CONSTRAINT retention_days_pkey PRIMARY KEY (day, kind, outcome);
+
+ALTER TABLE ONLY public.retention_left
+    ADD CONSTRAINT retention_left_pkey PRIMARY KEY (kind, event_id);
+
+ALTER TABLE ONLY public.retention_progress
+    ADD CONSTRAINT retention_progress_pkey PRIMARY KEY (kind);
 
 ALTER TABLE ONLY public.retention_state
     ADD CONSTRAINT retention_state_pkey PRIMARY KEY (only_row);
@@ -1876,6 +2715,8 @@ CREATE INDEX idx_dead_saga ON public.dead_letters USING btree (saga_id);
 CREATE INDEX idx_dead_subscription ON public.dead_letters USING btree (subscription_id, id);
 
 CREATE INDEX idx_dead_tenant ON public.dead_letters USING btree (tenant_id, id);
+
+CREATE INDEX idx_erasure_tenant ON public.erasures USING btree (tenant_id, id);
 
 CREATE INDEX idx_event_created ON public.events USING btree (created_at);
 
@@ -1945,6 +2786,8 @@ CREATE INDEX idx_sub_tenant ON public.subscriptions USING btree (tenant_id, id);
 
 CREATE UNIQUE INDEX uniq_bulk_open ON public.bulk_operations USING btree (kind, COALESCE(tenant_id, ''::character varying), filter) WHERE (status = ANY (ARRAY['Running'::public.bulk_status, 'Paused'::public.bulk_status]));
 
+CREATE UNIQUE INDEX uniq_erasure_running ON public.erasures USING btree (tenant_id, COALESCE(event_id, (0)::bigint)) WHERE (status = 'Running'::public.erasure_status);
+
 CREATE UNIQUE INDEX uniq_event_external_id ON public.events USING btree (tenant_id, source, external_id) WHERE (external_id IS NOT NULL);
 
 CREATE UNIQUE INDEX uniq_event_webhook_id ON public.events USING btree (webhook_id);
@@ -1983,6 +2826,8 @@ CREATE TRIGGER a_new_subscription_is_watched AFTER INSERT ON public.subscription
 
 CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON public.subscriptions FOR EACH ROW WHEN (((new.tenant_id)::text <> (old.tenant_id)::text)) EXECUTE FUNCTION public.refuse_change('a subscription keeps its tenant');
 
+CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((new.erased AND (num_nonnulls(new.response_body, new.own_header_names) > 0))) EXECUTE FUNCTION public.drop_erased_answer();
+
 CREATE TRIGGER bulk_operation_facts_hold BEFORE UPDATE ON public.bulk_operations FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.kind <> old.kind) OR (new.filter <> old.filter) OR ((new.reason)::text <> (old.reason)::text) OR ((new.created_by)::text <> (old.created_by)::text) OR (new.until_id <> old.until_id) OR (new.created_at <> old.created_at)) OR (((new.tenant_id)::text IS DISTINCT FROM (old.tenant_id)::text) OR (new.created_by_key_id IS DISTINCT FROM old.created_by_key_id)) OR (new.matched < old.matched) OR (new.done < old.done) OR (new.skipped < old.skipped))) EXECUTE FUNCTION public.refuse_row('bulk operation', 'who wanted what never changes, and counts only grow');
 
 CREATE TRIGGER bulk_operation_lanes_are_kept BEFORE DELETE OR TRUNCATE ON public.bulk_operation_lanes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('it is the record of how far it came');
@@ -1991,15 +2836,29 @@ CREATE TRIGGER bulk_operation_moves_are_legal BEFORE UPDATE ON public.bulk_opera
 
 CREATE TRIGGER bulk_operations_are_kept BEFORE DELETE OR TRUNCATE ON public.bulk_operations FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('it is the record of who wanted what');
 
+CREATE TRIGGER dead_letters_are_never_truncated BEFORE TRUNCATE ON public.dead_letters FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('dead letters are immutable');
+
 CREATE TRIGGER dead_letters_are_true AFTER INSERT ON public.dead_letters REFERENCING NEW TABLE AS new_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_untrue_dead_letters();
 
-CREATE TRIGGER dead_letters_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public.dead_letters FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('dead letters are immutable');
+CREATE TRIGGER dead_letters_never_change BEFORE DELETE OR UPDATE ON public.dead_letters FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('dead letters are immutable');
 
-CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('events are immutable');
+CREATE TRIGGER dead_letters_only_lose_their_payload BEFORE UPDATE ON public.dead_letters FOR EACH ROW WHEN (((new.payload_snapshot IS NOT NULL) OR ((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.failed_at <> old.failed_at)) OR (((new.final_error_code)::text IS DISTINCT FROM (old.final_error_code)::text) OR ((new.reason)::text IS DISTINCT FROM (old.reason)::text)))) EXECUTE FUNCTION public.refuse_change('a dead letter only loses its payload');
 
-CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT ((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND ((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.response_truncated = old.response_truncated) AND (new.reconnected = old.reconnected)) AND (NOT ((((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.response_body IS DISTINCT FROM old.response_body)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
+CREATE TRIGGER erasure_facts_hold BEFORE UPDATE ON public.erasures FOR EACH ROW WHEN (((old.status = 'Completed'::public.erasure_status) OR ((new.id <> old.id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.reason)::text <> (old.reason)::text) OR ((new.created_by)::text <> (old.created_by)::text) OR (new.until_id <> old.until_id) OR (new.created_at <> old.created_at)) OR (((new.event_id IS DISTINCT FROM old.event_id) OR (new.webhook_id IS DISTINCT FROM old.webhook_id)) OR (new.created_by_key_id IS DISTINCT FROM old.created_by_key_id)) OR (new.events < old.events) OR (new.dead_letters < old.dead_letters) OR (new.attempts < old.attempts) OR (new.ended < old.ended) OR (new.in_flight < old.in_flight))) EXECUTE FUNCTION public.refuse_change('who wanted what never changes, and counts only grow');
 
-CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR (new.claim_count <> (old.claim_count +
+CREATE TRIGGER erasures_are_kept BEFORE DELETE OR TRUNCATE ON public.erasures FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('it is the record of who erased what');
+
+CREATE TRIGGER events_are_never_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('events are immutable');
+
+CREATE TRIGGER events_in_use_are_kept AFTER DELETE ON public.events REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_to_prune_what_is_used();
+
+CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE ON public.events FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('events are immutable');
+
+CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON public.events FOR EACH ROW WHEN (((new.payload IS NOT NULL) OR (new.removed_at IS NULL) OR ((new.id <> old.id) OR (new.webhook_id <> old.webhook_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.created_at <> old.created_at) OR (new.accepted_by <> old.accepted_by)) OR (new.test_subscription_id IS DISTINCT FROM old.test_subscription_id) OR ((new.erasure_id IS DISTINCT FROM old.erasure_id) AND (old.erasure_id IS NOT NULL)) OR (new.removed_at <> old.removed_at) OR ((new.attributes <> old.attributes) AND (new.attributes <> '{}'::jsonb)) OR ((new.extracted_attributes <> old.extracted_attributes) AND (new.extracted_attributes <> '{}'::jsonb)) OR ((new.cloud_event IS DISTINCT FROM old.cloud_event) AND (new.cloud_event IS NOT NULL)) OR ((new.erasure_id IS NULL) AND ((old.created_at > (now() - '1 day'::interval)) OR ((new.source)::text <> (old.source)::text) OR (new.attributes <> old.attributes) OR (new.extracted_attributes <> old.extracted_attributes) OR (((((new.external_id)::text IS DISTINCT FROM (old.external_id)::text) OR ((new.traceparent)::text IS DISTINCT FROM (old.traceparent)::text)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)) OR (new.cloud_event IS DISTINCT FROM old.cloud_event)))))) EXECUTE FUNCTION public.refuse_change('an event only loses its content');
+
+CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND (NOT (((new.response_body IS DISTINCT FROM old.response_body) OR (new.response_truncated IS DISTINCT FROM old.response_truncated)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names)))) OR ((CURRENT_USER = 'retention_operator'::name) AND new.erased AND (NOT (new.applied_at IS DISTINCT FROM old.applied_at)) AND (num_nonnulls(new.response_body, new.own_header_names) = 0))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
+
+CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR ((new.erased <> old.erased) AND (old.erased OR (CURRENT_USER <> 'retention_operator'::name))) OR (new.claim_count <> (old.claim_count +
         CASE
             WHEN ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) THEN 1
             ELSE 0
@@ -2009,7 +2868,7 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR 
             ELSE 0
         END)) OR ((new.status = 'Leased'::public.job_status) AND ((new.lease_until IS NULL) OR (new.worker_id IS NULL))) OR ((new.status = 'Completed'::public.job_status) AND (new.response_status IS NULL)) OR ((new.status = 'Failed'::public.job_status) AND (new.error_code IS NULL)) OR ((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) AND (new.applied_at IS NOT NULL)))) EXECUTE FUNCTION public.refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
 
-CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((NOT (((old.status = new.status) AND (old.status <> 'Leased'::public.job_status)) OR ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) OR ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Completed'::public.job_status, 'Failed'::public.job_status])))))) EXECUTE FUNCTION public.refuse_row('job', 'not a legal move');
+CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((NOT (((old.status = new.status) AND ((old.status <> 'Leased'::public.job_status) OR (CURRENT_USER = 'retention_operator'::name))) OR ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) OR ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Completed'::public.job_status, 'Failed'::public.job_status])))))) EXECUTE FUNCTION public.refuse_row('job', 'not a legal move');
 
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((new.status <> 'Pending'::public.job_status) OR (new.claim_count <> 0) OR (new.lost_leases <> 0) OR (new.worker_id IS NOT NULL) OR (new.lease_until IS NOT NULL) OR (new.finished_at IS NOT NULL) OR (new.applied_at IS NOT NULL))) EXECUTE FUNCTION public.refuse_row('job');
 
@@ -2027,9 +2886,13 @@ CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON public.bulk_operation_la
 
 CREATE TRIGGER no_jobs_for_ended_sagas AFTER INSERT ON public.webhook_delivery_jobs REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_jobs_of_ended_sagas();
 
-CREATE TRIGGER only_completed_sagas_are_pruned BEFORE DELETE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status <> 'Completed'::public.saga_status) OR (old.requeued_from IS NOT NULL))) EXECUTE FUNCTION public.refuse_change('only a Completed saga that no dead letter names is pruned');
+CREATE TRIGGER only_ended_sagas_are_pruned BEFORE DELETE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status <> ALL (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (old.updated_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a saga that ended more than a day ago is pruned');
 
-CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) OR (old.applied_at IS NULL))) EXECUTE FUNCTION public.refuse_change('only a job whose result was taken is pruned');
+CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) OR (old.applied_at IS NULL) OR (old.finished_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a job whose result was taken is pruned, and a day after its end');
+
+CREATE TRIGGER only_old_dead_letters_are_pruned BEFORE DELETE ON public.dead_letters FOR EACH ROW WHEN ((old.failed_at > (now() - '1 day'::interval))) EXECUTE FUNCTION public.refuse_change('only a dead letter that is more than a day old is pruned');
+
+CREATE TRIGGER only_old_events_are_pruned BEFORE DELETE ON public.events FOR EACH ROW WHEN ((old.created_at > (now() - '1 day'::interval))) EXECUTE FUNCTION public.refuse_change('only an event that is more than a day old is pruned');
 
 CREATE TRIGGER operational_events_are_the_monitors BEFORE INSERT ON public.events FOR EACH ROW WHEN (((((new.event_type)::text ~~ 'hooksaga.%'::text) <> (CURRENT_USER = 'endpoint_health_monitor'::name)) OR (((new.source)::text = 'hooksaga'::text) <> (CURRENT_USER = 'endpoint_health_monitor'::name)))) EXECUTE FUNCTION public.refuse_borrowed_event_type();
 
@@ -2037,11 +2900,15 @@ CREATE TRIGGER put_dead_letters_in_operational_outbox AFTER INSERT ON public.dea
 
 CREATE TRIGGER put_new_events_in_outbox AFTER INSERT ON public.events REFERENCING NEW TABLE AS new_events FOR EACH STATEMENT EXECUTE FUNCTION public.put_new_events_in_outbox();
 
-CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON public.retention_state FOR EACH ROW WHEN (((new.horizon IS NULL) OR (new.horizon < old.horizon) OR (new.horizon > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('it only moves on, and stays a day behind');
+CREATE TRIGGER renew_event_types_revision AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.event_types FOR EACH STATEMENT EXECUTE FUNCTION public.renew_event_types_revision();
+
+CREATE TRIGGER retention_horizon_moves_on BEFORE UPDATE ON public.retention_state FOR EACH ROW WHEN (((num_nulls(new.horizon, new.event_horizon, new.payload_horizon) > num_nulls(old.horizon, old.event_horizon, old.payload_horizon)) OR (num_nulls(new.horizon, new.event_horizon, new.payload_horizon) = 3) OR (new.horizon < old.horizon) OR (new.event_horizon < old.event_horizon) OR (new.payload_horizon < old.payload_horizon) OR (GREATEST(new.horizon, new.event_horizon, new.payload_horizon) > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('it only moves on, and stays a day behind');
 
 CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON public.retention_state FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was deleted stays deleted');
 
-CREATE TRIGGER routing_decisions_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public.routing_decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was decided is history');
+CREATE TRIGGER routing_decisions_are_never_deleted BEFORE DELETE ON public.routing_decisions FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('what was decided is history');
+
+CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR TRUNCATE ON public.routing_decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was decided is history');
 
 CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((((new.attempt_count - old.attempt_count) <
         CASE
@@ -2051,15 +2918,17 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FO
         CASE
             WHEN ((old.status = 'InProgress'::public.saga_status) AND (new.status <> 'InProgress'::public.saga_status)) THEN 1
             ELSE 0
-        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR ((((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.resent_from IS DISTINCT FROM old.resent_from)) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
+        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR (((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.resent_from IS DISTINCT FROM old.resent_from)) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR (((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text) AND (NOT ((CURRENT_USER = 'retention_operator'::name) AND (new.ordering_key IS NULL)))))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 
-CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (NOT ((old.status = new.status) OR ((old.status = 'Pending'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'PendingRetry'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))))))) EXECUTE FUNCTION public.refuse_row('saga', 'not a legal move');
+CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN ((((old.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) AND (NOT ((CURRENT_USER = 'retention_operator'::name) AND (new.ordering_key IS NULL) AND ((new.status = old.status) AND (new.attempt_count = old.attempt_count) AND (new.next_attempt_at = old.next_attempt_at) AND (new.updated_at = old.updated_at)) AND (NOT ((new.final_error_code)::text IS DISTINCT FROM (old.final_error_code)::text))))) OR (NOT ((old.status = new.status) OR ((old.status = 'Pending'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'PendingRetry'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))))))) EXECUTE FUNCTION public.refuse_row('saga', 'not a legal move');
 
 CREATE TRIGGER saga_starts_pending BEFORE INSERT ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((new.status <> 'Pending'::public.saga_status) OR (new.attempt_count <> 0) OR (new.final_error_code IS NOT NULL))) EXECUTE FUNCTION public.refuse_row('saga');
 
 CREATE TRIGGER sagas_are_never_deleted BEFORE DELETE ON public.webhook_delivery_sagas FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('sagas are deleted by retention only');
 
 CREATE TRIGGER sagas_are_never_truncated BEFORE TRUNCATE ON public.webhook_delivery_sagas FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('sagas are deleted by retention only');
+
+CREATE TRIGGER sagas_in_use_are_kept AFTER DELETE ON public.webhook_delivery_sagas REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_to_prune_what_is_used();
 
 CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON public.webhook_delivery_sagas REFERENCING NEW TABLE AS new_sagas FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_sagas_of_nothing();
 
@@ -2069,6 +2938,10 @@ CREATE TRIGGER subscription_pattern_history_never_changes BEFORE DELETE OR UPDAT
 
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON public.subscriptions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('a subscription is deactivated, never deleted');
 
+CREATE TRIGGER totals_of_retention_only_grow BEFORE UPDATE ON public.retention_days FOR EACH ROW WHEN (((((new.day IS DISTINCT FROM old.day) OR ((new.kind)::text IS DISTINCT FROM (old.kind)::text)) OR ((new.outcome)::text IS DISTINCT FROM (old.outcome)::text)) OR (new.deleted < old.deleted) OR (new.horizon < old.horizon))) EXECUTE FUNCTION public.refuse_change('totals of deleted rows only grow');
+
+CREATE TRIGGER totals_of_retention_stay BEFORE DELETE OR TRUNCATE ON public.retention_days FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('it is the record of what was deleted');
+
 ALTER TABLE ONLY public.bulk_operation_lanes
     ADD CONSTRAINT bulk_operation_lanes_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES public.bulk_operations(id);
 
@@ -2077,6 +2950,9 @@ ALTER TABLE ONLY public.bulk_operations
 
 ALTER TABLE ONLY public.dead_letters
     ADD CONSTRAINT dead_letters_saga_id_fkey FOREIGN KEY (saga_id) REFERENCES public.webhook_delivery_sagas(id);
+
+ALTER TABLE ONLY public.erasures
+    ADD CONSTRAINT erasures_created_by_key_id_fkey FOREIGN KEY (created_by_key_id) REFERENCES public.api_keys(id);
 
 ALTER TABLE ONLY public.operational_outbox
     ADD CONSTRAINT operational_outbox_dead_letter_id_fkey FOREIGN KEY (dead_letter_id) REFERENCES public.dead_letters(id);
@@ -2112,6 +2988,7 @@ GRANT USAGE ON SCHEMA public TO lease_cleaner;
 GRANT USAGE ON SCHEMA public TO endpoint_health_monitor;
 GRANT USAGE ON SCHEMA public TO subscription_admin;
 GRANT USAGE ON SCHEMA public TO dead_letter_operator;
+GRANT USAGE ON SCHEMA public TO retention_worker;
 GRANT USAGE ON SCHEMA public TO retention_operator;
 GRANT USAGE ON SCHEMA public TO observer;
 
@@ -2122,6 +2999,13 @@ GRANT ALL ON FUNCTION public.accepted_after(event_id bigint, accepted_by xid8, n
 REVOKE ALL ON FUNCTION public.are_event_types(patterns character varying[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.are_event_types(patterns character varying[]) TO endpoint_health_monitor;
 GRANT ALL ON FUNCTION public.are_event_types(patterns character varying[]) TO subscription_admin;
+
+REVOKE ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) TO router_worker;
+GRANT ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.begin_retention_batch(older_than interval, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.begin_retention_batch(older_than interval, max_rows integer) TO retention_operator;
 
 GRANT SELECT ON TABLE public.bulk_operations TO dead_letter_operator;
 
@@ -2135,6 +3019,12 @@ GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO event_ingest_writer;
 GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO subscription_admin;
 GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.check_attributes(attributes jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO event_ingest_writer;
+GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO event_producer;
+GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO endpoint_health_monitor;
+GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO retention_operator;
+
 REVOKE ALL ON FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) TO dead_letter_operator;
 
@@ -2143,6 +3033,8 @@ GRANT ALL ON FUNCTION public.create_api_key(key_name character varying, hash byt
 
 REVOKE ALL ON FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.create_console_sign_in(token_hash bytea, key_hash bytea, valid_seconds integer) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.drop_erased_answer() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.earlier_event_waits(of_subscription bigint, before_event bigint, of_key text) TO saga_orchestrator;
@@ -2156,11 +3048,13 @@ GRANT SELECT(id) ON TABLE public.subscriptions TO router_worker;
 GRANT SELECT(id) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(id) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(id) ON TABLE public.subscriptions TO endpoint_health_monitor;
+GRANT SELECT(id) ON TABLE public.subscriptions TO retention_operator;
 
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO event_ingest_writer;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO endpoint_health_monitor;
+GRANT SELECT(tenant_id) ON TABLE public.subscriptions TO retention_operator;
 
 GRANT SELECT(event_types) ON TABLE public.subscriptions TO event_ingest_writer;
 GRANT SELECT(event_types) ON TABLE public.subscriptions TO saga_orchestrator;
@@ -2225,6 +3119,9 @@ GRANT SELECT(max_wait_seconds) ON TABLE public.subscriptions TO dead_letter_oper
 GRANT SELECT(circuit_breaker) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(circuit_breaker) ON TABLE public.subscriptions TO dead_letter_operator;
 
+GRANT SELECT(format) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(format) ON TABLE public.subscriptions TO dead_letter_operator;
+
 GRANT SELECT(paused_at) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(paused_at) ON TABLE public.subscriptions TO dead_letter_operator;
 
@@ -2251,6 +3148,9 @@ GRANT ALL ON FUNCTION public.eligible_snapshot_of(subscription_id bigint) TO rou
 REVOKE ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.end_sessions(session_hashes bytea[], valid_until timestamp with time zone, callers_now timestamp with time zone) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) TO retention_operator;
+
 REVOKE ALL ON FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) FROM PUBLIC;
@@ -2275,6 +3175,7 @@ GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_sagas TO subscrip
 
 GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT(status) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT UPDATE(attempt_count) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
@@ -2284,15 +3185,18 @@ GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orc
 GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
 GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT SELECT(requeued_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
 
 GRANT SELECT(resent_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
 
 GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
 GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+GRANT UPDATE(ordering_key) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) TO dead_letter_operator;
@@ -2304,11 +3208,20 @@ REVOKE ALL ON FUNCTION public.keep_subscription_patterns() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.list_api_keys() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.list_api_keys() TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.lock_content(event_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.lock_content(event_ids bigint[]) TO retention_operator;
+
+REVOKE ALL ON FUNCTION public.lock_whole_pairs(saga_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.lock_whole_pairs(saga_ids bigint[]) TO retention_operator;
+
 REVOKE ALL ON FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) TO subscription_admin;
 
 REVOKE ALL ON FUNCTION public.move_bulk_operation(wanted_id bigint, tenant character varying, wanted public.bulk_status) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.move_bulk_operation(wanted_id bigint, tenant character varying, wanted public.bulk_status) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.note_deleted(of_kind character varying, by_outcome jsonb, applied timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.note_deleted(of_kind character varying, by_outcome jsonb, applied timestamp with time zone) TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) TO dead_letter_operator;
@@ -2319,8 +3232,24 @@ GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO endp
 GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO subscription_admin;
 GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO dead_letter_operator;
 
-REVOKE ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_finished_at timestamp with time zone, after_job_id bigint, dry_run boolean) TO dead_letter_operator;
+REVOKE ALL ON FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) TO retention_worker;
+
+REVOKE ALL ON FUNCTION public.prune_dead_letters(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.prune_dead_letters(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.prune_dead_letters(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO retention_worker;
+
+REVOKE ALL ON FUNCTION public.prune_events(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.prune_events(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.prune_events(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO retention_worker;
+
+REVOKE ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.prune_finished(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO retention_worker;
+
+REVOKE ALL ON FUNCTION public.prune_passed_events(event_ids bigint[], accepted_before timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.prune_passed_events(event_ids bigint[], accepted_before timestamp with time zone) TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.put_dead_letters_in_operational_outbox() FROM PUBLIC;
 
@@ -2340,7 +3269,15 @@ REVOKE ALL ON FUNCTION public.refuse_row() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.refuse_sagas_of_nothing() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.refuse_to_prune_what_is_used() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.refuse_untrue_dead_letters() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO retention_worker;
+
+REVOKE ALL ON FUNCTION public.renew_event_types_revision() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.requeue_dead_letter(dead_letter_ids bigint[]) TO dead_letter_operator;
@@ -2365,6 +3302,9 @@ REVOKE ALL ON FUNCTION public.stamp_finished_at() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
 
+REVOKE ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
+
 REVOKE ALL ON FUNCTION public.start_flow() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.start_health_afresh() FROM PUBLIC;
@@ -2373,6 +3313,10 @@ REVOKE ALL ON FUNCTION public.start_sagas_again(origin_ids bigint[], once boolea
 
 REVOKE ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) TO retention_worker;
 
 REVOKE ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) TO dead_letter_operator;
@@ -2383,6 +3327,7 @@ GRANT ALL ON FUNCTION public.use_console_sign_in(token_hash bytea) TO dead_lette
 REVOKE ALL ON FUNCTION public.wake_flow() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.wake_subscriptions(ids bigint[], due timestamp with time zone[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.wake_subscriptions(ids bigint[], due timestamp with time zone[]) TO retention_operator;
 
 GRANT SELECT ON SEQUENCE public.api_keys_id_seq TO dead_letter_operator;
 
@@ -2392,33 +3337,44 @@ GRANT SELECT ON SEQUENCE public.bulk_operations_id_seq TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT ON TABLE public.dead_letters TO dead_letter_operator;
+GRANT DELETE ON TABLE public.dead_letters TO retention_operator;
 
 GRANT SELECT(id) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(id),UPDATE(id) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(saga_id) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(saga_id) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(saga_id),INSERT(saga_id) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(event_id) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(event_id) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(event_id),INSERT(event_id) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(subscription_id) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(subscription_id) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(subscription_id),INSERT(subscription_id) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(tenant_id) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(tenant_id) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT INSERT(tenant_id) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(event_type) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(event_type) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT INSERT(event_type) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(final_error_code) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(final_error_code) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(final_error_code),INSERT(final_error_code) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(reason) ON TABLE public.dead_letters TO saga_orchestrator;
+GRANT INSERT(reason) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(failed_at) ON TABLE public.dead_letters TO saga_orchestrator;
 GRANT SELECT(failed_at) ON TABLE public.dead_letters TO endpoint_health_monitor;
+GRANT SELECT(failed_at),INSERT(failed_at) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT INSERT(payload_snapshot) ON TABLE public.dead_letters TO saga_orchestrator;
+GRANT SELECT(payload_snapshot),INSERT(payload_snapshot),UPDATE(payload_snapshot) ON TABLE public.dead_letters TO retention_operator;
 
 GRANT SELECT ON SEQUENCE public.dead_letters_id_seq TO dead_letter_operator;
 
@@ -2471,8 +3427,10 @@ GRANT SELECT(finished_at) ON TABLE public.webhook_delivery_jobs TO endpoint_heal
 GRANT UPDATE(duration_ms) ON TABLE public.webhook_delivery_jobs TO job_worker;
 
 GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO retention_operator;
 
 GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO retention_operator;
 
 GRANT UPDATE(retry_after_seconds) ON TABLE public.webhook_delivery_jobs TO job_worker;
 
@@ -2485,19 +3443,60 @@ GRANT UPDATE(applied_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestra
 GRANT INSERT(max_attempts) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
 GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
+GRANT UPDATE(sent_format) ON TABLE public.webhook_delivery_jobs TO job_worker;
 
 GRANT INSERT(slow) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
+GRANT UPDATE(erased) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
 GRANT SELECT ON TABLE public.deliveries_per_minute TO observer;
+
+GRANT SELECT ON TABLE public.erasures TO dead_letter_operator;
+GRANT SELECT ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(status) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(after_id) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(left_from) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(events) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(dead_letters) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(attempts) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(ended) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(in_flight) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(steps) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(last_step_at) ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(finished_at) ON TABLE public.erasures TO retention_operator;
+
+GRANT SELECT ON SEQUENCE public.erasures_id_seq TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.event_types TO event_ingest_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.event_types TO subscription_admin;
+GRANT SELECT ON TABLE public.event_types TO dead_letter_operator;
+
+GRANT SELECT ON SEQUENCE public.event_types_id_seq TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.event_types_revision TO event_ingest_writer;
 
 GRANT SELECT ON TABLE public.events TO event_ingest_writer;
 GRANT SELECT ON TABLE public.events TO saga_orchestrator;
 GRANT SELECT ON TABLE public.events TO job_worker;
 GRANT SELECT ON TABLE public.events TO dead_letter_operator;
+GRANT DELETE ON TABLE public.events TO retention_operator;
 
 GRANT SELECT(id) ON TABLE public.events TO router_worker;
 GRANT SELECT(id) ON TABLE public.events TO endpoint_health_monitor;
-GRANT SELECT(id) ON TABLE public.events TO retention_operator;
+GRANT SELECT(id),UPDATE(id) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(webhook_id) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(webhook_id) ON TABLE public.events TO event_producer;
@@ -2508,19 +3507,23 @@ GRANT INSERT(tenant_id) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(tenant_id) ON TABLE public.events TO event_producer;
 GRANT SELECT(tenant_id) ON TABLE public.events TO router_worker;
 GRANT SELECT(tenant_id),INSERT(tenant_id) ON TABLE public.events TO endpoint_health_monitor;
+GRANT SELECT(tenant_id) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(event_type) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(event_type) ON TABLE public.events TO event_producer;
 GRANT SELECT(event_type) ON TABLE public.events TO router_worker;
 GRANT INSERT(event_type) ON TABLE public.events TO endpoint_health_monitor;
+GRANT SELECT(event_type) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(source) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(source) ON TABLE public.events TO event_producer;
 GRANT SELECT(source),INSERT(source) ON TABLE public.events TO endpoint_health_monitor;
+GRANT UPDATE(source) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(external_id) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(external_id) ON TABLE public.events TO event_producer;
 GRANT SELECT(external_id),INSERT(external_id) ON TABLE public.events TO endpoint_health_monitor;
+GRANT UPDATE(external_id) ON TABLE public.events TO retention_operator;
 
 GRANT SELECT(created_at) ON TABLE public.events TO router_worker;
 GRANT SELECT(created_at) ON TABLE public.events TO retention_operator;
@@ -2530,17 +3533,34 @@ GRANT SELECT(accepted_by) ON TABLE public.events TO router_worker;
 GRANT INSERT(payload) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(payload) ON TABLE public.events TO event_producer;
 GRANT INSERT(payload) ON TABLE public.events TO endpoint_health_monitor;
+GRANT UPDATE(payload) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(traceparent) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(traceparent) ON TABLE public.events TO event_producer;
 GRANT SELECT(traceparent) ON TABLE public.events TO router_worker;
+GRANT UPDATE(traceparent) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(ordering_key) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(ordering_key) ON TABLE public.events TO event_producer;
 GRANT SELECT(ordering_key) ON TABLE public.events TO router_worker;
+GRANT UPDATE(ordering_key) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(test_subscription_id) ON TABLE public.events TO event_ingest_writer;
 GRANT SELECT(test_subscription_id) ON TABLE public.events TO router_worker;
+
+GRANT SELECT(removed_at),UPDATE(removed_at) ON TABLE public.events TO retention_operator;
+
+GRANT SELECT(erasure_id),UPDATE(erasure_id) ON TABLE public.events TO retention_operator;
+
+GRANT INSERT(attributes) ON TABLE public.events TO event_ingest_writer;
+GRANT INSERT(attributes) ON TABLE public.events TO event_producer;
+GRANT UPDATE(attributes) ON TABLE public.events TO retention_operator;
+
+GRANT INSERT(extracted_attributes) ON TABLE public.events TO event_ingest_writer;
+GRANT UPDATE(extracted_attributes) ON TABLE public.events TO retention_operator;
+
+GRANT INSERT(cloud_event) ON TABLE public.events TO event_ingest_writer;
+GRANT UPDATE(cloud_event) ON TABLE public.events TO retention_operator;
 
 GRANT SELECT ON SEQUENCE public.events_id_seq TO dead_letter_operator;
 
@@ -2553,8 +3573,10 @@ GRANT SELECT ON TABLE public.subscription_flow TO subscription_admin;
 GRANT SELECT ON TABLE public.subscription_flow TO dead_letter_operator;
 
 GRANT SELECT(subscription_id) ON TABLE public.subscription_flow TO endpoint_health_monitor;
+GRANT SELECT(subscription_id) ON TABLE public.subscription_flow TO retention_operator;
 
 GRANT UPDATE(version) ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT(version),UPDATE(version) ON TABLE public.subscription_flow TO retention_operator;
 
 GRANT UPDATE(in_flight_limit) ON TABLE public.subscription_flow TO saga_orchestrator;
 
@@ -2581,8 +3603,10 @@ GRANT UPDATE(probe_saga_id) ON TABLE public.subscription_flow TO saga_orchestrat
 GRANT UPDATE(slow_until) ON TABLE public.subscription_flow TO saga_orchestrator;
 
 GRANT UPDATE(wake_at) ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT(wake_at),UPDATE(wake_at) ON TABLE public.subscription_flow TO retention_operator;
 
 GRANT UPDATE(order_cursor) ON TABLE public.subscription_flow TO saga_orchestrator;
+GRANT SELECT(order_cursor),UPDATE(order_cursor) ON TABLE public.subscription_flow TO retention_operator;
 
 GRANT UPDATE(discard_through) ON TABLE public.subscription_flow TO saga_orchestrator;
 
@@ -2594,23 +3618,54 @@ GRANT SELECT ON TABLE public.oldest_due_saga TO observer;
 
 GRANT SELECT,DELETE,UPDATE ON TABLE public.operational_outbox TO endpoint_health_monitor;
 
+GRANT SELECT(dead_letter_id) ON TABLE public.operational_outbox TO retention_operator;
+
 GRANT SELECT,DELETE,UPDATE ON TABLE public.routing_outbox TO router_worker;
 GRANT SELECT ON TABLE public.routing_outbox TO dead_letter_operator;
 
+GRANT SELECT(event_id) ON TABLE public.routing_outbox TO retention_operator;
+
+GRANT UPDATE(ordering_key) ON TABLE public.routing_outbox TO retention_operator;
+
 GRANT SELECT ON TABLE public.outbox_age TO observer;
+
+GRANT SELECT ON TABLE public.retention_days TO dead_letter_operator;
+GRANT SELECT,INSERT ON TABLE public.retention_days TO retention_operator;
+
+GRANT UPDATE(deleted) ON TABLE public.retention_days TO retention_operator;
+
+GRANT UPDATE(horizon) ON TABLE public.retention_days TO retention_operator;
+
+GRANT SELECT ON TABLE public.retention_progress TO retention_operator;
+
+GRANT UPDATE(looked_at) ON TABLE public.retention_progress TO retention_operator;
+
+GRANT UPDATE(looked_id) ON TABLE public.retention_progress TO retention_operator;
+
+GRANT SELECT ON TABLE public.retention_lag TO retention_worker;
+GRANT SELECT ON TABLE public.retention_lag TO dead_letter_operator;
+GRANT SELECT ON TABLE public.retention_lag TO observer;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.retention_left TO retention_operator;
 
 GRANT SELECT ON TABLE public.retention_state TO dead_letter_operator;
 GRANT SELECT ON TABLE public.retention_state TO retention_operator;
 
 GRANT UPDATE(horizon) ON TABLE public.retention_state TO retention_operator;
 
+GRANT UPDATE(event_horizon) ON TABLE public.retention_state TO retention_operator;
+
+GRANT UPDATE(payload_horizon) ON TABLE public.retention_state TO retention_operator;
+
 GRANT UPDATE(moved_at) ON TABLE public.retention_state TO retention_operator;
 
 GRANT SELECT ON TABLE public.retry_debt_by_subscription TO observer;
 
 GRANT SELECT ON TABLE public.routing_decisions TO dead_letter_operator;
+GRANT DELETE ON TABLE public.routing_decisions TO retention_operator;
 
 GRANT INSERT(event_id) ON TABLE public.routing_decisions TO router_worker;
+GRANT SELECT(event_id) ON TABLE public.routing_decisions TO retention_operator;
 
 GRANT INSERT(after_subscription) ON TABLE public.routing_decisions TO router_worker;
 
