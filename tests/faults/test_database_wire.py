@@ -77,6 +77,7 @@ def test_a_connection_that_breaks_at_any_write_loses_nothing(
     assert set(SHORT_FORM) <= set(points), sorted(set(SHORT_FORM) - set(points))
     for point, loss in product(points if IN_FULL else SHORT_FORM, Loss):
         wire.arm(point, loss)
+        now = list[int]()
         for _ in range(5):  # which of two statements claims is chance
             now = tell_story(user)
             extra = [one - was for was, one in zip(undisturbed, now, strict=True)]
@@ -99,6 +100,7 @@ def test_a_claim_whose_answer_is_lost_is_made_again_at_once(
     kind = new_name("claim")
     fine, path = user.subscribe(kind, "/ok")
     wire.arm("deliver.claim_jobs", Loss.UNANSWERED)
+    seconds = 0.0
     while not wire.has_struck:  # a lane that looks at that moment claims by another statement
         began = time.monotonic()
         event = user.post(kind, new_name("key"), b"{}")
