@@ -5,6 +5,10 @@
 -- name: is_of_tenant
 SELECT true AS found FROM subscriptions WHERE id = %(subscription_id)s AND tenant_id = %(tenant_id)s;
 
+-- name: subscriptions_of_tenant
+-- Deleted ones too: their attempts stay in the log.
+SELECT id FROM subscriptions WHERE tenant_id = %(tenant_id)s ORDER BY id LIMIT %(limit)s;
+
 -- part: page
    AND (finished_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
    AND finished_at >= %(after)s::timestamptz
@@ -37,10 +41,30 @@ SELECT newest.id, newest.finished_at
  CROSS JOIN LATERAL (
     SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
      WHERE coalesce(j.response_status / 100, 0) = wanted.class AND j.status = 'Failed'
+       -- insert: merged_page
+
+-- part: merged_page
        AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
        AND j.finished_at >= %(after)s::timestamptz
      ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
  ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
+
+-- name: scan_subscriptions
+-- Like scan_subscription, for several subscriptions at once.
+SELECT newest.id, newest.finished_at
+  FROM unnest(%(subscription_ids)s::bigint[]) AS wanted (id)
+ CROSS JOIN LATERAL (
+    SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
+     WHERE j.subscription_id = wanted.id AND j.finished_at IS NOT NULL
+       -- insert: merged_page
+
+-- name: scan_failed_of_subscriptions
+SELECT newest.id, newest.finished_at
+  FROM unnest(%(subscription_ids)s::bigint[]) AS wanted (id)
+ CROSS JOIN LATERAL (
+    SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
+     WHERE j.subscription_id = wanted.id AND j.status = 'Failed'
+       -- insert: merged_page
 
 -- name: scan_forward
 -- The keys after a position, oldest first, for followers.

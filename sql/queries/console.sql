@@ -129,15 +129,3 @@ SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.created_at, g.deliveries
 
 -- name: event_ids
 SELECT id, webhook_id FROM events WHERE webhook_id = ANY (%(webhook_ids)s::uuid[]);
-
--- name: scan_subscriptions
--- Like scan_subscription in attempt_log.sql, for several subscriptions at once.
-SELECT newest.id, newest.finished_at
-  FROM unnest(%(subscription_ids)s::bigint[]) AS wanted (id)
- CROSS JOIN LATERAL (
-    SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
-     WHERE j.subscription_id = wanted.id AND j.finished_at IS NOT NULL
-       AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-       AND j.finished_at >= %(after)s::timestamptz
-     ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
- ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;

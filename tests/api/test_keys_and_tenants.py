@@ -164,6 +164,50 @@ def test_lists_and_filters_show_nothing_of_another_tenant(
     assert owner.good("POST", "/v1/dead-letters/requeue", {"dry_run": True})["matched"] == 1
 
 
+LISTS = ("subscriptions", "dead-letters", "attempts", "bulk-operations")
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_of_one_tenant_has_no_row_of_another(
+    running: RunningSystem, api: Api, identities: dict[str, object], first_tenant: str, name: str
+) -> None:
+    """Named by an operator, or the key's own; and another's is refused to a key that belongs to one."""
+    (item,) = api.good("GET", f"/v1/{name}?tenant_id={first_tenant}")["items"]
+    assert (item["id"], item["tenant_id"]) == (identities[name], first_tenant)
+    assert api.good("GET", f"/v1/{name}?tenant_id={new_name('nobody')}") == {"items": [], "next": None}
+    owner = api.with_key(running.new_key(tenant_id=first_tenant))
+    assert owner.good("GET", f"/v1/{name}?tenant_id={first_tenant}")["items"] == [item]
+    assert_problem(owner.get(f"/v1/{name}?tenant_id=default"), 403, "tenant_not_allowed", "tenant_id")
+    assert_problem(api.get(f"/v1/{name}?tenant_id="), 422, "invalid_tenant_id", "tenant_id")
+
+
+def test_an_endpoints_health_is_in_the_list(
+    running: RunningSystem, api: Api, identities: dict[str, object], first_tenant: str
+) -> None:
+    """In one word: of one that was never tried, and of one that only fails."""
+
+    def health() -> dict[str, object]:
+        return api.good("GET", f"/v1/subscriptions?tenant_id={first_tenant}")["items"][0]["health"]
+
+    unknown = {"state": "unknown", "consecutive_failures": 0, "last_error_code": None}
+    assert health() == unknown
+    running.run(
+        "UPDATE subscription_health SET consecutive_failures = 3, first_failure_at = now(), "
+        "last_error_code = 'dns_error' WHERE subscription_id = %s",
+        identities["subscriptions"],
+    )
+    assert health() == {"state": "failing", "consecutive_failures": 3, "last_error_code": "dns_error"}
+    owner = api.with_key(running.new_key(tenant_id=first_tenant))
+    seen = owner.good("GET", "/v1/subscriptions")["items"][0]["health"]
+    assert seen["last_error_code"] == "no_public_address"
+    running.run(
+        "UPDATE subscription_health SET consecutive_failures = 0, first_failure_at = NULL, last_error_code = NULL "
+        "WHERE subscription_id = %s",
+        identities["subscriptions"],
+    )
+    assert health() == unknown
+
+
 def test_a_bound_key_writes_for_its_own_tenant_only(running: RunningSystem, api: Api) -> None:
     tenant = new_name("bound")
     bound = api.with_key(running.new_key(tenant_id=tenant))

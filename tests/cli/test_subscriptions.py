@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hooksaga.cli.subscription_view import health_of
 from tests.api.running_system import wait_until
 from tests.cli.conftest import Run, RunJson, RunningSystem
 
@@ -193,3 +194,19 @@ def test_a_rotated_secret_is_shown_once(run: Run, subscribed: Subscribed) -> Non
     assert rotated.exit_code == 0
     assert "whsec_" in rotated.stdout
     assert "whsec_" not in run("subscriptions", "show", number).output
+
+
+def test_the_list_has_the_tenant_and_the_health(run: Run, subscribed: Subscribed) -> None:
+    number = subscribed("/ok")["id"]
+    lines = run("subscriptions", "list", "--tenant", "default").stdout.splitlines()
+    assert lines[0].split()[:2] == ["id", "tenant"]
+    (line,) = [line for line in lines if line.startswith(f"{number} ")]
+    assert ("default" in line, "unknown" in line) == (True, True)
+    assert len(run("subscriptions", "list", "--tenant", "nobody").stdout.splitlines()) == 2
+
+
+def test_a_failing_endpoint_is_shown_with_its_failures() -> None:
+    health = {"state": "failing", "consecutive_failures": 2, "last_error_code": "http_503"}
+    assert health_of(health) == "failing: 2 failures, http_503"
+    assert health_of({**health, "consecutive_failures": 1}) == "failing: 1 failure, http_503"
+    assert health_of({**health, "state": "healthy", "consecutive_failures": 0}) == "healthy"

@@ -418,6 +418,27 @@ def test_numbers_lead_to_the_rows_behind_them(running: RunningSystem, kept: Kept
         assert pages.page(href).text
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/console/subscriptions", "subscription"),
+        ("/console/deliveries", "delivery"),
+        ("/console/dead-letters", "dead_letter"),
+        ("/console/bulk-operations", "bulk_operation"),
+        ("/console/events", "event"),
+    ],
+)
+def test_an_operators_list_of_one_tenant(
+    kept: Kept, others: Kept, pages: Pages, path: str, name: str
+) -> None:
+    shown = pages.page(f"{path}?tenant={kept.tenant}")
+    links = shown.links(f"{path}/")
+    assert f"{path}/{getattr(kept, name)}" in links
+    assert f"{path}/{getattr(others, name)}" not in links
+    assert kept.tenant in shown.text
+    assert 'name="tenant"' in shown.body
+
+
 def test_pages_follow_one_another(running: RunningSystem, pages: Pages) -> None:
     """Older events follow by cursor: none is met twice, none is left out."""
     event_type = new_name("many")

@@ -237,6 +237,21 @@ def attempts(query: str, *, answers: int = 50, rows: int = 200, **wanted: Any) -
     return Hot(Role.ADMIN, "attempt_log", query, params, answers=answers, rows=rows)
 
 
+def merged(query: str, *, ids: list[int], answers: int = 50, rows: int = 300) -> Hot:
+    return attempts(query, subscription_ids=ids, answers=answers, rows=rows)
+
+
+def bulk_list(*, answers: int, **wanted: Any) -> Hot:
+    params = {"tenant_id": None, "status": None, "before_id": None, "limit": 50, **wanted}
+    return bulk("list_bulk_operations", params, answers=answers)
+
+
+def subscriptions(*, answers: int = 50, rows: int = 200, **wanted: Any) -> Hot:
+    names = ["tenant_id", "event_type", "before_id"]
+    params = {**dict.fromkeys(names), "limit": 50, **wanted}
+    return Hot(Role.SUBSCRIPTIONS, "subscriptions", "list_subscriptions", params, answers=answers, rows=rows)
+
+
 def followed(after_at: str, answers: int = 50) -> Hot:
     params = {"after_at": after_at, "after_id": 0, "limit": 50}
     return Hot(Role.ADMIN, "attempt_log", "scan_forward", params, answers=answers)
@@ -501,9 +516,13 @@ HOT = [
     bulk("step_bulk_operation", step(), rows=1_500, buffers=10_000),
     bulk("step_bulk_operation", step(passed_by=[1]), rows=1_500, buffers=10_000),
     bulk("step_bulk_operation", step(passed_by=[1, 2]), answers=0),
-    bulk(
-        "list_bulk_operations", {"tenant_id": None, "status": None, "before_id": None, "limit": 50}, answers=2
-    ),
+    bulk_list(answers=2),
+    bulk_list(tenant_id="default", answers=1),
+    bulk_list(tenant_id="nobody", answers=0),
+    subscriptions(),
+    subscriptions(tenant_id="default"),
+    subscriptions(tenant_id="default", before_id=25_000),
+    subscriptions(tenant_id="nobody", answers=0),
     bulk("backfill_facts", {"id": 77, "tenant_id": "default"}),
     # Of fifty thousand subscriptions a page of the others looks at 250, each once more for sagas and history.
     explain("walk_started", {"event_id": 2_000, "after_id": 0, "limit": 250}, answers=3),
@@ -538,6 +557,17 @@ HOT = [
     attempts("scan_subscription", subscription_id=77, answers=8),
     attempts("scan_failed_of_subscription", subscription_id=rows.BUSY),
     attempts("scan_failed_of_subscription", subscription_id=77, answers=0),
+    Hot(
+        Role.ADMIN,
+        "attempt_log",
+        "subscriptions_of_tenant",
+        {"tenant_id": "default", "limit": 101},
+        answers=101,
+    ),
+    merged("scan_subscriptions", ids=[77, 78, rows.BUSY]),
+    merged("scan_subscriptions", ids=list(range(1, 101)), rows=2_000),
+    merged("scan_failed_of_subscriptions", ids=[77, 78, rows.BUSY]),
+    merged("scan_failed_of_subscriptions", ids=list(range(1, 101)), answers=0),
     attempts("scan_error_code", error_code="http_500"),
     attempts("scan_error_code", error_code="tls_error", answers=10),
     attempts("scan_error_code", error_code="none such", answers=0),
@@ -639,12 +669,6 @@ HOT += [
     console("scan_events_of_type", params={**FROM_NOW, "event_type": "type.7"}, answers=50),
     console("scan_events_of_type", params={**FROM_NOW, "event_type": "none such"}, answers=0),
     console("events_by_id", params=SEARCHED, answers=50, rows=500),
-    console(
-        "scan_subscriptions",
-        params={**FROM_NOW, "subscription_ids": [77, 78, rows.BUSY]},
-        answers=50,
-        rows=300,
-    ),
     console("create_sign_in", params={"token_hash": b"x", "key_hash": b"y", "valid_seconds": 60}, answers=1),
     console("use_sign_in", params={"token_hash": b"x"}, answers=1),
     console(

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from hooksaga.api.cursors import ID_CURSOR, read_cursor, write_cursor
 from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import check_tenant
 from hooksaga.core.moments import read_moment
 
 DEFAULT_LIMIT = 50
@@ -45,16 +46,13 @@ def next_cursor(rows: Sequence[_Row], page: Page) -> str | None:
     return write_cursor(rows[-1].id) if len(rows) == page.limit else None
 
 
-def page_of(request: Request, *filters: str) -> Page:
-    """Read limit and cursor. Raises InvalidInput for an invalid one, and for unknown query parameters."""
-    limit = limit_of(request, *filters)
-    cursor = request.query_params.get("cursor")
+def page_at(cursor: str | None, limit: int) -> Page:
+    """Return the page at a cursor by next_cursor. Raises InvalidInput for any other text."""
     return Page(limit, None if cursor is None else read_cursor(cursor, ID_CURSOR)[0])
 
 
-def limit_of(request: Request, *filters: str) -> int:
-    """Read the number of requested rows. Raises as page_of does, but leaves the cursor to the caller."""
-    check_parameters(request, "limit", "cursor", *filters)
+def query_limit(request: Request) -> int:
+    """Read the number of requested rows. Raises InvalidInput."""
     return query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
 
 
@@ -92,6 +90,13 @@ def query_text(request: Request, name: str) -> str | None:
         rule = f"{name} must have 1 to 100 characters and no control characters"
         raise InvalidInput("invalid_parameter", rule, field=name, status=422)
     return value
+
+
+def query_tenant(request: Request, allowed: str | None) -> str | None:
+    """Read the tenant whose rows are wanted: `allowed` without a parameter, None for all tenants. Raises InvalidInput
+    `tenant_not_allowed` for another tenant than `allowed`."""
+    asked = request.query_params.get("tenant_id")
+    return allowed if asked is None else check_tenant(asked, allowed)
 
 
 def query_moment(request: Request, name: str) -> datetime | None:

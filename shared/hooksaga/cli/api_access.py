@@ -28,6 +28,8 @@ ApiKey = Annotated[
     ),
 ]
 
+Tenant = Annotated[str | None, typer.Option(help="Filter by tenant.", show_default=False)]
+
 
 def connect(url: str, key: str | None) -> "ApiClient":
     """Create a client, which the caller must close. Raises WrongUse for an invalid URL, or without a usable key."""

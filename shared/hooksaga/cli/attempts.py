@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
 from hooksaga.cli.terminal import (
     AsJson,
     echo,
@@ -36,6 +36,7 @@ Failed = Annotated[bool, typer.Option("--failed", help="Show failed attempts onl
 
 @app.command("list")
 def list_all(
+    tenant: Tenant = None,
     subscription: Subscription = None,
     event_type: EventType = None,
     status_class: StatusClass = None,
@@ -55,7 +56,7 @@ def list_all(
 ) -> None:
     """List finished attempts, newest first. Filters can be combined."""
     wanted = {
-        **attempt_filter(subscription, event_type, failed),
+        **attempt_filter(tenant, subscription, event_type, failed),
         "status_class": status_class,
         "error_code": error_code,
         "finished_after": finished_after,
@@ -67,15 +68,29 @@ def list_all(
     if as_json:
         show_json(answer)
         return
-    columns = ("id", "ended", "event type", "subscription", "attempt", "why", "result", "took", "address")
+    columns = (
+        "id",
+        "ended",
+        "tenant",
+        "event type",
+        "subscription",
+        "attempt",
+        "why",
+        "result",
+        "took",
+        "address",
+    )
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
 
 
-def attempt_filter(subscription: int | None, event_type: str | None, failed: bool) -> dict[str, Any]:
+def attempt_filter(
+    tenant: str | None, subscription: int | None, event_type: str | None, failed: bool
+) -> dict[str, Any]:
     """Return the query parameters that lists and followers share; None means no filter."""
     return {
+        "tenant_id": tenant,
         "subscription_id": subscription,
         "event_type": event_type,
         "outcome": "failed" if failed else None,
@@ -102,6 +117,7 @@ def _row(one: dict[str, Any]) -> tuple[object, ...]:
     return (
         one["id"],
         short_time(one["finished_at"]),
+        one["tenant_id"],
         one["event_type"],
         one["subscription_id"],
         attempt_of(one),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
 from hooksaga.cli.failures import CommandFailed
 from hooksaga.cli.terminal import (
     AsJson,
@@ -59,6 +59,7 @@ Detach = Annotated[bool, typer.Option("--detach", help="Start the operation and 
 
 @app.command("list")
 def list_all(
+    tenant: Tenant = None,
     status: Annotated[
         str | None, typer.Option(help="Running, Paused, Stopped or Completed.", show_default=False)
     ] = None,
@@ -71,21 +72,41 @@ def list_all(
     as_json: AsJson = False,
 ) -> None:
     """List operations, newest first."""
+    wanted = {"tenant_id": tenant, "status": status, "limit": limit, "cursor": cursor}
     with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params={"status": status, "limit": limit, "cursor": cursor})
+        answer = client.fetch("GET", PATH, params=wanted)
         page = client.read(answer)
     if as_json:
         show_json(answer)
         return
-    columns = ("id", "kind", "status", *OUTCOMES, "skipped", "of", "per second", "began", "by", "reason")
+    columns = (
+        "id",
+        "kind",
+        "tenant",
+        "status",
+        *OUTCOMES,
+        "skipped",
+        "of",
+        "per second",
+        "began",
+        "by",
+        "reason",
+    )
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
-    names = ("id", "kind", "status", *OUTCOMES.values(), "skipped", "matched", "rate_per_second")
-    return (*(one[name] for name in names), short_time(one["created_at"]), one["created_by"], one["reason"])
+    names = (*OUTCOMES.values(), "skipped", "matched", "rate_per_second")
+    facts = (one["id"], one["kind"], one["tenant_id"] or "all", one["status"])
+    return (
+        *facts,
+        *(one[name] for name in names),
+        short_time(one["created_at"]),
+        one["created_by"],
+        one["reason"],
+    )
 
 
 @app.command()
@@ -161,24 +182,6 @@ def rate(
         show_json(answer)
     else:
         echo(_summary(operation))
-
-
-def backfill(
-    id: Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")],  # noqa: A002
-    since: Annotated[str, typer.Option(help="Events accepted at or after, e.g. 2026-01-31T12:00:00Z.")],
-    until: Annotated[str | None, typer.Option(help="Events accepted before.", show_default="now")] = None,
-    rate: Rate = None,
-    reason: Reason = None,
-    dry_run: DryRun = False,
-    detach: Detach = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
-    """Deliver older events that the subscription never received, at a given rate. Safe to repeat."""
-    chosen = {"subscription_id": id, "since": since, "until": until}
-    wanted = operation_of("backfill", chosen, rate, reason)
-    run(wanted, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
 
 
 def operation_of(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from hooksaga.cli import bulk
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.terminal import (
     AsJson,
@@ -38,6 +38,7 @@ FailedBefore = Annotated[str | None, typer.Option(help="Dead-lettered before.", 
 
 @app.command("list")
 def list_all(
+    tenant: Tenant = None,
     subscription: Subscription = None,
     event_type: EventType = None,
     error_code: ErrorCode = None,
@@ -52,14 +53,17 @@ def list_all(
     as_json: AsJson = False,
 ) -> None:
     """List dead letters, newest first. Filters can be combined."""
-    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
+    wanted = {
+        "tenant_id": tenant,
+        **_filter(subscription, event_type, error_code, failed_after, failed_before),
+    }
     with connect(api_url, api_key) as client:
         answer = client.fetch("GET", PATH, params={**wanted, "limit": limit, "cursor": cursor})
         page = client.read(answer)
     if as_json:
         show_json(answer)
         return
-    columns = ("id", "failed", "event type", "subscription", "error", "requeued as")
+    columns = ("id", "failed", "tenant", "event type", "subscription", "error", "requeued as")
     show_table(columns, [_row(one) for one in page["items"]])
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
@@ -70,6 +74,7 @@ def _row(one: dict[str, Any]) -> tuple[object, ...]:
     return (
         one["id"],
         short_time(one["failed_at"]),
+        one["tenant_id"],
         one["event_type"],
         one["subscription_id"],
         one["final_error_code"],

@@ -16,6 +16,15 @@ def state_of(subscription: dict[str, Any]) -> str:
     return "paused" if subscription["paused_at"] else "active"
 
 
+def health_of(health: dict[str, Any]) -> str:
+    """Return the health of an endpoint, with the failures since its last success."""
+    failures = health["consecutive_failures"]
+    if not failures:
+        return health["state"]
+    plural = "" if failures == 1 else "s"
+    return f"{health['state']}: {failures} failure{plural}, {health['last_error_code']}"
+
+
 def shown(subscription: dict[str, Any]) -> dict[str, object]:
     """Return the fields of an answer about one subscription as a person reads them."""
     subscription = {

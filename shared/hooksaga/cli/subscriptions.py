@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.bulk import backfill
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.backfill import backfill
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_flow import (
     pause,
@@ -44,7 +44,7 @@ from hooksaga.cli.subscription_options import (
 )
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.subscription_test import send_test
-from hooksaga.cli.subscription_view import shown, state_of
+from hooksaga.cli.subscription_view import health_of, shown, state_of
 from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
 from hooksaga.core.event_patterns import shown_event_types
 
@@ -126,6 +126,7 @@ def _show_created(answer: bytes, created: dict[str, Any], as_json: bool) -> None
 
 @app.command("list")
 def list_all(
+    tenant: Tenant = None,
     event_type: Annotated[
         str | None, typer.Option(help="Only those that receive this event type.", show_default=False)
     ] = None,
@@ -137,18 +138,26 @@ def list_all(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """List subscriptions, newest first."""
+    """List subscriptions with the health of their endpoints, newest first."""
+    wanted = given(tenant_id=tenant, event_type=event_type, limit=limit, cursor=cursor)
     with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params=given(event_type=event_type, limit=limit, cursor=cursor))
+        answer = client.fetch("GET", PATH, params=wanted)
         page = client.read(answer)
     if as_json:
         show_json(answer)
         return
     rows = [
-        (one["id"], shown_event_types(one["event_types"]), state_of(one), one["callback_url"])
+        (
+            one["id"],
+            one["tenant_id"],
+            shown_event_types(one["event_types"]),
+            state_of(one),
+            health_of(one["health"]),
+            one["callback_url"],
+        )
         for one in page["items"]
     ]
-    show_table(("id", "event types", "state", "callback URL"), rows)
+    show_table(("id", "tenant", "event types", "state", "health", "callback URL"), rows)
     if page["next"]:
         echo_error(f"More results: --cursor {page['next']}")
 

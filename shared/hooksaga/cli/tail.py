@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
 from hooksaga.cli.attempts import (
     PATH,
     EventType,
@@ -29,6 +29,7 @@ REMEMBERED_SECONDS = 300
 
 
 def tail(
+    tenant: Tenant = None,
     subscription: Subscription = None,
     event_type: EventType = None,
     failed: Failed = False,
@@ -42,7 +43,7 @@ def tail(
     """
     interrupt_on_sigterm()
     with connect(api_url, api_key) as client:
-        follower = Follower(client, attempt_filter(subscription, event_type, failed))
+        follower = Follower(client, attempt_filter(tenant, subscription, event_type, failed))
 
         def show_new() -> None:
             for one in follower.poll():

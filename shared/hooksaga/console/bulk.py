@@ -24,17 +24,26 @@ CALLER_NAME = "console"
 async def list_all(request: Request, visitor: Visitor) -> Response:
     fields = query_fields(request)
     before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
+    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
     rows = await services_of(request).admin.run(
         lambda connection: bulk_operations.list_bulk_operations(
             connection,
-            tenant_id=visitor.caller.tenant_id,
+            tenant_id=tenant_id,
             status=status,
             before_id=before_id,
             limit=PAGE,
         )
     )
     following = rows[-1].id if len(rows) == PAGE else None
-    return render(request, visitor, "bulk_operations.html", rows=rows, fields=fields, following=following)
+    return render(
+        request,
+        visitor,
+        "bulk_operations.html",
+        rows=rows,
+        fields=fields,
+        statuses=tuple(BulkStatus),
+        following=following,
+    )
 
 
 @page("admin")

@@ -22,7 +22,7 @@ SHOWN_PAYLOAD = 20_000
 
 def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
     return DeadLetterFilter(
-        tenant_id=visitor.caller.tenant_id,
+        tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         subscription_id=fields.number("subscription"),
         event_type=fields.text("type"),
         error_code=checked_code_filter(visitor.caller, fields.text("error")),

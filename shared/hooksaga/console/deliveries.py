@@ -8,17 +8,14 @@ from hooksaga.api.http_api import path_id, services_of
 from hooksaga.console.events import cursor_of, following_text
 from hooksaga.console.forms import query_fields
 from hooksaga.console.pages import page, render
-from hooksaga.console.session import Place, Visitor
+from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import Outcome, StatusClass, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import attempt_log
-from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, WholeAttempt
-from hooksaga.operations.find_events import attempts_of_subscriptions
-from hooksaga.operations.subscriptions import list_subscriptions
+from hooksaga.operations.attempt_log import AttemptFilter, WholeAttempt
 
 PAGE = 50
-TENANTS_SUBSCRIPTIONS = 100
 
 
 @page("admin")
@@ -35,13 +32,9 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         finished_before=fields.moment("before"),
     )
     before = cursor_of(fields)
-    left_out = False
-    if visitor.place is Place.PORTAL and wanted.subscription_id is None:
-        found, left_out = await _of_tenant(request, visitor, wanted)
-    else:
-        found = await services_of(request).admin.run(
-            lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=PAGE)
-        )
+    found = await services_of(request).admin.run(
+        lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=PAGE)
+    )
     return render(
         request,
         visitor,
@@ -50,26 +43,9 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
         wanted=wanted,
         found=found,
         following=following_text(found.following),
-        merged=TENANTS_SUBSCRIPTIONS if left_out else None,
         outcomes=tuple(Outcome),
         classes=tuple(StatusClass),
     )
-
-
-async def _of_tenant(request: Request, visitor: Visitor, wanted: AttemptFilter) -> tuple[AttemptPage, bool]:
-    """Return a tenant's attempts, merged from its newest subscriptions, because the log may contain mostly those of
-    others; and whether there are more subscriptions."""
-    services, before = services_of(request), cursor_of(query_fields(request))
-    rows = await services.subscriptions.run(
-        lambda connection: list_subscriptions(
-            connection, tenant_id=visitor.caller.tenant_id, limit=TENANTS_SUBSCRIPTIONS + 1
-        )
-    )
-    ids = [row.id for row in rows[:TENANTS_SUBSCRIPTIONS]]
-    found = await services.admin.run(
-        lambda connection: attempts_of_subscriptions(connection, ids, wanted, before=before, limit=PAGE)
-    )
-    return found, len(rows) > TENANTS_SUBSCRIPTIONS
 
 
 @page("admin")

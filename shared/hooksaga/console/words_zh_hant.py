@@ -166,7 +166,6 @@ WORDS: dict[str, str] = {
     "Response class": "回應類別",
     "No match among the scanned attempts. Older attempts exist.": "已掃描的嘗試中沒有符合的；還有更舊的紀錄。",
     "No matching attempts.": "沒有符合的嘗試。",
-    "The list covers the newest {count} subscriptions. To see deliveries of an older or deleted subscription, search by its number.": "只列出最新 {count} 個訂閱的投遞紀錄。較舊或已刪除的訂閱，請依訂閱搜尋。",
     "Finished attempts, newest first": "已結束的嘗試，由新到舊",
     "Finished": "結束",
     "Duration": "耗時",

@@ -20,6 +20,15 @@ class DisabledReason(StrEnum):
     FAILING = "failing"
 
 
+class HealthState(StrEnum):
+    """Health of an endpoint in one word. UNKNOWN: no attempt has ended since it was last enabled."""
+
+    HEALTHY = "healthy"
+    FAILING = "failing"
+    DISABLED = "disabled"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class HealthPolicy:
     """Seconds of uninterrupted failure after which an endpoint is disabled; 0 means never."""
@@ -68,6 +77,21 @@ def judge_run(run: FailureRun, policy: HealthPolicy, now: datetime) -> DisabledR
     if age >= policy.seconds_until(FIRST_WARNING) and not run.warned_at_50:
         return None if run.warned_at_90 else EarlyWarning(FIRST_WARNING)
     return None
+
+
+def health_state(
+    *,
+    active: bool,
+    disabled_at: datetime | None,
+    consecutive_failures: int,
+    last_success_at: datetime | None,
+) -> HealthState:
+    """Return the health of an endpoint in one word, from what the health monitor has counted."""
+    if disabled_at is not None and not active:
+        return HealthState.DISABLED
+    if consecutive_failures:
+        return HealthState.FAILING
+    return HealthState.UNKNOWN if last_success_at is None else HealthState.HEALTHY
 
 
 def expected_disable_time(first_failure_at: datetime | None, policy: HealthPolicy) -> datetime | None:

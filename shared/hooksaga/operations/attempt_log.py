@@ -22,6 +22,9 @@ from hooksaga.core.trace import delivery_traceparent
 MAX_SCANNED = 10_000
 """Maximum number of keys that one page scans."""
 
+MAX_MERGED = 100
+"""Maximum number of subscriptions whose logs are merged."""
+
 _LARGEST_STEP = 2_500
 _EVERY_CLASS = tuple(range(10))
 _STATUS = {Outcome.COMPLETED: JobStatus.COMPLETED, Outcome.FAILED: JobStatus.FAILED}
@@ -64,6 +67,11 @@ class Position:
     """Position of a finished attempt in the log. It never changes."""
 
     finished_at: datetime
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
     id: int
 
 
@@ -184,7 +192,7 @@ async def list_attempts(
     """List finished attempts before the position, newest first. Each appears once, even if some are added meanwhile."""
     if not await _may_see_subscription(connection, wanted):
         return AttemptPage([], None)
-    query, more = _driving_index(wanted)
+    query, more = _driving_index(wanted, await _subscriptions_of_tenant(connection, wanted))
 
     async def scan(begin: Position | None, how_many: int) -> list[Position]:
         params = {**more, **_between(wanted, begin), "limit": how_many}
@@ -201,6 +209,17 @@ async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -
     return (
         await fetch_row(connection, load_queries("attempt_log")["is_of_tenant"], params, _Found) is not None
     )
+
+
+async def _subscriptions_of_tenant(connection: Connection, wanted: AttemptFilter) -> list[int] | None:
+    """Return the subscriptions whose logs are merged for a tenant: the whole log may contain mostly those of others.
+    None without a tenant, with one subscription, or for a tenant with more than MAX_MERGED."""
+    if wanted.tenant_id is None or wanted.subscription_id is not None:
+        return None
+    params = {"tenant_id": wanted.tenant_id, "limit": MAX_MERGED + 1}
+    query = load_queries("attempt_log")["subscriptions_of_tenant"]
+    ids = [row.id for row in await fetch_rows(connection, query, params, _IdRow)]
+    return ids if len(ids) <= MAX_MERGED else None
 
 
 async def gather(
@@ -221,8 +240,11 @@ async def gather(
     return AttemptPage(found, begin)
 
 
-def _driving_index(wanted: AttemptFilter) -> tuple[str, dict[str, Any]]:
-    """Choose the query that scans the narrowest index, and its own parameters."""
+def _driving_index(wanted: AttemptFilter, merged: Sequence[int] | None) -> tuple[str, dict[str, Any]]:
+    """Choose the query that scans the narrowest index, and its own parameters. merged: the only subscriptions."""
+    if merged is not None:
+        query = "scan_failed_of_subscriptions" if wanted.excludes_completed else "scan_subscriptions"
+        return query, {"subscription_ids": list(merged)}
     if wanted.subscription_id is not None:
         query = "scan_failed_of_subscription" if wanted.excludes_completed else "scan_subscription"
         return query, {"subscription_id": wanted.subscription_id}

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
-from hooksaga.operations.attempt_log import AttemptFilter, AttemptPage, Position, gather, list_attempts
+from hooksaga.operations.attempt_log import AttemptFilter, Position, list_attempts
 
 MAX_SCANNED = 20_000
 _LARGEST_STEP = 5_000
@@ -142,28 +142,3 @@ async def _by_attempts(
     by_name = {row.webhook_id: row.id for row in rows}
     ids = [by_name[one] for one in named if one in by_name]
     return EventPage(await _events(connection, ids, wanted.tenant_id), page.following)
-
-
-async def attempts_of_subscriptions(
-    connection: Connection,
-    subscription_ids: Sequence[int],
-    wanted: AttemptFilter,
-    *,
-    before: Position | None = None,
-    limit: int = 50,
-) -> AttemptPage:
-    """Find finished attempts of these subscriptions, newest first: one tenant's only, however many others have."""
-
-    async def scan(begin: Position | None, how_many: int) -> list[Position]:
-        latest = Position(wanted.finished_before, 0) if wanted.finished_before else None
-        begin = begin or latest
-        params: dict[str, Any] = {
-            "subscription_ids": list(subscription_ids),
-            "before_at": begin.finished_at if begin else "infinity",
-            "before_id": begin.id if begin else 0,
-            "after": wanted.finished_after or "-infinity",
-            "limit": how_many,
-        }
-        return await fetch_rows(connection, load_queries("console")["scan_subscriptions"], params, Position)
-
-    return await gather(connection, wanted, scan, before, limit)

@@ -19,7 +19,7 @@ from hooksaga.api.answers.answer import (
     one_of,
 )
 from hooksaga.core.cloud_event_output import DeliveryFormat
-from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.endpoint_health import DisabledReason, HealthState
 from hooksaga.core.flow import FlowStatus
 
 
@@ -72,7 +72,7 @@ class SubscriptionFlow(Answer):
     ]
 
 
-class ListedSubscription(Answer):
+class SubscriptionFacts(Answer):
     """The registration of an endpoint for event types."""
 
     id: Annotated[RowId, described("Id.", 7)]
@@ -171,7 +171,31 @@ class ListedSubscription(Answer):
     updated_at: Annotated[Time, described("Time of the last change.", "2026-03-01T08:00:00.000000Z")]
 
 
-class Subscription(ListedSubscription):
+class HealthSummary(Answer):
+    """The health of an endpoint in brief."""
+
+    state: Annotated[
+        str,
+        one_of(HealthState),
+        described(
+            "`healthy`: its last attempt succeeded. `failing`: its last attempt failed. `disabled`: the health monitor "
+            "disabled it. `unknown`: no attempt was counted yet.",
+            "healthy",
+        ),
+    ]
+    consecutive_failures: Annotated[Count, described("Failed attempts since the last success.", 0)]
+    last_error_code: Annotated[
+        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
+    ]
+
+
+class ListedSubscription(SubscriptionFacts):
+    """A subscription, as part of a list."""
+
+    health: Annotated[HealthSummary, described("The health of its endpoint.")]
+
+
+class Subscription(SubscriptionFacts):
     """A subscription with its flow control."""
 
     flow: Annotated[SubscriptionFlow, described("Its flow control now.")]

@@ -3,7 +3,7 @@
 from hooksaga.api.answers import attempts, events, routing
 from hooksaga.api.description.operation import BODY, Given, Operation
 
-_ATTEMPT_FILTERS = ("subscription_id", "event_type", "status_class", "error_code", "outcome")
+_ATTEMPT_FILTERS = ("tenant_id", "subscription_id", "event_type", "status_class", "error_code", "outcome")
 
 OPERATIONS = (
     Operation(

@@ -1,6 +1,6 @@
 """Parameters of the OpenAPI document. The API accepts exactly the values that these schemas allow."""
 
-from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID
+from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID, NAME_PATTERN
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
 from hooksaga.api.description.requests import KEY, OWN_TYPE_PATTERN, Json
 from hooksaga.api.query_parameters import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
@@ -46,6 +46,11 @@ PARAMETERS: Json = {
     "attempts_cursor": _cursor(ATTEMPTS_CURSOR),
     "follow_cursor": _cursor(FOLLOW_CURSOR),
     "routing_cursor": _cursor(ROUTING_CURSOR),
+    "tenant_id": _query(
+        "tenant_id",
+        {"type": "string", "pattern": NAME_PATTERN},
+        "Only this tenant. A key that is bound to a tenant may name that one only.",
+    ),
     "subscription_id": _query("subscription_id", _ID, "Only this subscription."),
     "event_type": _query(
         "event_type", _FILTER_TEXT, "Only this event type; of subscriptions, those that receive it."

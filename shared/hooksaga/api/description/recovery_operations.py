@@ -4,7 +4,14 @@ from hooksaga.api.answers import bulk_operations, dead_letters, sagas
 from hooksaga.api.description.operation import BODY, Given, Operation
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation, RequeueFilter
 
-_DEAD_LETTER_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_DEAD_LETTER_FILTERS = (
+    "tenant_id",
+    "subscription_id",
+    "event_type",
+    "error_code",
+    "failed_after",
+    "failed_before",
+)
 
 OPERATIONS = (
     Operation(
@@ -125,7 +132,7 @@ OPERATIONS = (
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationList)},
         problems="422",
-        parameters=("bulk_status", "limit", "cursor"),
+        parameters=("tenant_id", "bulk_status", "limit", "cursor"),
     ),
     Operation(
         "get",

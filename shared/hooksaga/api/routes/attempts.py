@@ -11,15 +11,17 @@ from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, moment_at, read
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, services_of
 from hooksaga.api.json_answers import answer_response
+from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
 from hooksaga.api.query_parameters import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
     check_parameters,
     query_choice,
     query_integer,
+    query_limit,
     query_moment,
+    query_tenant,
     query_text,
 )
+from hooksaga.api.services import Services
 from hooksaga.core.attempts import Outcome, StatusClass, trigger_of
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
@@ -28,7 +30,7 @@ from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Positi
 from hooksaga.operations.follow_attempts import FollowCursor, follow_attempts
 from hooksaga.operations.subscription_stats import SubscriptionStats, subscription_stats
 
-_FILTERS = ("subscription_id", "event_type", "status_class", "error_code", "outcome")
+_FILTERS = ("tenant_id", "subscription_id", "event_type", "status_class", "error_code", "outcome")
 _TIMES = ("finished_after", "finished_before")
 
 
@@ -45,24 +47,30 @@ WINDOW_HOURS = {Window.HOUR: 1, Window.DAY: 24}
 async def list_attempts(request: Request) -> Response:
     """List finished attempts, newest first, by any of the filters. `next` may follow a short page."""
     caller = await _operator(request)
-    check_parameters(request, "limit", "cursor", *_FILTERS, *_TIMES)
-    wanted = _filter(request, caller)
-    limit = query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
-    before = read_position(request.query_params.get("cursor"))
-    page = await services_of(request).admin.run(
-        lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
-    )
-    items = [_logged(row) for row in page.items]
-    answer = answers.LoggedAttemptList(items, position_text(page.following))
-    return answer_response(answer, shown_to=caller)
+    check_list_parameters(request, *_FILTERS, *_TIMES)
+    read = attempt_pages(services_of(request), _filter(request, caller))
+    return await list_response(request, caller, read)
+
+
+def attempt_pages(services: Services, wanted: AttemptFilter) -> ReadPage:
+    """Return the reader of the pages of the attempt log."""
+
+    async def read(cursor: str | None, limit: int) -> answers.LoggedAttemptList:
+        before = read_position(cursor)
+        page = await services.admin.run(
+            lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
+        )
+        items = [_logged(row) for row in page.items]
+        return answers.LoggedAttemptList(items, position_text(page.following))
+
+    return read
 
 
 async def follow(request: Request) -> Response:
     """Return `{items, next, more}`: attempts finished since the cursor, oldest first, and some earlier ones again."""
     caller = await _operator(request)
-    check_parameters(request, "limit", "cursor", *_FILTERS)
-    wanted = _filter(request, caller)
-    limit = query_integer(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
+    check_list_parameters(request, *_FILTERS)
+    wanted, limit = _filter(request, caller), query_limit(request)
     cursor = _follow_cursor(request.query_params.get("cursor"))
     done = await services_of(request).admin.run(
         lambda connection: follow_attempts(connection, wanted, cursor, limit=limit)
@@ -102,7 +110,7 @@ async def _operator(request: Request) -> Caller:
 
 def _filter(request: Request, caller: Caller) -> AttemptFilter:
     return AttemptFilter(
-        tenant_id=caller.tenant_id,
+        tenant_id=query_tenant(request, caller.tenant_id),
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
         error_code=checked_code_filter(caller, query_text(request, "error_code")),

@@ -9,7 +9,9 @@ from hooksaga.api.answers import bulk_operations as answers
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.query_parameters import next_cursor, page_of, query_choice
+from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
+from hooksaga.api.query_parameters import next_cursor, page_at, query_choice, query_tenant
+from hooksaga.api.services import Services
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.errors import NotFound
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
@@ -38,21 +40,29 @@ async def start(request: Request) -> Response:
 
 
 async def list_all(request: Request) -> Response:
-    """List operations, newest first; `status` filters."""
+    """List operations, newest first, by any of the filters."""
     caller = await _operator(request)
-    page = page_of(request, "status")
+    check_list_parameters(request, "tenant_id", "status")
+    tenant_id = query_tenant(request, caller.tenant_id)
     status = query_choice(request, "status", BulkStatus)
-    rows = await services_of(request).admin.run(
-        lambda connection: bulk_operations.list_bulk_operations(
-            connection,
-            tenant_id=caller.tenant_id,
-            status=status,
-            before_id=page.before_id,
-            limit=page.limit,
+    read = bulk_operation_pages(services_of(request), tenant_id=tenant_id, status=status)
+    return await list_response(request, caller, read)
+
+
+def bulk_operation_pages(services: Services, *, tenant_id: str | None, status: BulkStatus | None) -> ReadPage:
+    """Return the reader of the pages of this list."""
+
+    async def read(cursor: str | None, limit: int) -> answers.BulkOperationList:
+        page = page_at(cursor, limit)
+        rows = await services.admin.run(
+            lambda connection: bulk_operations.list_bulk_operations(
+                connection, tenant_id=tenant_id, status=status, before_id=page.before_id, limit=limit
+            )
         )
-    )
-    items = [answers.BulkOperation.of(row) for row in rows]
-    return answer_response(answers.BulkOperationList(items, next_cursor(rows, page)))
+        items = [answers.BulkOperation.of(row) for row in rows]
+        return answers.BulkOperationList(items, next_cursor(rows, page))
+
+    return read
 
 
 async def show(request: Request) -> Response:

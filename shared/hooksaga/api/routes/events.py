@@ -24,8 +24,9 @@ from hooksaga.api.http_api import (
     services_of,
 )
 from hooksaga.api.json_answers import answer_response
+from hooksaga.api.lists import check_list_parameters
 from hooksaga.api.problem_answers import item_problem
-from hooksaga.api.query_parameters import limit_of
+from hooksaga.api.query_parameters import query_limit
 from hooksaga.api.request_trace import traceparent_of
 from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
 from hooksaga.api.services import Services
@@ -178,7 +179,8 @@ async def get_routing(request: Request) -> Response:
     """Show a page of the tenant's subscriptions: matched by the event, or why not."""
     caller = await authorize(request, "admin", "events:write")
     webhook_id = webhook_id_of(str(request.path_params["id"]))
-    limit, after = limit_of(request), read_place(request.query_params.get("cursor"))
+    check_list_parameters(request)
+    limit, after = query_limit(request), read_place(request.query_params.get("cursor"))
     attempt_limit = services_of(request).settings.max_retry_limit
     routing = await services_of(request).admin.run(
         lambda connection: explain_event(

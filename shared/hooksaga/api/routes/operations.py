@@ -9,11 +9,13 @@ from hooksaga.api.answers.service import Health, Stats
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
+from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
 from hooksaga.api.query_parameters import (
     next_cursor,
-    page_of,
+    page_at,
     query_integer,
     query_moment,
+    query_tenant,
     query_text,
 )
 from hooksaga.api.routes import sagas
@@ -29,28 +31,37 @@ from hooksaga.operations.requeue import DeadLetterFilter, Requeued
 from hooksaga.operations.telemetry import note_requeued
 from hooksaga.stages.telemetry import note_refused
 
-_FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_FILTERS = ("tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
 
 async def list_dead_letters(request: Request) -> Response:
     """List dead letters, newest first, by any of the filters."""
     caller = await _operator(request)
-    page = page_of(request, *_FILTERS)
+    check_list_parameters(request, *_FILTERS)
     wanted = DeadLetterFilter(
-        tenant_id=caller.tenant_id,
+        tenant_id=query_tenant(request, caller.tenant_id),
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         event_type=query_text(request, "event_type"),
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
         failed_after=query_moment(request, "failed_after"),
         failed_before=query_moment(request, "failed_before"),
     )
-    rows = await services_of(request).admin.run(
-        lambda connection: inspect.list_dead_letters(
-            connection, wanted, before_id=page.before_id, limit=page.limit
+    return await list_response(request, caller, dead_letter_pages(services_of(request), wanted))
+
+
+def dead_letter_pages(services: Services, wanted: DeadLetterFilter) -> ReadPage:
+    """Return the reader of the pages of this list."""
+
+    async def read(cursor: str | None, limit: int) -> answers.DeadLetterList:
+        page = page_at(cursor, limit)
+        rows = await services.admin.run(
+            lambda connection: inspect.list_dead_letters(
+                connection, wanted, before_id=page.before_id, limit=limit
+            )
         )
-    )
-    items = [_dead_letter(row) for row in rows]
-    return answer_response(answers.DeadLetterList(items, next_cursor(rows, page)), shown_to=caller)
+        return answers.DeadLetterList([_dead_letter(row) for row in rows], next_cursor(rows, page))
+
+    return read
 
 
 async def show_dead_letter(request: Request) -> Response:

@@ -16,12 +16,7 @@ from hooksaga.operations import subscription_flow
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.stages.own_headers import shown_headers
 
-Shown = TypeVar("Shown", bound=answers.ListedSubscription)
-
-
-def listed(subscription: Subscription) -> answers.ListedSubscription:
-    """Return the subscription as an item of a list, without its flow."""
-    return _of(answers.ListedSubscription, subscription)
+Shown = TypeVar("Shown", bound=answers.SubscriptionFacts)
 
 
 async def shown(
@@ -35,10 +30,11 @@ async def shown(
         lambda connection: subscription_flow.flow_of(connection, [subscription.id])
     )
     flow = answers.SubscriptionFlow.of(flows[subscription.id])
-    return _of(kind, subscription, flow=flow, **more)
+    return subscription_answer(kind, subscription, flow=flow, **more)
 
 
-def _of(kind: type[Shown], subscription: Subscription, **more: Any) -> Shown:
+def subscription_answer(kind: type[Shown], subscription: Subscription, **more: Any) -> Shown:
+    """Return the subscription with what else an answer of this kind has."""
     count, seconds = subscription.rate_limit_count, subscription.rate_limit_seconds
     limit = None if count is None or seconds is None else answers.RateLimit(count, seconds)
     return kind.of(subscription, headers=shown_headers(subscription.headers), rate_limit=limit, **more)

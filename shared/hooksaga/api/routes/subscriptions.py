@@ -20,9 +20,11 @@ from hooksaga.api.http_api import (
     services_of,
 )
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.query_parameters import next_cursor, page_of, query_text
+from hooksaga.api.lists import check_list_parameters, list_response
+from hooksaga.api.query_parameters import query_tenant, query_text
 from hooksaga.api.routes import portal_links, subscription_flow, subscription_health
-from hooksaga.api.routes.subscription_flow import listed, shown
+from hooksaga.api.routes.subscription_flow import shown
+from hooksaga.api.routes.subscription_lists import subscription_pages
 from hooksaga.api.services import Services
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.event_input import check_tenant
@@ -67,20 +69,14 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
 
 
 async def list_all(request: Request) -> Response:
+    """List subscriptions with the health of their endpoints, newest first, by any of the filters."""
     caller = await _caller(request)
-    page = page_of(request, "event_type")
-    event_type = query_text(request, "event_type")
-    rows = await services_of(request).subscriptions.run(
-        lambda connection: subscriptions.list_subscriptions(
-            connection,
-            tenant_id=caller.tenant_id,
-            event_type=event_type,
-            before_id=page.before_id,
-            limit=page.limit,
-        )
+    check_list_parameters(request, "tenant_id", "event_type")
+    tenant_id = query_tenant(request, caller.tenant_id)
+    read = subscription_pages(
+        services_of(request), tenant_id=tenant_id, event_type=query_text(request, "event_type")
     )
-    items = [listed(row) for row in rows]
-    return answer_response(answers.SubscriptionList(items, next_cursor(rows, page)))
+    return await list_response(request, caller, read)
 
 
 async def show(request: Request) -> Response:
