@@ -11,11 +11,11 @@ from aws_cdk import aws_apigateway as gateway
 from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
 from constructs import Construct
-from starlette.routing import Route
 
 from hooksaga.aws.deployment import Environment
 from hooksaga.aws.gateway import PUBLIC_URL_VARIABLE
 from hooksaga.aws.gateway_answers import CODES, headers_of, problem_text, status_of
+from hooksaga.aws.gateway_routes import gateway_routes
 from infra.components.exceptions import allow
 from infra.components.function import LeastFunction
 from infra.components.functions import DESIGNS
@@ -39,9 +39,9 @@ class RestApi(Construct):
         self._env = env
         self.api = self._api()
         self._accept_findings()
+        for one in gateway_routes([(name, design.routes) for name, design in DESIGNS.items()]):
+            self._add(one.route.path, one.methods, functions[one.owner])
         for function_name, design in DESIGNS.items():
-            for path in dict.fromkeys(route.path for route in design.routes if isinstance(route, Route)):
-                self._add(path, functions[function_name])
             for path in design.pages:
                 self._add_pages(path, functions[function_name])
         for kind in CODES:
@@ -126,10 +126,10 @@ class RestApi(Construct):
             security_policy=gateway.SecurityPolicy.TLS_1_2,
         )
 
-    def _add(self, path: str, function: LeastFunction) -> None:
-        """Route any method: the function answers 405 for unsupported ones, where the gateway would answer 404."""
+    def _add(self, path: str, methods: frozenset[str] | None, function: LeastFunction) -> None:
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)
-        self.api.root.resource_for_path(path).add_method("ANY", integration)
+        for method in sorted(methods or ("ANY",)):
+            self.api.root.resource_for_path(path).add_method(method, integration)
 
     def _add_pages(self, path: str, function: LeastFunction) -> None:
         integration = gateway.LambdaIntegration(function.function, scope_permission_to_method=False)

@@ -102,30 +102,3 @@ SELECT s.id, s.tenant_id, s.event_types, s.callback_url, h.consecutive_failures,
 SELECT h.subscription_id, h.consecutive_failures, h.first_failure_at, h.last_success_at, h.last_error_code,
        h.disabled_at
   FROM subscription_health h WHERE h.subscription_id = ANY (%(ids)s::bigint[]);
-
--- name: scan_events
--- Positions of events, newest first, like those of the attempt log (see attempt_log.sql).
-SELECT id, created_at FROM events
- WHERE (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-   AND created_at >= %(after)s::timestamptz
- ORDER BY created_at DESC, id DESC LIMIT %(limit)s;
-
--- name: scan_events_of_type
-SELECT id, created_at FROM events
- WHERE event_type = %(event_type)s AND (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-   AND created_at >= %(after)s::timestamptz
- ORDER BY created_at DESC, id DESC LIMIT %(limit)s;
-
--- name: events_by_id
--- The named events that the tenant may see, each with its first hundred deliveries by state.
-SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.created_at, g.deliveries, g.completed, g.dead, g.open
-  FROM events e
- CROSS JOIN LATERAL (
-    SELECT count(*) AS deliveries, count(*) FILTER (WHERE f.status = 'Completed') AS completed,
-           count(*) FILTER (WHERE f.status = 'DeadLettered') AS dead,
-           count(*) FILTER (WHERE f.status IN ('Pending', 'InProgress', 'PendingRetry')) AS open
-      FROM (SELECT w.status FROM webhook_delivery_sagas w WHERE w.event_id = e.id LIMIT 100) AS f) AS g
- WHERE e.id = ANY (%(ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
-
--- name: event_ids
-SELECT id, webhook_id FROM events WHERE webhook_id = ANY (%(webhook_ids)s::uuid[]);

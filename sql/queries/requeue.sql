@@ -5,6 +5,11 @@ SELECT r.dead_letter_id, d.subscription_id, r.saga_id, r.created, r.reason, e.we
   JOIN events e ON e.id = d.event_id
  ORDER BY r.dead_letter_id;
 
+-- name: dead_letters_of_tenant
+SELECT id FROM dead_letters
+ WHERE id = ANY (%(dead_letter_ids)s::bigint[]) AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
+ ORDER BY id;
+
 -- name: ids_of_time
 -- The id range of the dead letters of a time range, both ends excluded, as far as ids follow time: from the lowest of
 -- the first thousand to the highest of the last thousand. So a scan by id does not read all older or newer rows.

@@ -63,9 +63,11 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX uniq_event_webhook_id ON events (webhook_id);
 CREATE INDEX idx_event_created ON events (created_at);
 CREATE INDEX idx_event_type ON events (event_type, created_at);
+CREATE INDEX idx_event_tenant ON events (tenant_id, created_at);
 
--- One event per Idempotency-Key, or per CloudEvents id and source.
-CREATE UNIQUE INDEX uniq_event_external_id ON events (tenant_id, source, external_id)
+-- One event per Idempotency-Key, or per CloudEvents id and source. The key comes first, so that an event is found by
+-- its key alone.
+CREATE UNIQUE INDEX uniq_event_external_id ON events (external_id, tenant_id, source)
     WHERE external_id IS NOT NULL;
 
 -- load: functions/accepted_after.sql

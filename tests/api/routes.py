@@ -25,6 +25,7 @@ _PROMISED = (
     Route("POST", "/v1/events", (EVENTS,)),
     Route("POST", "/v1/events/batch", (EVENTS,)),
     Route("POST", "/v1/subscriptions/{id}/test", (EVENTS,)),
+    Route("GET", "/v1/events", (ADMIN,)),
     Route("GET", "/v1/events/{id}", (EVENTS, ADMIN)),
     Route("GET", "/v1/events/{id}/routing", (EVENTS, ADMIN)),
     Route("POST", "/v1/subscriptions", (SUBSCRIPTIONS,)),

@@ -4,12 +4,14 @@ import re
 
 import pytest
 
+from hooksaga.console.dead_letters import RequeuedChoice
 from hooksaga.console.errors_zh_hant import ERRORS
 from hooksaga.console.pages import TEMPLATES
 from hooksaga.console.words_zh_hant import WORDS
 from hooksaga.core.attempts import AttemptTrigger, Outcome, StatusClass
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.endpoint_health import DisabledReason
+from hooksaga.core.event_status import EventStatus
 from hooksaga.core.problems import BY_CODE
 from hooksaga.core.routing import Reason
 from hooksaga.core.saga import JobStatus, SagaStatus
@@ -25,6 +27,8 @@ SHOWN_WORDS = (
     BulkKind,
     BulkStatus,
     DisabledReason,
+    EventStatus,
+    RequeuedChoice,
     Reason,
     JobStatus,
     SagaStatus,
@@ -62,7 +66,7 @@ def test_a_translation_names_the_same_values(sentence: str) -> None:
 
 def test_no_sentence_stands_outside_of_the_catalogue() -> None:
     """Text between tags is a value or a catalogue entry, except names without a translation."""
-    names = {"p50", "p95", "retry-after", "UTC", "HTTP", "hooksaga", "s"}
+    names = {"p50", "p95", "retry-after", "UTC", "HTTP", "hooksaga", "s", "CSV", "NDJSON"}
     templates = list(TEMPLATES.glob("*.html"))
     assert len(templates) > 20
     for path in templates:

@@ -22,6 +22,7 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import api_keys, inspect, requeue, subscriptions, verify_subscription
 from hooksaga.operations.audit import audit
 from hooksaga.operations.explain import explain_event
+from hooksaga.operations.list_dead_letters import list_dead_letters
 from hooksaga.operations.requeue import DeadLetterFilter
 from hooksaga.operations.watch_endpoints import STEPS
 from hooksaga.stages import deliver
@@ -551,7 +552,7 @@ async def test_the_subscription_admin_may_configure(connect: Connect, seed: Seed
 async def test_the_operator_may_look_at_everything_and_requeue(connect: Connect, seed: Seed) -> None:
     connection = await connect(Role.ADMIN)
     dead_letter_id = await seed.dead_letter()
-    (listed,) = await inspect.list_dead_letters(connection, DeadLetterFilter())
+    (listed,) = (await list_dead_letters(connection, DeadLetterFilter())).items
     assert listed.id == dead_letter_id
     shown = await inspect.show_dead_letter(connection, dead_letter_id, tenant_id=None)
     event = await inspect.show_event(connection, shown.webhook_id, tenant_id=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hooksaga.cli.attempts import result_of
-from hooksaga.cli.events import attempt_line
+from hooksaga.cli.event_tree import attempt_line
 from hooksaga.local.tls import Certificates, ensure_certificates
 from tests.delivery.breaking_listener import (
     Stage,

@@ -49,7 +49,8 @@ def test_every_route_of_the_application_is_in_the_gateway(anywhere: Deployment) 
         for below in ("", "/{proxy+}")
         for method in ("GET", "POST")
     }
-    assert paths_of(anywhere) == routes | pages
+    beside_ingest = {("GET", "/v1/events"), ("HEAD", "/v1/events")}
+    assert paths_of(anywhere) == routes | pages | beside_ingest
 
 
 def test_every_page_is_below_a_path_that_the_gateway_knows() -> None:

@@ -29,6 +29,9 @@ VERIFY_SCOPE = "subscriptions:verify"
 OPERATOR = "hooksaga.operator"
 """In the scope of a request that came without HTTP: the Caller, who is an operator."""
 
+SENT_WHOLE = "hooksaga.sent_whole"
+"""In the scope of a request: the server sends the answer as a whole, within limits of its size and time."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -19,13 +19,23 @@ MAX_LIMIT = 250
 NOT_UTF8 = "\ufffd"
 """Replacement of bytes that are not UTF-8 in a decoded query string."""
 
-QUERY_TEXT = r"[^\u0000-\u001f\u007f\ufffd]{1,100}"
-"""Pattern of a text in a query string: no control characters, and no NOT_UTF8."""
+
+def query_text_pattern(most: int) -> str:
+    """Return the pattern of a text in a query string: no control characters, and no NOT_UTF8."""
+    return rf"[^\u0000-\u001f\u007f\ufffd]{{1,{most}}}"
+
+
+MOST_TEXT, MOST_LONG_TEXT = 100, 255
 
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:[.]0{1,19})?")
 """In a query string; 14.0 is the number that it is in a body."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class TrueOrFalse(StrEnum):
+    TRUE = "true"
+    FALSE = "false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,11 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
     return int(found[1])
 
 
-def query_text(request: Request, name: str) -> str | None:
+def query_text(request: Request, name: str, most: int = MOST_TEXT) -> str | None:
     """Read a text query parameter, or None without it. Raises InvalidInput for text that can never be stored."""
     value = request.query_params.get(name)
-    if value is not None and not re.fullmatch(QUERY_TEXT, value):
-        rule = f"{name} must have 1 to 100 characters and no control characters"
+    if value is not None and not re.fullmatch(query_text_pattern(most), value):
+        rule = f"{name} must have 1 to {most} characters and no control characters"
         raise InvalidInput("invalid_parameter", rule, field=name, status=422)
     return value
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Message, Scope
 
-from hooksaga.api.http_api import OPERATOR, Caller
+from hooksaga.api.http_api import OPERATOR, SENT_WHOLE, Caller
 from hooksaga.api.problem_answers import problem
 from hooksaga.api.public_address import SCOPE_KEY
 from hooksaga.aws.triggers import UnexpectedEvent
@@ -81,6 +81,7 @@ def _scope(event: Event, operator: Caller | None) -> Scope:
         "hooksaga.request_id": _request_id(event),
         SCOPE_KEY: _public_url(event),
         OPERATOR: operator,
+        SENT_WHOLE: True,
     }
 
 

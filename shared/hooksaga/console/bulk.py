@@ -5,26 +5,36 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hooksaga.api.answers import bulk_operations as answers
 from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import path_id, services_of
+from hooksaga.api.routes.bulk_operations import bulk_operation_pages
 from hooksaga.console.forms import Fields, checked, query_fields
+from hooksaga.console.lists import PAGE, export, filter_fault
 from hooksaga.console.pages import action, form_fault, page, panel_status, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
-from hooksaga.operations.bulk_operations import BulkCaller, BulkCount
+from hooksaga.operations.bulk_operations import BulkCaller, BulkCount, BulkOperation
 
-PAGE = 50
 CALLER_NAME = "console"
 
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
     fields = query_fields(request)
-    before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
-    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
+    try:
+        before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
+        tenant_id = visitor.caller.tenant_id or fields.text("tenant")
+        form = fields.choice("format", ExportFormat)
+    except InvalidInput as error:
+        return _list(request, visitor, fields, [], wrong=error)
+    if form is not None:
+        read = bulk_operation_pages(services_of(request), tenant_id=tenant_id, status=status)
+        return await export(request, visitor, read, form, item=answers.BulkOperation, name="bulk-operations")
     rows = await services_of(request).admin.run(
         lambda connection: bulk_operations.list_bulk_operations(
             connection,
@@ -34,15 +44,28 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
             limit=PAGE,
         )
     )
-    following = rows[-1].id if len(rows) == PAGE else None
+    return _list(request, visitor, fields, rows)
+
+
+def _list(
+    request: Request,
+    visitor: Visitor,
+    fields: Fields,
+    rows: list[BulkOperation],
+    *,
+    wrong: InvalidInput | None = None,
+) -> Response:
     return render(
         request,
         visitor,
         "bulk_operations.html",
+        status=422 if wrong else 200,
         rows=rows,
         fields=fields,
+        given=fields.given("tenant", "status"),
         statuses=tuple(BulkStatus),
-        following=following,
+        following=rows[-1].id if len(rows) == PAGE else None,
+        wrong=filter_fault(request, wrong),
     )
 
 

@@ -1,29 +1,33 @@
 """Event search, and the timeline of one event."""
 
-import re
 from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hooksaga.adapters.database import Connection
+from hooksaga.api.answers.events import FoundEvent
 from hooksaga.api.error_code_views import checked_code_filter
+from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import services_of
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
+from hooksaga.api.routes.find_events import event_pages
 from hooksaga.console.forms import Fields, query_fields
-from hooksaga.console.pages import page, panel_status, redirect, render
+from hooksaga.console.lists import PAGE, export, filter_fault
+from hooksaga.console.pages import page, panel_status, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
+from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import all_attributes, values_by_name
+from hooksaga.core.event_status import EventStatus
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import Position
 from hooksaga.operations.explain import Routing, SagaStanding, explain_event
-from hooksaga.operations.find_events import EventFilter, find_events
+from hooksaga.operations.find_events import EventFilter, EventPage, find_events
 from hooksaga.operations.inspect import EventView, SagaView
 
-PAGE = 50
 DELIVERIES_COUNTED = 100
 """Limit of deliveries per listed event, as in find_events."""
 
@@ -31,38 +35,66 @@ SHOWN_SAGAS = 50
 SHOWN_DECISIONS = 100
 SHOWN_PAYLOAD = 20_000
 SHOWN_BODY = 2_000
-_EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")
+MOST_KEY = 255
+EMPTY_FILTER = EventFilter()
+
+
+_FILTERS = ("type", "tenant", "key", "status", "subscription", "error", "after", "before")
 
 
 @page("admin")
-async def search(request: Request, visitor: Visitor) -> Response:
-    """Search by any field, newest first. An event id redirects to its page."""
+async def list_all(request: Request, visitor: Visitor) -> Response:
+    """List events by any field, newest first, or export them."""
     fields = query_fields(request)
-    if _EVENT_ID.fullmatch(fields.raw("id").strip()):
-        return redirect(request, f"/console/events/{fields.raw('id').strip()}")
-    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
-    wanted = EventFilter(
-        tenant_id=tenant_id,
+    try:
+        wanted, before = _filter(fields, visitor), cursor_of(fields)
+        form = fields.choice("format", ExportFormat)
+    except InvalidInput as error:
+        return _list(request, visitor, fields, wrong=error)
+    if form is not None:
+        read = event_pages(services_of(request), wanted)
+        return await export(request, visitor, read, form, item=FoundEvent, name="events")
+    found = await services_of(request).admin.run(
+        lambda connection: find_events(connection, wanted, before=before, limit=PAGE)
+    )
+    return _list(request, visitor, fields, wanted, found)
+
+
+def _filter(fields: Fields, visitor: Visitor) -> EventFilter:
+    return EventFilter(
+        tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         event_type=fields.text("type"),
+        idempotency_key=fields.text("key", MOST_KEY),
+        status=fields.choice("status", EventStatus),
         subscription_id=fields.number("subscription"),
         error_code=checked_code_filter(visitor.caller, fields.text("error")),
         accepted_after=fields.moment("after"),
         accepted_before=fields.moment("before"),
     )
-    before = cursor_of(fields)
-    found = await services_of(request).admin.run(
-        lambda connection: find_events(connection, wanted, before=before, limit=PAGE)
-    )
+
+
+def _list(
+    request: Request,
+    visitor: Visitor,
+    fields: Fields,
+    wanted: EventFilter = EMPTY_FILTER,
+    found: EventPage | None = None,
+    wrong: InvalidInput | None = None,
+) -> Response:
     return render(
         request,
         visitor,
         "events.html",
+        status=422 if wrong else 200,
         fields=fields,
-        wanted=wanted,
+        given=fields.given(*_FILTERS),
         found=found,
-        following=following_text(found.following),
+        following=following_text(found.following) if found else None,
         most=DELIVERIES_COUNTED,
-        wrong_id=bool(fields.raw("id").strip()),
+        statuses=tuple(EventStatus),
+        searches_attempts=wanted.searches_attempts,
+        is_recent_only=wanted.status is not None and wanted.status.is_recent_only,
+        wrong=filter_fault(request, wrong),
     )
 
 

@@ -1,7 +1,7 @@
 """Input of pages: query parameters of searches, and forms. An empty field counts as missing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -34,8 +34,15 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self.text(name) is not None
 
+    def names(self) -> Iterable[str]:
+        return self._fields.keys()
+
     def raw(self, name: str) -> str:
         return self._fields.get(name, "")
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Return the fields that are not empty, as they were typed."""
+        return {name: self.raw(name) for name in names if self.raw(name).strip()}
 
     def text(self, name: str, most: int = 100) -> str | None:
         value = self.raw(name).strip()
@@ -50,6 +57,11 @@ class Fields:
         if not (text.isascii() and text.isdigit() and len(text) <= 19 and least <= int(text) <= most):
             raise _invalid(name, f"must be an integer from {least} to {most}")
         return int(text)
+
+    def count(self, name: str) -> int | None:
+        """Return a count that an earlier page put into the address; None for any other text."""
+        text = self.raw(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
 
     def decimal(self, name: str) -> float | None:
         text = self.raw(name).strip()
@@ -72,6 +84,16 @@ class Fields:
             )
         except ValueError as error:
             raise _invalid(name, str(error)) from None
+
+    def local_moment(self, name: str) -> str:
+        """Return a valid time as a browser's field takes it: in UTC, without an offset."""
+        try:
+            value = self.moment(name)
+        except InvalidInput:
+            return ""
+        return (
+            "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+        )
 
     def choice(self, name: str, choices: type[Choice]) -> Choice | None:
         text = self.raw(name).strip()

@@ -8,6 +8,7 @@ from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.console.forms import EMPTY_FIELDS, Fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
+from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.event_input import check_tenant
 from hooksaga.operations import api_keys
@@ -17,7 +18,8 @@ from hooksaga.operations.api_keys import ALL_SCOPES
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
     visitor.need_all_tenants()
-    return await _show(request, visitor)
+    shown = await _show(request, visitor, key=secret_to_show(request, visitor))
+    return forget_secret(request, visitor, shown)
 
 
 async def _show(
@@ -62,7 +64,7 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
             connection, key, name=name, tenant_id=tenant_id, scopes=scopes
         )
     )
-    return await _show(request, visitor, status=201, key=key)
+    return redirect_to_show(request, visitor, "/console/keys", key)
 
 
 def _read(form: Fields) -> tuple[str, list[str]]:

@@ -30,7 +30,7 @@ from hooksaga.console.session import (
     visitor_of,
 )
 from hooksaga.core.errors import HooksagaError, NotFound
-from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.event_ids import event_id_text, short_event_id
 from hooksaga.core.event_patterns import shown_event_types
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -60,11 +60,11 @@ def environment() -> Environment:
     filters = cast(dict[str, Any], made.filters)  # pyright: ignore[reportUnknownMemberType]
     filters.update(
         moment=moment,
-        local=local,
         age=age,
         milliseconds=milliseconds,
         host=_host,
         event_id=event_id_text,
+        short_id=short_event_id,
         event_types=shown_event_types,
     )
     names = cast(dict[str, Any], made.globals)  # pyright: ignore[reportUnknownMemberType]
@@ -261,10 +261,6 @@ def moment(value: datetime | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(
         utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{utc:%Y-%m-%d %H:%M:%S}"
     )
-
-
-def local(value: datetime | None) -> str:
-    return "" if value is None else value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def age(seconds: float | None) -> str:

@@ -11,6 +11,7 @@ from hooksaga.api.sealed_sessions import Session, Theme, opened
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked
 from hooksaga.console.pages import action, fault, form_fault, page, redirect, render
 from hooksaga.console.session import Place, Visitor, key_of, set_cookie
+from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput
 from hooksaga.core.event_input import check_tenant
 from hooksaga.core.portal_links import DEFAULT_MINUTES, NewPortalLink
@@ -73,7 +74,8 @@ def _readable_on(colour: str) -> str:
 
 @page("subscriptions:write")
 async def show_links(request: Request, visitor: Visitor) -> Response:
-    return _form(request, visitor, EMPTY_FIELDS)
+    shown = _form(request, visitor, EMPTY_FIELDS, made=secret_to_show(request, visitor))
+    return forget_secret(request, visitor, shown)
 
 
 def _form(
@@ -112,4 +114,4 @@ async def make_link(request: Request, visitor: Visitor, form: Fields) -> Respons
         made, _ = portal_url(request, visitor.session.key_hash, wanted, tenant_id)
     except (InvalidInput, Conflict) as error:
         return _form(request, visitor, form, wrong=error)
-    return _form(request, visitor, form, made=made)
+    return redirect_to_show(request, visitor, "/console/portal-links", made)

@@ -15,7 +15,9 @@ from hooksaga.console import (
     now,
     portal,
     saga_actions,
+    search,
     subscription_flow,
+    subscription_list,
     subscriptions,
 )
 from hooksaga.console.assets import serve_asset
@@ -43,7 +45,7 @@ def _of_both(base: str) -> list[Route]:
     """Return routes for operators and subscribers; a subscriber sees one tenant only."""
     one = base + "/subscriptions/{id}"
     return [
-        _get(base + "/subscriptions", subscriptions.list_all),
+        _get(base + "/subscriptions", subscription_list.list_all),
         _get(base + "/subscriptions/new", subscriptions.show_new),
         _post(base + "/subscriptions", subscriptions.create),
         _get(one, subscriptions.show),
@@ -65,10 +67,13 @@ def _of_both(base: str) -> list[Route]:
         _post(base + "/sagas/{id}/resend", saga_actions.resend),
         _post(base + "/sagas/{id}/retry-now", saga_actions.retry_now),
         _get(base + "/deliveries", deliveries.list_all),
+        _post(base + "/deliveries/resend", deliveries.resend_ticked),
         _get(base + "/deliveries/{id}", deliveries.show),
         _get(base + "/dead-letters", dead_letters.list_all),
+        _post(base + "/dead-letters/requeue", dead_letters.requeue_ticked),
         _get(base + "/dead-letters/{id}", dead_letters.show),
         _post(base + "/dead-letters/{id}/requeue", dead_letters.requeue),
+        _get(base + "/search", search.search),
         _post(base + "/sign-out", sign_out),
     ]
 
@@ -82,7 +87,7 @@ CONSOLE_ROUTES = [
     _post("/console/sign-in", sign_in),
     _get("/console", now.show_now),
     _get("/console/now/panel", now.show_panel),
-    _get("/console/events", events.search),
+    _get("/console/events", events.list_all),
     *_of_both("/console"),
     _get("/console/bulk-operations", bulk.list_all),
     _get("/console/bulk-operations/new", bulk.show_new),

@@ -114,11 +114,26 @@ def drop_cookie(request: Request, response: Response, place: Place, *, framed: b
     _set(request, response, place, "", 0, framed=framed)
 
 
+def set_page_cookie(
+    request: Request, response: Response, visitor: Visitor, name: str, value: str, seconds: int
+) -> None:
+    """Set a cookie of the visitor's pages; an empty value for no seconds deletes it."""
+    framed = bool(visitor.session.theme.origin)
+    _set(request, response, visitor.place, value, seconds, framed=framed, name=name)
+
+
 def _set(
-    request: Request, response: Response, place: Place, value: str, seconds: int, *, framed: bool
+    request: Request,
+    response: Response,
+    place: Place,
+    value: str,
+    seconds: int,
+    *,
+    framed: bool,
+    name: str | None = None,
 ) -> None:
     path = root_path_of(request) + place.path
-    parts = [f"{place.cookie}={value}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly"]
+    parts = [f"{name or place.cookie}={value}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly"]
     if framed:
         parts += ["SameSite=None", "Partitioned", "Secure"]
     else:

@@ -12,6 +12,7 @@ from hooksaga.console.event_types import offered_types
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
 from hooksaga.console.pages import action, form_fault, page, redirect, render
 from hooksaga.console.session import Visitor
+from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
 from hooksaga.console.subscription_fields import at_creation, content_of, filled
 from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
@@ -23,50 +24,17 @@ from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionCh
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
 from hooksaga.operations.event_types import sample_of_type
-from hooksaga.operations.overview import MAX_COUNTED, health_of
+from hooksaga.operations.overview import MAX_COUNTED
 from hooksaga.operations.subscription_flow import flow_of
 from hooksaga.operations.subscription_stats import SAMPLE, SubscriptionStats, subscription_stats
 from hooksaga.operations.subscriptions import Subscription
 from hooksaga.stages.accept_events import AcceptedEvent
 
-PAGE = 50
 NEWEST = 10
-COUNTED_IN_LISTS = 100
-"""Waiting deliveries that a list counts for each subscription: this number means that many or more."""
-
 WINDOW_HOURS = 24
 SCOPE = "subscriptions:write"
 TEST_PAYLOAD = json.dumps({"test": True})
 OVERLAP_HOURS = "24"
-
-
-@page(SCOPE)
-async def list_all(request: Request, visitor: Visitor) -> Response:
-    """List subscriptions, newest first, with the health of their endpoints."""
-    fields = query_fields(request)
-    before_id, event_type = fields.number("before"), fields.text("type")
-    tenant_id = visitor.caller.tenant_id or fields.text("tenant")
-    run = services_of(request).subscriptions.run
-    rows = await run(
-        lambda connection: subscriptions.list_subscriptions(
-            connection, tenant_id=tenant_id, event_type=event_type, before_id=before_id, limit=PAGE
-        )
-    )
-    ids = [row.id for row in rows]
-    health = await run(lambda connection: health_of(connection, ids))
-    flows = await run(lambda connection: flow_of(connection, ids, most=COUNTED_IN_LISTS))
-    following = rows[-1].id if len(rows) == PAGE else None
-    return render(
-        request,
-        visitor,
-        "subscriptions.html",
-        fields=fields,
-        rows=rows,
-        health=health,
-        flows=flows,
-        most=COUNTED_IN_LISTS,
-        following=following,
-    )
 
 
 @page(SCOPE)
@@ -105,14 +73,14 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
         created, secret = await create_for(services_of(request), visitor.caller, new)
     except (InvalidInput, ValueRefused) as error:
         return await _form(request, visitor, None, form, error)
-    return await _show(request, visitor, created, secret=secret, status=201)
+    return redirect_to_show(request, visitor, _path(visitor, created), secret)
 
 
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
-    return await _show(
-        request, visitor, await read_one(request, visitor), done=query_fields(request).text("done")
-    )
+    row, secret = await read_one(request, visitor), secret_to_show(request, visitor)
+    done = query_fields(request).text("done")
+    return forget_secret(request, visitor, await _show(request, visitor, row, secret=secret, done=done))
 
 
 async def _show(
@@ -220,8 +188,12 @@ async def _change(
     return changed
 
 
+def _path(visitor: Visitor, row: Subscription) -> str:
+    return f"{visitor.place.path}/subscriptions/{row.id}"
+
+
 def back_to(request: Request, visitor: Visitor, row: Subscription, **more: str) -> Response:
-    return redirect(request, f"{visitor.place.path}/subscriptions/{row.id}", **more)
+    return redirect(request, _path(visitor, row), **more)
 
 
 @action(SCOPE)
@@ -268,7 +240,7 @@ async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
         rotated, secret = await rotate_for(services_of(request), visitor.caller, row.id, rotation)
     except InvalidInput as error:
         return await _show(request, visitor, row, status=422, typed=form, wrong=error)
-    return await _show(request, visitor, rotated, secret=secret)
+    return redirect_to_show(request, visitor, _path(visitor, rotated), secret)
 
 
 @action(SCOPE)

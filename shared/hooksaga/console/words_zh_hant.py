@@ -2,10 +2,12 @@
 
 from hooksaga.console.words_flow_zh_hant import FLOW_WORDS
 from hooksaga.console.words_repair_zh_hant import REPAIR_WORDS
+from hooksaga.console.words_search_zh_hant import SEARCH_WORDS
 
 WORDS: dict[str, str] = {
     **FLOW_WORDS,
     **REPAIR_WORDS,
+    **SEARCH_WORDS,
     # What the database says
     "1xx": "1xx",
     "2xx": "2xx",
@@ -119,14 +121,12 @@ WORDS: dict[str, str] = {
     "Minute": "分鐘",
     # Events
     "Event": "事件",
-    "Event id": "事件 ID",
     "Event type": "事件類型",
     "Event types": "事件類型",
     "Tenant": "租戶",
     "Subscription": "訂閱",
     "From": "從",
     "Until": "到",
-    "An event's id is evt_ and 32 hex digits.": "事件 ID 由 evt_ 加上 32 個十六進位數字組成。",
     "Ordered by the newest matching attempt": "依符合條件的最新嘗試，由新到舊",
     "Accepted": "已接收",
     "{count} completed": "{count} 筆成功",

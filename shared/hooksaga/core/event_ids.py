@@ -1,12 +1,24 @@
-"""Public ids of events."""
+"""Public ids of events, whole and shortened."""
 
 from datetime import UTC, datetime
+import re
+from dataclasses import dataclass
 from uuid import UUID
+
+PREFIX = "evt_"
+DIGITS = 32
+SHOWN_DIGITS = 8
+"""A shortened id has so many digits of the beginning and of the end."""
+
+LEAST_BEGIN = 8
+LEAST_END = 6
+_SHORTENED = re.compile(r"(?:evt_)?([0-9a-f]*)(?:…|\.\.\.)([0-9a-f]*)")
+_PART = re.compile(r"(evt_)?([0-9a-f]{6,32})")
 
 
 def event_id_text(webhook_id: UUID) -> str:
     """Return `evt_` and 32 hex digits, the public form of an event id."""
-    return f"evt_{webhook_id.hex}"
+    return f"{PREFIX}{webhook_id.hex}"
 
 
 def time_of_id(webhook_id: UUID) -> datetime | None:
@@ -14,3 +26,44 @@ def time_of_id(webhook_id: UUID) -> datetime | None:
     if webhook_id.version != 7:
         return None
     return datetime.fromtimestamp((webhook_id.int >> 80) / 1000, UTC)
+
+
+def short_event_id(webhook_id: UUID) -> str:
+    """Return the id with its middle left out. The digits of the beginning are its time, to about a minute."""
+    return f"{PREFIX}{webhook_id.hex[:SHOWN_DIGITS]}…{webhook_id.hex[-SHOWN_DIGITS:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class IdParts:
+    """Hex digits of the beginning and of the end of an event id; either may be empty, not both."""
+
+    begin: str
+    end: str
+
+    @property
+    def first(self) -> UUID:
+        """The lowest id with this beginning."""
+        return UUID(self.begin.ljust(DIGITS, "0"))
+
+    @property
+    def last(self) -> UUID:
+        """The highest id with this beginning."""
+        return UUID(self.begin.ljust(DIGITS, "f"))
+
+
+def read_id_parts(text: str) -> list[IdParts]:
+    """Return the readings of a text as a whole or shortened event id, none for any other text.
+
+    Of digits alone it is not known whether they are the beginning or the end.
+    """
+    text = text.strip().lower().replace("-", "")
+    if found := _SHORTENED.fullmatch(text):
+        begin, end = found[1], found[2]
+        fits = len(begin) >= LEAST_BEGIN or (not begin and len(end) >= LEAST_END)
+        return [IdParts(begin, end)] if fits and len(begin) + len(end) <= DIGITS else []
+    if not (found := _PART.fullmatch(text)):
+        return []
+    digits, is_begin = found[2], found[1] is not None
+    begins = [IdParts(digits, "")] if len(digits) >= LEAST_BEGIN else []
+    ends = [] if is_begin or len(digits) == DIGITS else [IdParts("", digits)]
+    return begins + ends

@@ -1,8 +1,7 @@
-"""Events by type, tenant and time, and those whose deliveries to a subscription, or with an error code, have ended.
-Reads only.
+"""Events by any filter, newest first. Reads only.
 
-As in the attempt log, a page scans one index, and the number of keys scanned is bounded: if few of them match, a page
-may be short or empty and still have a next one.
+As in the attempt log, a page scans one index, and the number of positions scanned is bounded: if few of them match, a
+page may be short or empty and still have a next one.
 """
 
 from collections.abc import Sequence
@@ -11,43 +10,73 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.event_status import EventStatus
 from hooksaga.operations.attempt_log import AttemptFilter, Position, list_attempts
+from hooksaga.operations.requeue import DeadLetterFilter, ids_of_time
+from hooksaga.operations.search import events_of_text
 
 MAX_SCANNED = 20_000
+MAX_OPEN = 5_000
+"""Up to this number of each kind of open work, events that wait are read from it; beyond, from the newest events."""
+
 _LARGEST_STEP = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Every field that is set must match. accepted_after is inclusive, accepted_before is not.
+    """Every field that is set must match. accepted_after is inclusive, accepted_before is not. search: a whole or
+    shortened id, or an idempotency key.
 
     With subscription_id or error_code the times are those at which an attempt ended.
     """
 
     tenant_id: str | None = None
     event_type: str | None = None
+    idempotency_key: str | None = None
+    status: EventStatus | None = None
     subscription_id: int | None = None
     error_code: str | None = None
     accepted_after: datetime | None = None
     accepted_before: datetime | None = None
+    search: str | None = None
 
     @property
     def searches_attempts(self) -> bool:
         """Return whether events are found by their attempts."""
         return self.subscription_id is not None or self.error_code is not None
 
+    @property
+    def within(self) -> str:
+        """How long ago an event may have been accepted, as an interval of SQL."""
+        return "24 hours" if self.status is not None and self.status.is_recent_only else "infinity"
+
+    def params(self) -> dict[str, Any]:
+        """Return what an event itself is compared with."""
+        return {
+            "tenant_id": self.tenant_id,
+            "event_type": self.event_type,
+            "idempotency_key": self.idempotency_key,
+            "status": self.status,
+            "accepted_after": self.accepted_after,
+            "accepted_before": self.accepted_before,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class FoundEvent:
-    """One event with its deliveries by state; of more than a hundred, the first hundred."""
+    """One event with its deliveries by state; of more than a hundred, the first hundred. routed: to all of them."""
 
     id: int
     webhook_id: UUID
     tenant_id: str
     event_type: str
+    idempotency_key: str | None
+    ordering_key: str | None
+    test_subscription_id: int | None
     created_at: datetime
+    routed: bool
     deliveries: int
     completed: int
     dead: int
@@ -63,58 +92,109 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Accepted:
-    id: int
-    created_at: datetime
+class Place:
+    """A position of a scan and the event there. counts: false where another position of the event stands for it."""
+
+    event_id: int
+    at: datetime
+    place: int
+    counts: bool
+
+    @property
+    def position(self) -> Position:
+        return Position(self.at, self.place)
 
 
 async def find_events(
     connection: Connection, wanted: EventFilter, *, before: Position | None = None, limit: int = 50
 ) -> EventPage:
-    """Find events before the position, newest first."""
+    """Find events before the position, newest first; dead ones by their newest dead letter."""
+    if wanted.search is not None:
+        return await _by_text(connection, wanted, wanted.search, limit)
     if wanted.searches_attempts:
         return await _by_attempts(connection, wanted, before, limit)
-    found: list[FoundEvent] = []
+    query, more = await _driving_index(connection, wanted)
+    found: list[tuple[Position, FoundEvent]] = []
     scanned, step = 0, limit
     while scanned < MAX_SCANNED:
-        keys = await _scan(connection, wanted, before, step)
-        found += await _events(connection, [key.id for key in keys], wanted.tenant_id)
+        params = {**more, **_between(wanted, before), "limit": step}
+        places = await fetch_rows(connection, load_queries("find_events")[query], params, Place)
+        events = await read_events(connection, [one.event_id for one in places if one.counts], wanted)
+        found += [
+            (one.position, events[one.event_id]) for one in places if one.counts and one.event_id in events
+        ]
         if len(found) >= limit:
-            last = found[limit - 1]
-            return EventPage(found[:limit], Position(last.created_at, last.id))
-        if len(keys) < step:
-            return EventPage(found, None)
-        before = keys[-1]
+            return EventPage([event for _, event in found[:limit]], found[limit - 1][0])
+        if len(places) < step:
+            return EventPage([event for _, event in found], None)
+        before = places[-1].position
         scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
-    return EventPage(found, before)
+    return EventPage([event for _, event in found], before)
 
 
-async def _scan(
-    connection: Connection, wanted: EventFilter, before: Position | None, limit: int
-) -> list[Position]:
-    latest = Position(wanted.accepted_before, 0) if wanted.accepted_before else None
-    begin = before or latest
-    params: dict[str, Any] = {
+async def _driving_index(connection: Connection, wanted: EventFilter) -> tuple[str, dict[str, Any]]:
+    """Choose the query that scans the narrowest index, and its own parameters."""
+    tenant = {"tenant_id": wanted.tenant_id}
+    within = {"within": wanted.within}
+    if wanted.idempotency_key is not None:
+        return "scan_key", {"idempotency_key": wanted.idempotency_key, **tenant, **within}
+    if wanted.status is EventStatus.DEAD:
+        failed = DeadLetterFilter(
+            failed_after=wanted.accepted_after
+        )  # no event is dead before it is accepted
+        ids = await ids_of_time(connection, failed)
+        return "scan_dead", {**tenant, "event_type": wanted.event_type, "after_id": ids.after_id}
+    if wanted.status is EventStatus.WAITING and await _is_little_open(connection):
+        return "scan_open_work", {"most": MAX_OPEN}
+    if wanted.tenant_id is not None:
+        return "scan_events_of_tenant", {**tenant, **within}
+    if wanted.event_type is not None:
+        return "scan_events_of_type", {"event_type": wanted.event_type, **within}
+    return "scan_events", within
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenWork:
+    unrouted: int
+    waiting: int
+    in_progress: int
+
+
+async def _is_little_open(connection: Connection) -> bool:
+    query = load_queries("find_events")["count_open_work"]
+    row = await fetch_row(connection, query, {"most": MAX_OPEN}, _OpenWork)
+    assert row is not None
+    return max(row.unrouted, row.waiting, row.in_progress) < MAX_OPEN
+
+
+def _between(wanted: EventFilter, before: Position | None) -> dict[str, Any]:
+    """Return the start and the end of a scan. The database has times beyond all others (infinity)."""
+    if wanted.status is EventStatus.DEAD and wanted.idempotency_key is None:
+        return {"before_id": before and before.id}
+    begin = before or (Position(wanted.accepted_before, 0) if wanted.accepted_before else None)
+    return {
         "before_at": begin.finished_at if begin else "infinity",
         "before_id": begin.id if begin else 0,
         "after": wanted.accepted_after or "-infinity",
-        "limit": limit,
     }
-    query = "scan_events"
-    if wanted.event_type is not None:
-        query, params = "scan_events_of_type", {**params, "event_type": wanted.event_type}
-    rows = await fetch_rows(connection, load_queries("console")[query], params, _Accepted)
-    return [Position(row.created_at, row.id) for row in rows]
 
 
-async def _events(connection: Connection, ids: Sequence[int], tenant_id: str | None) -> list[FoundEvent]:
-    """Return the events that the tenant may see, in the order of the ids."""
+async def read_events(
+    connection: Connection, ids: Sequence[int], wanted: EventFilter
+) -> dict[int, FoundEvent]:
+    """Return those of the events that match, by their ids."""
     if not ids:
-        return []
-    params = {"ids": list(ids), "tenant_id": tenant_id}
-    rows = await fetch_rows(connection, load_queries("console")["events_by_id"], params, FoundEvent)
-    by_id = {row.id: row for row in rows}
-    return [by_id[one] for one in ids if one in by_id]
+        return {}
+    params = {"ids": list(ids), **wanted.params()}
+    rows = await fetch_rows(connection, load_queries("find_events")["events_by_id"], params, FoundEvent)
+    return {row.id: row for row in rows}
+
+
+async def _by_text(connection: Connection, wanted: EventFilter, text: str, limit: int) -> EventPage:
+    """Return the events that a text names: one page, with the best match first."""
+    ids = await events_of_text(connection, text, tenant_id=wanted.tenant_id, limit=limit)
+    events = await read_events(connection, ids, wanted)
+    return EventPage([events[one] for one in ids if one in events], None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +217,10 @@ async def _by_attempts(
     )
     page = await list_attempts(connection, attempts, before=before, limit=limit)
     named = list(dict.fromkeys(item.webhook_id for item in page.items))
-    params = {"webhook_ids": named}
-    rows = await fetch_rows(connection, load_queries("console")["event_ids"], params, _EventId)
+    query = load_queries("find_events")["event_ids"]
+    rows = await fetch_rows(connection, query, {"webhook_ids": named}, _EventId)
     by_name = {row.webhook_id: row.id for row in rows}
     ids = [by_name[one] for one in named if one in by_name]
-    return EventPage(await _events(connection, ids, wanted.tenant_id), page.following)
+    times = EventFilter(wanted.tenant_id, idempotency_key=wanted.idempotency_key, status=wanted.status)
+    events = await read_events(connection, ids, times)
+    return EventPage([events[one] for one in ids if one in events], page.following)

@@ -10,7 +10,6 @@ from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.errors import NotFound
 from hooksaga.core.trace import Traced, correlation_id_of
 from hooksaga.operations.missing_event import missing_event
-from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_time
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
 MAX_SAGAS_SHOWN = 1000
@@ -175,21 +174,6 @@ async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: st
     if row is None:
         raise NotFound("saga_not_found", f"there is no saga {saga_id}")
     return row
-
-
-async def list_dead_letters(
-    connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
-) -> list[DeadLetterView]:
-    """List dead letters with an id below before_id, newest first."""
-    ids = await ids_of_time(connection, wanted)
-    below = [one for one in (before_id, ids.before_id) if one is not None]
-    params = {
-        **filter_params(wanted),
-        "after_id": ids.after_id,
-        "before_id": min(below, default=None),
-        "limit": limit,
-    }
-    return await fetch_rows(connection, load_queries("inspect")["list_dead_letters"], params, DeadLetterView)
 
 
 async def show_dead_letter(

@@ -34,7 +34,8 @@ class Requeued:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Every field that is set must match. failed_after is inclusive, failed_before is not."""
+    """Every field that is set must match. failed_after is inclusive, failed_before is not. requeued is for lists
+    only: a requeue takes none that was."""
 
     tenant_id: str | None = None
     subscription_id: int | None = None
@@ -42,6 +43,7 @@ class DeadLetterFilter:
     error_code: str | None = None
     failed_after: datetime | None = None
     failed_before: datetime | None = None
+    requeued: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,16 @@ async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence
         {"dead_letter_ids": list(dead_letter_ids)},
         Requeued,
     )
+
+
+async def requeue_chosen(
+    connection: Connection, dead_letter_ids: Sequence[int], *, tenant_id: str | None
+) -> list[Requeued]:
+    """Requeue those of the dead letters that the tenant may see, as `requeue_dead_letters` does."""
+    params = {"dead_letter_ids": list(dead_letter_ids), "tenant_id": tenant_id}
+    query = load_queries("requeue")["dead_letters_of_tenant"]
+    rows = await fetch_rows(connection, query, params, _IdRow)
+    return await requeue_dead_letters(connection, [row.id for row in rows]) if rows else []
 
 
 async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:

@@ -1,9 +1,10 @@
 """Send deliveries again: an ended one as a new saga, a waiting one at once. No old saga changes its result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound
 from hooksaga.core.sent_again import cannot_send_again
@@ -54,6 +55,15 @@ async def resend_saga(connection: Connection, saga_id: int, *, tenant_id: str | 
     if answer.reason is not None:
         raise cannot_send_again(answer.reason)
     return answer
+
+
+async def resend_chosen(
+    connection: Connection, saga_ids: Sequence[int], *, tenant_id: str | None
+) -> list[Resent]:
+    """Start a new saga for each that has ended, as `resend_saga` does. reason tells why one was not; unknown ids, and
+    those of other tenants, are left out."""
+    params = {"saga_ids": list(saga_ids), "tenant_id": tenant_id}
+    return await fetch_rows(connection, load_queries("resend")["resend_chosen_sagas"], params, Resent)
 
 
 async def retry_saga_now(connection: Connection, saga_id: int, *, tenant_id: str | None) -> Retried:

@@ -14,6 +14,7 @@ from hooksaga.api.answers.answer import (
     EventType,
     ExtractedAttributes,
     OwnEventId,
+    Page,
     Payload,
     RequeuedFrom,
     ResentFrom,
@@ -71,6 +72,43 @@ class BatchAnswer(Answer):
     items: Annotated[
         list[Annotated[Any, either(AcceptedEvent, RefusedEvent)]],
         described("One result per item, in the order of the request: an accepted event, or `{error}`."),
+    ]
+
+
+class FoundEvent(Answer):
+    """An event, as part of a list, with its deliveries by state."""
+
+    id: OwnEventId
+    event_type: EventType
+    tenant_id: TenantId
+    idempotency_key: Annotated[
+        str | None,
+        described("The `Idempotency-Key`, or the `id` of a CloudEvent; `null` without one.", "order-1001"),
+    ]
+    created_at: AcceptedAt
+    ordering_key: Annotated[str | None, described("The ordering key; `null` without one.", None)]
+    test_subscription_id: Annotated[
+        RowId | None,
+        described("The only subscription that receives it, for a test event; otherwise `null`.", None),
+    ]
+    routed: Annotated[bool, described("Whether all of its deliveries have started.", True)]
+    deliveries: Annotated[
+        Count, described("Its deliveries, with those that send it again; 100 means 100 or more.", 2)
+    ]
+    completed: Annotated[Count, described("Of these: delivered.", 1)]
+    open: Annotated[Count, described("Of these: not ended.", 0)]
+    dead: Annotated[Count, described("Of these: dead letters, requeued or not.", 1)]
+
+
+class FoundEventList(Page[FoundEvent]):
+    """A page of events."""
+
+    next: Annotated[
+        str | None,
+        described(
+            "Pass this as `cursor` to get the next page; `null` on the last page.",
+            "00064D002E9B07800000000000002329",
+        ),
     ]
 
 

@@ -19,12 +19,21 @@ from hooksaga.api.description.parameters import PARAMETERS
 from hooksaga.api.description.requests import OF_EVENTS, schemas_of_models
 from hooksaga.api.description.responses import RESPONSES, links_of, problem_responses
 from hooksaga.api.description.schemas import schemas_of
+from hooksaga.api.exports import NEXT_HEADER
 from hooksaga.core.product import VERSION
 
 Json = dict[str, Any]
 
 _ANSWERED_WITHIN = (RefusedEvent, BulkCount, Problem)
 """Classes that no operation names as its response."""
+
+
+_EXPORTED = ("text/csv", "application/x-ndjson")
+_NEXT: Json = {
+    "schema": {"type": "string", "pattern": "^[0-9A-F]+$"},
+    "description": "Of an export that ended before the last item, on AWS or by `limit`: pass it as `cursor` to get the "
+    "rest.",
+}
 
 
 def build_document() -> Json:
@@ -105,6 +114,9 @@ def _response(operation: Operation, given: Given) -> Json:
     described: Json = {"description": given.meaning or operation.summary}
     if given.schema_name:
         described["content"] = {operation.answer_type: _media(given.schema_name)}
+    if operation.export:
+        described["content"] |= {media_type: {"schema": {"type": "string"}} for media_type in _EXPORTED}
+        described["headers"] = {NEXT_HEADER: _NEXT}
     return described
 
 

@@ -51,6 +51,32 @@ OPERATIONS = (
     ),
     Operation(
         "get",
+        "/v1/events",
+        "Find events, newest first",
+        ("admin",),
+        {"200": Given(events.FoundEventList)},
+        words="Filters can be combined. One call scans at most 20,000 events: if few match, a page may be short or "
+        "empty and still have a `next`. With `subscription_id` or `error_code` the times are those at which an attempt "
+        "ended. With `search` there is one page, the best match first.",
+        problems="422",
+        parameters=(
+            "search",
+            "tenant_id",
+            "event_type",
+            "idempotency_key_filter",
+            "event_status",
+            "subscription_id",
+            "error_code",
+            "accepted_after",
+            "accepted_before",
+            "limit",
+            "attempts_cursor",
+            "format",
+        ),
+        export=True,
+    ),
+    Operation(
+        "get",
         "/v1/events/{id}",
         "Show an event with its sagas, attempts and routing",
         ("events:write", "admin"),
@@ -79,7 +105,15 @@ OPERATIONS = (
         words="Filters can be combined. One call scans at most 10,000 attempts: if few match, a "
         "page may be short or empty and still have a `next`.",
         problems="422",
-        parameters=(*_ATTEMPT_FILTERS, "finished_after", "finished_before", "limit", "attempts_cursor"),
+        parameters=(
+            *_ATTEMPT_FILTERS,
+            "finished_after",
+            "finished_before",
+            "limit",
+            "attempts_cursor",
+            "format",
+        ),
+        export=True,
     ),
     Operation(
         "get",

@@ -30,7 +30,7 @@ class Given:
 class Operation:
     """One route. answers: responses by status. problems: statuses beyond those of every route.
 
-    body: its model, or the name of a schema without a model.
+    export: it is a list, which can be exported. body: its model, or the name of a schema without a model.
     """
 
     method: str
@@ -45,6 +45,7 @@ class Operation:
     parameters: tuple[str, ...] = ()
     media_types: tuple[str, ...] = ("application/json",)
     answer_type: str = "application/json"
+    export: bool = False
 
     @property
     def body_name(self) -> str | None:

@@ -3,9 +3,17 @@
 from hooksaga.api.answers.answer import EVENT_ID_PATTERN, MAX_ID, NAME_PATTERN
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
 from hooksaga.api.description.requests import KEY, OWN_TYPE_PATTERN, Json
-from hooksaga.api.query_parameters import DEFAULT_LIMIT, MAX_LIMIT, QUERY_TEXT
+from hooksaga.api.list_answers import ListFormat
+from hooksaga.api.query_parameters import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    MOST_LONG_TEXT,
+    MOST_TEXT,
+    query_text_pattern,
+)
 from hooksaga.core.attempts import Outcome, StatusClass
 from hooksaga.core.bulk import BulkStatus
+from hooksaga.core.event_status import EventStatus
 
 _ID: Json = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 _EVENT_ID: Json = {"type": "string", "pattern": EVENT_ID_PATTERN}
@@ -20,7 +28,8 @@ def _cursor(form: str) -> Json:
     return _query("cursor", {"type": "string", "pattern": f"^{form}$"}, "`next` of the previous page.")
 
 
-_FILTER_TEXT: Json = {"type": "string", "pattern": f"^{QUERY_TEXT}$"}
+_FILTER_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MOST_TEXT)}$"}
+_LONG_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MOST_LONG_TEXT)}$"}
 _LIMIT: Json = {"type": "integer", "default": DEFAULT_LIMIT, "minimum": 1, "maximum": MAX_LIMIT}
 
 PARAMETERS: Json = {
@@ -73,5 +82,31 @@ PARAMETERS: Json = {
         "description": "The event type. A `/` in it is sent as it is, or as `%2F`.",
     },
     "archived": _query("archived", {"type": "boolean"}, "Only types that are archived, or that are not."),
+    "requeued": _query(
+        "requeued", {"enum": ["true", "false"]}, "Only those that were requeued, or were not."
+    ),
+    "format": _query(
+        "format",
+        {"enum": [one.value for one in ListFormat], "default": ListFormat.JSON.value},
+        "`csv` and `ndjson` export all items instead of a page; `limit` then is the most items, by default all.",
+    ),
+    "search": _query(
+        "search",
+        _LONG_TEXT,
+        "What a person has at hand: an event id, whole or shortened to its beginning or its end, or an idempotency "
+        "key.",
+    ),
+    "idempotency_key_filter": _query(
+        "idempotency_key", _LONG_TEXT, "Only events with this idempotency key, or `id` of a CloudEvent."
+    ),
+    "event_status": _query(
+        "status",
+        {"enum": [one.value for one in EventStatus]},
+        "`waiting`: not routed, or a delivery has not ended. `dead`: a dead letter was not requeued. `delivered`: "
+        "neither, and all deliveries have succeeded. `none`: routed to no subscription. The last two find events of "
+        "the last 24 hours only.",
+    ),
+    "accepted_after": _query("accepted_after", _TIME, "At or after this time."),
+    "accepted_before": _query("accepted_before", _TIME, "Before this time."),
     "window": _query("window", {"enum": ["1h", "24h"], "default": "24h"}, "Length of the window."),
 }

@@ -5,6 +5,7 @@ from hooksaga.api.description.operation import BODY, Given, Operation
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation, RequeueFilter
 
 _DEAD_LETTER_FILTERS = (
+    "requeued",
     "tenant_id",
     "subscription_id",
     "event_type",
@@ -20,8 +21,11 @@ OPERATIONS = (
         "List dead letters, newest first",
         ("admin",),
         {"200": Given(dead_letters.DeadLetterList)},
+        words="With `requeued`, one call scans at most 10,000 dead letters: a page may be short or empty and still "
+        "have a `next`.",
         problems="422",
-        parameters=(*_DEAD_LETTER_FILTERS, "limit", "cursor"),
+        parameters=(*_DEAD_LETTER_FILTERS, "limit", "cursor", "format"),
+        export=True,
     ),
     Operation(
         "post",
@@ -132,7 +136,8 @@ OPERATIONS = (
         ("admin",),
         {"200": Given(bulk_operations.BulkOperationList)},
         problems="422",
-        parameters=("tenant_id", "bulk_status", "limit", "cursor"),
+        parameters=("tenant_id", "bulk_status", "limit", "cursor", "format"),
+        export=True,
     ),
     Operation(
         "get",

@@ -25,7 +25,8 @@ OPERATIONS = (
         {"200": Given(subscriptions.SubscriptionList)},
         words="Deleted subscriptions are omitted.",
         problems="422",
-        parameters=("tenant_id", "event_type", "limit", "cursor"),
+        parameters=("tenant_id", "event_type", "limit", "cursor", "format"),
+        export=True,
     ),
     Operation(
         "get",

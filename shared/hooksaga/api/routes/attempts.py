@@ -11,7 +11,8 @@ from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, moment_at, read
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import ReadPage, check_list_parameters
 from hooksaga.api.query_parameters import (
     check_parameters,
     query_choice,
@@ -47,9 +48,9 @@ WINDOW_HOURS = {Window.HOUR: 1, Window.DAY: 24}
 async def list_attempts(request: Request) -> Response:
     """List finished attempts, newest first, by any of the filters. `next` may follow a short page."""
     caller = await _operator(request)
-    check_list_parameters(request, *_FILTERS, *_TIMES)
+    check_list_parameters(request, FORMAT, *_FILTERS, *_TIMES)
     read = attempt_pages(services_of(request), _filter(request, caller))
-    return await list_response(request, caller, read)
+    return await list_response(request, caller, read, item=answers.LoggedAttempt, name="attempts")
 
 
 def attempt_pages(services: Services, wanted: AttemptFilter) -> ReadPage:

@@ -9,7 +9,8 @@ from hooksaga.api.answers import bulk_operations as answers
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import ReadPage, check_list_parameters
 from hooksaga.api.query_parameters import next_cursor, page_at, query_choice, query_tenant
 from hooksaga.api.services import Services
 from hooksaga.core.bulk import BulkStatus
@@ -42,11 +43,11 @@ async def start(request: Request) -> Response:
 async def list_all(request: Request) -> Response:
     """List operations, newest first, by any of the filters."""
     caller = await _operator(request)
-    check_list_parameters(request, "tenant_id", "status")
+    check_list_parameters(request, FORMAT, "tenant_id", "status")
     tenant_id = query_tenant(request, caller.tenant_id)
     status = query_choice(request, "status", BulkStatus)
     read = bulk_operation_pages(services_of(request), tenant_id=tenant_id, status=status)
-    return await list_response(request, caller, read)
+    return await list_response(request, caller, read, item=answers.BulkOperation, name="bulk-operations")
 
 
 def bulk_operation_pages(services: Services, *, tenant_id: str | None, status: BulkStatus | None) -> ReadPage:

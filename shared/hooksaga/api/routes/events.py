@@ -28,6 +28,7 @@ from hooksaga.api.lists import check_list_parameters
 from hooksaga.api.problem_answers import item_problem
 from hooksaga.api.query_parameters import query_limit
 from hooksaga.api.request_trace import traceparent_of
+from hooksaga.api.routes import find_events
 from hooksaga.api.routing_answer import event_routing, read_place, routing_answer, waiting_fields
 from hooksaga.api.services import Services
 from hooksaga.core import cloud_events
@@ -255,6 +256,7 @@ INGEST_ROUTES = [
     Route("/v1/subscriptions/{id}/test", post_test_event, methods=["POST"]),
 ]
 ADMIN_ROUTES = [
+    Route("/v1/events", find_events.list_events, methods=["GET"]),
     Route("/v1/events/{id}", get_event, methods=["GET"]),
     Route("/v1/events/{id}/routing", get_routing, methods=["GET"]),
 ]

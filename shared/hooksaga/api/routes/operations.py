@@ -1,18 +1,23 @@
 """Routes of dead letters, the backlog, and liveness."""
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.api.answers import dead_letters as answers
 from hooksaga.api.answers.service import Health, Stats
+from hooksaga.api.cursors import write_cursor
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.lists import ReadPage, check_list_parameters, list_response
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import ReadPage, check_list_parameters
 from hooksaga.api.query_parameters import (
-    next_cursor,
+    TrueOrFalse,
     page_at,
+    query_choice,
     query_integer,
     query_moment,
     query_tenant,
@@ -27,17 +32,27 @@ from hooksaga.core.requeue_models import RequeueFilter
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue
 from hooksaga.operations.inspect import DeadLetterView
+from hooksaga.operations.list_dead_letters import list_dead_letters
 from hooksaga.operations.requeue import DeadLetterFilter, Requeued
 from hooksaga.operations.telemetry import note_requeued
 from hooksaga.stages.telemetry import note_refused
 
-_FILTERS = ("tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before")
+_FILTERS = (
+    "requeued",
+    "tenant_id",
+    "subscription_id",
+    "event_type",
+    "error_code",
+    "failed_after",
+    "failed_before",
+)
+_REQUEUED = {None: None, TrueOrFalse.TRUE: True, TrueOrFalse.FALSE: False}
 
 
-async def list_dead_letters(request: Request) -> Response:
+async def list_all_dead_letters(request: Request) -> Response:
     """List dead letters, newest first, by any of the filters."""
     caller = await _operator(request)
-    check_list_parameters(request, *_FILTERS)
+    check_list_parameters(request, FORMAT, *_FILTERS)
     wanted = DeadLetterFilter(
         tenant_id=query_tenant(request, caller.tenant_id),
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
@@ -45,8 +60,10 @@ async def list_dead_letters(request: Request) -> Response:
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
         failed_after=query_moment(request, "failed_after"),
         failed_before=query_moment(request, "failed_before"),
+        requeued=_REQUEUED[query_choice(request, "requeued", TrueOrFalse)],
     )
-    return await list_response(request, caller, dead_letter_pages(services_of(request), wanted))
+    read = dead_letter_pages(services_of(request), wanted)
+    return await list_response(request, caller, read, item=answers.DeadLetter, name="dead-letters")
 
 
 def dead_letter_pages(services: Services, wanted: DeadLetterFilter) -> ReadPage:
@@ -54,12 +71,12 @@ def dead_letter_pages(services: Services, wanted: DeadLetterFilter) -> ReadPage:
 
     async def read(cursor: str | None, limit: int) -> answers.DeadLetterList:
         page = page_at(cursor, limit)
-        rows = await services.admin.run(
-            lambda connection: inspect.list_dead_letters(
-                connection, wanted, before_id=page.before_id, limit=limit
-            )
+        found = await services.admin.run(
+            lambda connection: list_dead_letters(connection, wanted, before_id=page.before_id, limit=limit)
         )
-        return answers.DeadLetterList([_dead_letter(row) for row in rows], next_cursor(rows, page))
+        items = [_dead_letter(row) for row in found.items]
+        following = found.following
+        return answers.DeadLetterList(items, None if following is None else write_cursor(following))
 
     return read
 
@@ -86,6 +103,17 @@ async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
         note_requeued([answer])
         await services.wakes.subscriptions_due({answer.subscription_id: answer.correlation_id})
     return answer
+
+
+async def requeue_chosen_for(services: Services, ids: Sequence[int], tenant_id: str | None) -> int:
+    """Requeue those of the dead letters that the tenant may see, and return how many new sagas were started."""
+    answers = await services.admin.run(
+        lambda connection: requeue.requeue_chosen(connection, ids, tenant_id=tenant_id)
+    )
+    started = [one for one in answers if one.created]
+    note_requeued(started)
+    await services.wakes.subscriptions_due({one.subscription_id: one.correlation_id for one in started})
+    return len(started)
 
 
 async def requeue_matching(request: Request) -> Response:
@@ -161,7 +189,7 @@ def _with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
 
 
 ROUTES = [
-    Route("/v1/dead-letters", list_dead_letters, methods=["GET"]),
+    Route("/v1/dead-letters", list_all_dead_letters, methods=["GET"]),
     Route("/v1/dead-letters/requeue", requeue_matching, methods=["POST"]),
     Route("/v1/dead-letters/{id}", show_dead_letter, methods=["GET"]),
     Route("/v1/dead-letters/{id}/requeue", requeue_dead_letter, methods=["POST"]),

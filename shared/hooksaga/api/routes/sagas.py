@@ -1,5 +1,7 @@
 """/v1/sagas: resend an ended delivery, and retry a waiting one now; /v1/subscriptions/{id}/retry-now: retry all."""
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -34,6 +36,18 @@ async def resend_for(services: Services, saga_id: int, tenant_id: str | None) ->
         note_resent(answer)
         await services.wakes.subscriptions_due({answer.subscription_id: answer.correlation_id})
     return answer
+
+
+async def resend_chosen_for(services: Services, ids: Sequence[int], tenant_id: str | None) -> int:
+    """Resend those of the sagas that have ended and that the tenant may see; return how many were started."""
+    answers = await services.admin.run(
+        lambda connection: resend.resend_chosen(connection, ids, tenant_id=tenant_id)
+    )
+    started = [one for one in answers if one.created]
+    for one in started:
+        note_resent(one)
+    await services.wakes.subscriptions_due({one.subscription_id: one.correlation_id for one in started})
+    return len(started)
 
 
 async def retry_now(request: Request) -> Response:

@@ -20,7 +20,8 @@ from hooksaga.api.http_api import (
     services_of,
 )
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.lists import check_list_parameters, list_response
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import check_list_parameters
 from hooksaga.api.query_parameters import query_tenant, query_text
 from hooksaga.api.routes import portal_links, subscription_flow, subscription_health
 from hooksaga.api.routes.subscription_flow import shown
@@ -71,12 +72,12 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
 async def list_all(request: Request) -> Response:
     """List subscriptions with the health of their endpoints, newest first, by any of the filters."""
     caller = await _caller(request)
-    check_list_parameters(request, "tenant_id", "event_type")
+    check_list_parameters(request, FORMAT, "tenant_id", "event_type")
     tenant_id = query_tenant(request, caller.tenant_id)
     read = subscription_pages(
         services_of(request), tenant_id=tenant_id, event_type=query_text(request, "event_type")
     )
-    return await list_response(request, caller, read)
+    return await list_response(request, caller, read, item=answers.ListedSubscription, name="subscriptions")
 
 
 async def show(request: Request) -> Response:

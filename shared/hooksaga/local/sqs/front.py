@@ -18,11 +18,12 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from hooksaga.api.http_api import is_fixed
 from hooksaga.aws.gateway_answers import headers_of, problem_text, status_of
+from hooksaga.aws.gateway_routes import gateway_routes
 from hooksaga.local.sqs.functions import LambdaFunction, RequestTooLarge
 from hooksaga.local.sqs.runtime_api import ACCOUNT, HOST
 from hooksaga.worker.connection_table import ConnectionTable
@@ -48,8 +49,9 @@ class Front:
     """Listens on 127.0.0.1. `routes`: the functions by route."""
 
     def __init__(self, routes: Sequence[tuple[LambdaFunction, Sequence[BaseRoute]]]) -> None:
-        every = [(function, route) for function, own in routes for route in own if isinstance(route, Route)]
-        self._routes = sorted(every, key=lambda pair: not is_fixed(pair[1]))
+        self._routes = sorted(
+            gateway_routes(routes), key=lambda one: (not is_fixed(one.route), one.methods is None)
+        )
 
     async def start(self, port: int) -> str:
         """Start listening and return the URL. Raises OSError if the port is in use."""
@@ -71,7 +73,7 @@ class Front:
             await answer(scope, receive, send)
 
     async def _handle(self, request: Request) -> Response:
-        target = self._find(request.scope["path"])
+        target = self._find(request.scope["path"], request.method)
         if target is None:
             return _own_answer("MISSING_AUTHENTICATION_TOKEN")
         try:
@@ -86,14 +88,14 @@ class Front:
             return _own_answer("DEFAULT_5XX")
         return response_of(outcome.payload)
 
-    def _find(self, path: str) -> Target | None:
-        """Match by path alone, fixed paths first, like the gateway with resources for any method."""
+    def _find(self, path: str, method: str) -> Target | None:
+        """Match like the gateway: fixed paths first, and of one path a method before any method."""
         scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
-        for function, route in self._routes:
-            match, found = route.matches(scope)
-            if match is not Match.NONE:
+        for one in self._routes:
+            match, found = one.route.matches(scope)
+            if match is not Match.NONE and (one.methods is None or method in one.methods):
                 parameters = {name: str(value) for name, value in found["path_params"].items()}
-                return Target(function, route.path, parameters)
+                return Target(one.owner, one.route.path, parameters)
         return None
 
 

@@ -1,0 +1,64 @@
+"""Common parts of the pages with lists: faults of filters, exports, and rows that are ticked."""
+
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hooksaga.api.answers.answer import Answer
+from hooksaga.api.exports import ExportFormat, export_response
+from hooksaga.api.http_api import MAX_ID
+from hooksaga.api.lists import ReadPage
+from hooksaga.console.forms import Fields
+from hooksaga.console.pages import form_fault, redirect
+from hooksaga.console.session import Visitor
+from hooksaga.core.errors import InvalidInput
+
+PAGE = 50
+TICK = "tick:"
+
+_FIELDS = {"error_code": "error"}
+"""Names of the API's filters that have another name on pages."""
+
+
+def filter_fault(request: Request, error: InvalidInput | None) -> dict[str, str] | None:
+    """Return what is wrong with a filter, to be shown beside its field."""
+    if error is None:
+        return None
+    shown = form_fault(request, error)
+    return {**shown, "field": _FIELDS.get(shown["field"], shown["field"])}
+
+
+async def export(
+    request: Request, visitor: Visitor, read: ReadPage, wanted: ExportFormat, *, item: type[Answer], name: str
+) -> Response:
+    """Return the list as a file."""
+    response = await export_response(request, visitor.caller, read, wanted, item=item, name=name)
+    response.headers["cache-control"] = "no-store"
+    response.headers["x-content-type-options"] = "nosniff"
+    return response
+
+
+def ticked(form: Fields) -> list[int]:
+    """Return the ids of the ticked rows, in their order. Raises InvalidInput for anything else."""
+    names = [name.removeprefix(TICK) for name in form.names() if name.startswith(TICK)]
+    if not all(name.isascii() and name.isdigit() and 0 < int(name) <= MAX_ID for name in names):
+        raise InvalidInput("invalid_parameter", "a ticked row must be an id", field="tick", status=422)
+    return sorted(int(name) for name in names)
+
+
+def query_of(given: dict[str, str]) -> str:
+    """Return filters as the text that a form sends along."""
+    return urlencode(given)
+
+
+def back_to_list(
+    request: Request, path: str, form: Fields, filters: tuple[str, ...], **more: object
+) -> Response:
+    """Redirect to the list that a form was sent from, with its filters."""
+    given = {
+        name: value
+        for name, value in parse_qsl(form.raw("filters"))
+        if name in (*filters, "cursor", "before_id")
+    }
+    return redirect(request, path, **given, **more)

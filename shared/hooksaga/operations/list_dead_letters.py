@@ -1,0 +1,47 @@
+"""Dead letters by any filter, newest first. Reads only."""
+
+from dataclasses import dataclass
+
+from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.operations.inspect import DeadLetterView
+from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_time
+
+MAX_SCANNED = 10_000
+"""Maximum number of dead letters that one page reads to find those that were requeued, or were not."""
+
+_LARGEST_STEP = 2_500
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterPage:
+    """One page. following: the next page has the ids below; None after the last one."""
+
+    items: list[DeadLetterView]
+    following: int | None
+
+
+async def list_dead_letters(
+    connection: Connection, wanted: DeadLetterFilter, *, before_id: int | None = None, limit: int = 50
+) -> DeadLetterPage:
+    """List dead letters with an id below before_id. With `requeued`, a page may be short and still have a next one."""
+    ids = await ids_of_time(connection, wanted)
+    below = min((one for one in (before_id, ids.before_id) if one is not None), default=None)
+    found: list[DeadLetterView] = []
+    scanned, step = 0, limit
+    while scanned < MAX_SCANNED:
+        params = {**filter_params(wanted), "after_id": ids.after_id, "before_id": below, "limit": step}
+        query = load_queries("inspect")["list_dead_letters"]
+        rows = await fetch_rows(connection, query, params, DeadLetterView)
+        found += [row for row in rows if _matches(row, wanted)]
+        if len(found) >= limit:
+            return DeadLetterPage(found[:limit], found[limit - 1].id)
+        if len(rows) < step:
+            return DeadLetterPage(found, None)
+        below = rows[-1].id
+        scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
+    return DeadLetterPage(found, below)
+
+
+def _matches(row: DeadLetterView, wanted: DeadLetterFilter) -> bool:
+    return wanted.requeued is None or wanted.requeued == (row.requeued_as is not None)

@@ -1,0 +1,92 @@
+"""Search by what a person has at hand: a whole or shortened event id, an idempotency key, or a number. Reads only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.queries import load_queries
+from hooksaga.core.event_ids import IdParts, read_id_parts
+
+MAX_IDS_COMPARED = 100_000
+"""Maximum number of event ids, the newest of their range, whose end is compared."""
+
+MAX_OF_TENANT_COMPARED = 20_000
+MAX_NUMBER = 2**63 - 1
+
+
+class Kind(StrEnum):
+    """Things that have numbers."""
+
+    SUBSCRIPTION = "subscription"
+    SAGA = "saga"
+    DEAD_LETTER = "dead_letter"
+    ATTEMPT = "attempt"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """One thing with this number. webhook_id: of its event, for a saga and an attempt. label: the event type, or the
+    address of a subscription."""
+
+    kind: str
+    id: int
+    webhook_id: UUID | None
+    tenant_id: str
+    label: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _IdRow:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaceRow:
+    event_id: int
+
+
+async def events_of_text(
+    connection: Connection, text: str, *, tenant_id: str | None, limit: int
+) -> list[int]:
+    """Return ids of events that a text names: by their ids, then by idempotency key. The newest first in each."""
+    found: dict[int, None] = {}
+    for parts in read_id_parts(text):
+        found |= dict.fromkeys(await _by_id_parts(connection, parts, tenant_id, limit))
+    params = {
+        "idempotency_key": text,
+        "tenant_id": tenant_id,
+        "before_at": "infinity",
+        "before_id": 0,
+        "after": "-infinity",
+        "within": "infinity",
+        "limit": limit,
+    }
+    query = load_queries("find_events")["scan_key"]
+    found |= dict.fromkeys(row.event_id for row in await fetch_rows(connection, query, params, _PlaceRow))
+    return list(found)[:limit]
+
+
+async def _by_id_parts(
+    connection: Connection, parts: IdParts, tenant_id: str | None, limit: int
+) -> list[int]:
+    params: dict[str, Any] = {"end": parts.end, "tenant_id": tenant_id, "limit": limit}
+    query = "events_by_id_parts"
+    if not parts.begin and tenant_id is not None:
+        query, params = "events_of_tenant_by_end", {**params, "most": MAX_OF_TENANT_COMPARED}
+    else:
+        params |= {"first": parts.first, "last": parts.last, "most": MAX_IDS_COMPARED}
+    rows = await fetch_rows(connection, load_queries("search")[query], params, _IdRow)
+    return [row.id for row in rows]
+
+
+async def things_of_number(connection: Connection, text: str, *, tenant_id: str | None) -> list[Numbered]:
+    """Return what has this number, and may be seen by the tenant; nothing for any other text."""
+    text = text.strip().removeprefix("#")
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= MAX_NUMBER):
+        return []
+    params = {"number": int(text), "tenant_id": tenant_id}
+    return await fetch_rows(connection, load_queries("search")["things_by_number"], params, Numbered)
