@@ -214,12 +214,18 @@ def test_by_keyboard_alone(visit: Visit) -> None:
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.name") == "id"
+    assert page.evaluate("document.activeElement.name") == "type"
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
+    page.keyboard.type("a/b")
+    assert page.evaluate("document.activeElement.value") == "a/b", "whoever types a / stays in the field"
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    assert page.evaluate("[document.activeElement.id, document.activeElement.value]") == ["search", ""]
     page.keyboard.type("evt_" + "0" * 32)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Page not found").wait_for()
+    page.get_by_text("Nothing matches evt_").wait_for()
 
 
 def test_tables_are_cards_on_a_phone(browser: "Browser", running: RunningSystem) -> None:

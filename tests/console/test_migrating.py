@@ -13,12 +13,13 @@ def test_an_operator_brings_a_secret_and_vouches_for_the_address(
     secret = encode_secret(b"o" * 32)
     form = {"event_types": new_name("moved"), "callback_url": ADDRESS, "secret": secret}
     made = pages.post("/console/subscriptions", **form, verified="yes", verified_reason="moved here")
-    assert secret in made.text
+    assert secret in pages.page(made.headers["location"]).text
     row = running.rows("SELECT * FROM subscriptions ORDER BY id DESC LIMIT 1")[0]
     assert (row["verified"], row["verified_reason"]) == (True, "moved here")
     assert "Verified without a challenge, by key" in pages.page(f"/console/subscriptions/{row['id']}").text
     given = {"secret": encode_secret(b"p" * 32), "overlap_hours": "0"}
-    assert given["secret"] in pages.post(f"/console/subscriptions/{row['id']}/rotate-secret", **given).text
+    rotated = pages.post(f"/console/subscriptions/{row['id']}/rotate-secret", **given)
+    assert given["secret"] in pages.page(rotated.headers["location"]).text
 
 
 def test_a_wrong_secret_is_refused_and_not_shown(pages: Pages) -> None:

@@ -644,7 +644,6 @@ def console(query: str, role: Role = Role.ADMIN, **limits: Any) -> Hot:
 
 
 FROM_NOW = {"before_at": "infinity", "before_id": 0, "after": "-infinity", "limit": 50}
-SEARCHED = {"ids": list(range(500_000, 500_050)), "tenant_id": "default"}
 
 # The console's pages: each reads a page or a sample, however much there is.
 HOT += [
@@ -664,11 +663,6 @@ HOT += [
     flow(Role.ADMIN, "flow_of_sagas", saga_ids=list(rows.WAITING_SAGAS[:250]), answers=250),
     flow(Role.SUBSCRIPTIONS, "pause", id=77, tenant_id=None, answers=1),
     flow(Role.SUBSCRIPTIONS, "resume", id=77, tenant_id=None, discard=True, answers=0),
-    console("scan_events", params=FROM_NOW, answers=50),
-    console("scan_events", params={**FROM_NOW, "before_at": LONG_AGO}, answers=50),
-    console("scan_events_of_type", params={**FROM_NOW, "event_type": "type.7"}, answers=50),
-    console("scan_events_of_type", params={**FROM_NOW, "event_type": "none such"}, answers=0),
-    console("events_by_id", params=SEARCHED, answers=50, rows=500),
     console("create_sign_in", params={"token_hash": b"x", "key_hash": b"y", "valid_seconds": 60}, answers=1),
     console("use_sign_in", params={"token_hash": b"x"}, answers=1),
     console(
@@ -677,6 +671,100 @@ HOT += [
         answers=1,
     ),
     console("session_has_ended", params={"hash": b"x"}, answers=1),
+]
+
+
+def find(query: str, *, answers: int = 50, rows: int = 200, buffers: int = 2_000, **wanted: Any) -> Hot:
+    params = {**FROM_NOW, "within": "infinity", **wanted}
+    return Hot(Role.ADMIN, "find_events", query, params, answers=answers, rows=rows, buffers=buffers)
+
+
+def dead(*, answers: int = 50, **wanted: Any) -> Hot:
+    names = ["tenant_id", "event_type", "before_id", "after_id"]
+    params = {**dict.fromkeys(names), "limit": 50, **wanted}
+    return Hot(Role.ADMIN, "find_events", "scan_dead", params, answers=answers, rows=400)
+
+
+def named_events(*, answers: int = 50, **wanted: Any) -> Hot:
+    names = ["tenant_id", "event_type", "idempotency_key", "status", "accepted_after", "accepted_before"]
+    params = {**dict.fromkeys(names), "ids": list(range(500_000, 500_050)), **wanted}
+    return Hot(Role.ADMIN, "find_events", "events_by_id", params, answers=answers, rows=1_000, buffers=4_000)
+
+
+def search(query: str, *, answers: int, rows: int, buffers: int, **params: Any) -> Hot:
+    return Hot(Role.ADMIN, "search", query, params, answers=answers, rows=rows, buffers=buffers)
+
+
+ANY_ID = {"first": "00000000-0000-0000-0000-000000000000", "last": "ffffffff-ffff-ffff-ffff-ffffffffffff"}
+OPEN_WORK = 15_000
+"""Rows of three kinds, of which five thousand each are counted."""
+
+HOT += [
+    find("scan_events"),
+    find("scan_events", before_at=LONG_AGO),
+    find("scan_events", within="24 hours"),
+    find("scan_events_of_type", event_type="type.7"),
+    find("scan_events_of_type", event_type="none such", answers=0),
+    find("scan_events_of_tenant", tenant_id="default"),
+    find("scan_events_of_tenant", tenant_id="default", before_at=LONG_AGO),
+    find("scan_events_of_tenant", tenant_id="nobody", answers=0),
+    find("scan_key", idempotency_key="key-500000", tenant_id=None, answers=1),
+    find("scan_key", idempotency_key="key-500000", tenant_id="default", answers=1),
+    find("scan_key", idempotency_key="none such", tenant_id=None, answers=0),
+    Hot(
+        Role.ADMIN,
+        "find_events",
+        "count_open_work",
+        {"most": 5_000},
+        answers=1,
+        rows=OPEN_WORK,
+        buffers=10_000,
+    ),
+    Hot(
+        Role.ADMIN,
+        "find_events",
+        "scan_open_work",
+        {**FROM_NOW, "most": 5_000},
+        answers=50,
+        rows=2 * OPEN_WORK,
+        buffers=80_000,
+    ),
+    dead(),
+    dead(before_id=500_000),
+    dead(tenant_id="default"),
+    dead(tenant_id="nobody", answers=0),
+    dead(event_type="type.7"),
+    dead(tenant_id="default", event_type="type.7"),
+    dead(after_id=999_990, answers=10),
+    named_events(),
+    named_events(tenant_id="default", event_type="type.7", answers=0),
+    named_events(status="waiting"),
+    named_events(status="dead"),
+    named_events(status="delivered", answers=0),
+    named_events(status="none", answers=0),
+    # A hundred thousand ids are compared on the index, and the pages of the table whose visibility is not known.
+    search(
+        "events_by_id_parts",
+        **ANY_ID,
+        end="00000000000",
+        most=100_000,
+        tenant_id=None,
+        limit=50,
+        answers=0,
+        rows=100_100,
+        buffers=110_000,
+    ),
+    search(
+        "events_of_tenant_by_end",
+        tenant_id="default",
+        end="00000000000",
+        most=20_000,
+        limit=50,
+        answers=0,
+        rows=20_100,
+        buffers=25_000,
+    ),
+    search("things_by_number", number=rows.BUSY_JOBS[0], tenant_id=None, answers=2, rows=20, buffers=100),
 ]
 
 LAST_HOUR = observe("deliveries_per_minute", rows=5_000)
@@ -697,6 +785,8 @@ HOT_STAGES = (
     "breaker_events",
     "console",
     "subscription_flow",
+    "find_events",
+    "search",
 )
 
 
@@ -800,6 +890,6 @@ def test_the_backlog_is_counted_on_indexes(plans: DatabaseAddress) -> None:
 def test_every_hot_query_is_measured() -> None:
     measured = {(hot.stage, hot.query) for hot in [*HOT, LAST_HOUR]} | {
         ("explain", "show_routing"),
-        ("console", "event_ids"),
+        ("find_events", "event_ids"),
     }
     assert measured >= {(stage, query) for stage in HOT_STAGES for query in load_queries(stage)}

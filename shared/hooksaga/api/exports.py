@@ -2,7 +2,7 @@
 memory grows with the list.
 
 A server that must send an answer as a whole (a Lambda function behind API Gateway) ends an export after some time or
-bytes, and names the cursor of the rest in a header.
+bytes. It names the cursor of the rest in a header, and the file a part.
 """
 
 import csv
@@ -61,16 +61,21 @@ async def export_response(
     """
     first = await read(cursor, limit or MAX_LIMIT)
     write = _WRITERS[wanted](item.__struct_fields__)
-    headers = {"content-disposition": f'attachment; filename="{name}.{wanted}"'}
 
     def text_of(page: Page[Any]) -> str:
         return write([shown_content(caller, one.content()) for one in page.items])
 
     if limit is not None or request.scope.get(SENT_WHOLE):
         text, rest = await _whole(read, first, text_of, is_page=limit is not None)
+        headers = _file(name if rest is None else f"{name}.part", wanted)
         headers |= {} if rest is None else {NEXT_HEADER: rest}
         return Response(text, headers=headers, media_type=MEDIA_TYPES[wanted])
-    return StreamingResponse(_pages(read, first, text_of), headers=headers, media_type=MEDIA_TYPES[wanted])
+    pages = _pages(read, first, text_of)
+    return StreamingResponse(pages, headers=_file(name, wanted), media_type=MEDIA_TYPES[wanted])
+
+
+def _file(name: str, wanted: ExportFormat) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}.{wanted}"'}
 
 
 async def _pages(read: ReadPage, page: Page[Any], text_of: Callable[[Page[Any]], str]) -> AsyncIterator[str]:

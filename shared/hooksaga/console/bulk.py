@@ -26,10 +26,10 @@ CALLER_NAME = "console"
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
     fields = query_fields(request)
+    before_id, form = fields.number("before_id"), fields.choice("format", ExportFormat)
     try:
-        before_id, status = fields.number("before_id"), fields.choice("status", BulkStatus)
+        status = fields.choice("status", BulkStatus)
         tenant_id = visitor.caller.tenant_id or fields.text("tenant")
-        form = fields.choice("format", ExportFormat)
     except InvalidInput as error:
         return _list(request, visitor, fields, [], wrong=error)
     if form is not None:
@@ -91,9 +91,30 @@ def _form(
         form=form,
         count=count,
         seconds=count.matched / rate if count and rate else None,
-        wrong=form_fault(request, wrong) if wrong else None,
+        wrong=_fault(request, wrong),
         back=None if request.method == "GET" else _form_path(form),
     )
+
+
+_FIELDS = {
+    "filter.subscription_id": "subscription",
+    "filter.event_type": "type",
+    "filter.error_code": "error",
+    "error_code": "error",
+    "filter.failed_after": "after",
+    "filter.ended_after": "after",
+    "filter.failed_before": "before",
+    "filter.ended_before": "before",
+    "rate_per_second": "rate",
+}
+"""Names of the form's fields by those of the API."""
+
+
+def _fault(request: Request, wrong: InvalidInput | None) -> dict[str, str] | None:
+    if wrong is None:
+        return None
+    shown = form_fault(request, wrong)
+    return {**shown, "field": _FIELDS.get(shown["field"], shown["field"])}
 
 
 def _form_path(form: Fields) -> str:

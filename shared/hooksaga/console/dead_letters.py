@@ -31,7 +31,7 @@ class RequeuedChoice(StrEnum):
     YES = "requeued"
 
 
-def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
+def _filter(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
     requeued = fields.choice("requeued", RequeuedChoice)
     return DeadLetterFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
@@ -48,9 +48,9 @@ def filter_of(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List dead letters, newest first, or export them."""
     fields = query_fields(request)
+    before_id, form = fields.number("before_id"), fields.choice("format", ExportFormat)
     try:
-        wanted, before_id = filter_of(fields, visitor), fields.number("before_id")
-        form = fields.choice("format", ExportFormat)
+        wanted = _filter(fields, visitor)
     except InvalidInput as error:
         return _list(request, visitor, fields, DeadLetterPage([], None), wrong=error)
     if form is not None:

@@ -27,9 +27,9 @@ _FILTERS = ("type", "tenant", "subscription", "outcome", "answer", "error", "aft
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List finished attempts, newest first, or export them."""
     fields = query_fields(request)
+    before, form = cursor_of(fields), fields.choice("format", ExportFormat)
     try:
-        wanted, before = _filter(fields, visitor), cursor_of(fields)
-        form = fields.choice("format", ExportFormat)
+        wanted = _filter(fields, visitor)
     except InvalidInput as error:
         return _list(request, visitor, fields, AttemptPage([], None), wrong=error)
     if form is not None:

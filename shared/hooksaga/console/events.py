@@ -46,9 +46,9 @@ _FILTERS = ("type", "tenant", "key", "status", "subscription", "error", "after",
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List events by any field, newest first, or export them."""
     fields = query_fields(request)
+    before, form = cursor_of(fields), fields.choice("format", ExportFormat)
     try:
-        wanted, before = _filter(fields, visitor), cursor_of(fields)
-        form = fields.choice("format", ExportFormat)
+        wanted = _filter(fields, visitor)
     except InvalidInput as error:
         return _list(request, visitor, fields, wrong=error)
     if form is not None:

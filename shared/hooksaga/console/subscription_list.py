@@ -29,10 +29,10 @@ _FILTERS = ("type", "tenant")
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List subscriptions, newest first, or export them."""
     fields = query_fields(request)
+    before_id, wanted = fields.number("before_id"), fields.choice("format", ExportFormat)
     try:
-        before_id, event_type = fields.number("before_id"), fields.text("type")
+        event_type = fields.text("type")
         tenant_id = visitor.caller.tenant_id or fields.text("tenant")
-        wanted = fields.choice("format", ExportFormat)
     except InvalidInput as error:
         return _list(request, visitor, fields, wrong=error)
     if wanted is not None:
