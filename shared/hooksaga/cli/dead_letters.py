@@ -39,6 +39,9 @@ FailedBefore = Annotated[str | None, typer.Option(help="Dead-lettered before.", 
 @app.command("list")
 def list_all(
     tenant: Tenant = None,
+    not_requeued: Annotated[
+        bool, typer.Option("--not-requeued", help="Show those that were not requeued.")
+    ] = False,
     subscription: Subscription = None,
     event_type: EventType = None,
     error_code: ErrorCode = None,
@@ -55,6 +58,7 @@ def list_all(
     """List dead letters, newest first. Filters can be combined."""
     wanted = {
         "tenant_id": tenant,
+        "requeued": "false" if not_requeued else None,
         **_filter(subscription, event_type, error_code, failed_after, failed_before),
     }
     with connect(api_url, api_key) as client:
