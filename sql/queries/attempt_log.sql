@@ -14,6 +14,12 @@ SELECT id FROM subscriptions WHERE tenant_id = %(tenant_id)s ORDER BY id LIMIT %
    AND finished_at >= %(after)s::timestamptz
  ORDER BY finished_at DESC, id DESC LIMIT %(limit)s;
 
+-- part: merged_page
+       AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+       AND j.finished_at >= %(after)s::timestamptz
+     ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
+ ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
+
 -- name: scan_all
 SELECT id, finished_at FROM webhook_delivery_jobs
  WHERE finished_at IS NOT NULL
@@ -42,12 +48,6 @@ SELECT newest.id, newest.finished_at
     SELECT j.id, j.finished_at FROM webhook_delivery_jobs j
      WHERE coalesce(j.response_status / 100, 0) = wanted.class AND j.status = 'Failed'
        -- insert: merged_page
-
--- part: merged_page
-       AND (j.finished_at, j.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
-       AND j.finished_at >= %(after)s::timestamptz
-     ORDER BY j.finished_at DESC, j.id DESC LIMIT %(limit)s) AS newest
- ORDER BY newest.finished_at DESC, newest.id DESC LIMIT %(limit)s;
 
 -- name: scan_subscriptions
 -- Like scan_subscription, for several subscriptions at once.

@@ -24,10 +24,10 @@ def refused(running: RunningSystem, how_many: int, **more: str) -> tuple[int, li
 
 WRONG = [
     ("/console/dead-letters", "subscription", "x1", "must be an integer"),
-    ("/console/dead-letters", "after", "yesterday", "isoformat"),
+    ("/console/dead-letters", "after", "yesterday", "must be a time"),
     ("/console/dead-letters", "requeued", "perhaps", "must be one of"),
     ("/console/deliveries", "answer", "9xx", "must be one of"),
-    ("/console/deliveries", "before", "soon", "isoformat"),
+    ("/console/deliveries", "before", "soon", "must be a time"),
     ("/console/events", "status", "late", "must be one of"),
     ("/console/events", "subscription", "-1", "must be an integer"),
     ("/console/subscriptions", "type", "x" * 101, "at most 100"),

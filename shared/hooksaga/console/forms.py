@@ -82,8 +82,8 @@ class Fields:
                 if local.tzinfo is None
                 else read_moment(_NO_SECONDS.sub(r"\1:00\2", text))
             )
-        except ValueError as error:
-            raise _invalid(name, str(error)) from None
+        except ValueError:
+            raise _invalid(name, "must be a time such as 2026-01-31T12:00") from None
 
     def local_moment(self, name: str) -> str:
         """Return a valid time as a browser's field takes it: in UTC, without an offset."""

@@ -1,5 +1,6 @@
 """Common parts of the pages with lists: faults of filters, exports, and rows that are ticked."""
 
+import re
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from hooksaga.core.errors import InvalidInput
 
 PAGE = 50
 TICK = "tick:"
+_ID = re.compile("[0-9]{1,19}")
 
 _FIELDS = {"error_code": "error"}
 """Names of the API's filters that have another name on pages."""
@@ -42,7 +44,7 @@ async def export(
 def ticked(form: Fields) -> list[int]:
     """Return the ids of the ticked rows, in their order. Raises InvalidInput for anything else."""
     names = [name.removeprefix(TICK) for name in form.names() if name.startswith(TICK)]
-    if not all(name.isascii() and name.isdigit() and 0 < int(name) <= MAX_ID for name in names):
+    if not all(_ID.fullmatch(name) and 0 < int(name) <= MAX_ID for name in names):
         raise InvalidInput("invalid_parameter", "a ticked row must be an id", field="tick", status=422)
     return sorted(int(name) for name in names)
 

@@ -6,7 +6,6 @@ cookie of the same session, for one page and a minute; the page that shows it de
 
 import json
 import time
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -45,7 +44,7 @@ def secret_to_show(request: Request, visitor: Visitor) -> str | None:
         content = json.loads(box_for(services_of(request), _purpose(visitor)).open(sealed))
     except (UnreadableSecret, ValueError):
         return None
-    here = urlsplit(str(request.url)).path.removeprefix(root_path_of(request))
+    here = request.url.path.removeprefix(root_path_of(request))
     is_for_here = (content["session"], content["page"]) == (visitor.session.id, here)
     return content["secret"] if is_for_here and content["ends"] > time.time() else None
 

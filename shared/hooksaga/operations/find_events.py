@@ -15,7 +15,7 @@ from hooksaga.adapters.queries import load_queries
 from hooksaga.core.event_status import EventStatus
 from hooksaga.operations.attempt_log import AttemptFilter, Position, list_attempts
 from hooksaga.operations.requeue import DeadLetterFilter, ids_of_time
-from hooksaga.operations.search import events_of_text
+from hooksaga.operations.search import Place, events_of_text
 
 MAX_SCANNED = 20_000
 MAX_OPEN = 5_000
@@ -89,20 +89,6 @@ class EventPage:
 
     items: list[FoundEvent]
     following: Position | None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A position of a scan and the event there. counts: false where another position of the event stands for it."""
-
-    event_id: int
-    at: datetime
-    place: int
-    counts: bool
-
-    @property
-    def position(self) -> Position:
-        return Position(self.at, self.place)
 
 
 async def find_events(

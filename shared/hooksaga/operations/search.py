@@ -9,6 +9,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.event_ids import IdParts, read_id_parts
+from hooksaga.operations.attempt_log import Position
 
 MAX_IDS_COMPARED = 100_000
 """Maximum number of event ids, the newest of their range, whose end is compared."""
@@ -45,8 +46,17 @@ class _IdRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlaceRow:
+class Place:
+    """A position of a scan and the event there. counts: false where another position of the event stands for it."""
+
     event_id: int
+    at: datetime
+    place: int
+    counts: bool
+
+    @property
+    def position(self) -> Position:
+        return Position(self.at, self.place)
 
 
 async def events_of_text(
@@ -66,7 +76,7 @@ async def events_of_text(
         "limit": limit,
     }
     query = load_queries("find_events")["scan_key"]
-    found |= dict.fromkeys(row.event_id for row in await fetch_rows(connection, query, params, _PlaceRow))
+    found |= dict.fromkeys(row.event_id for row in await fetch_rows(connection, query, params, Place))
     return list(found)[:limit]
 
 
