@@ -101,7 +101,9 @@ def test_a_filter_and_an_error_are_those_of_the_list(mine: Api) -> None:
 
 def test_codes_of_the_inside_are_not_exported_to_a_subscriber(running: RunningSystem, mine: Api) -> None:
     running.run("SET session_replication_role = replica")
-    running.run("UPDATE dead_letters SET final_error_code = 'dns_error' WHERE tenant_id LIKE 'export%'")
+    running.run(
+        "UPDATE dead_letters SET final_error_code = 'dns_error' WHERE starts_with(tenant_id, 'export')"
+    )
     running.run("SET session_replication_role = DEFAULT")
     seen = {line["final_error_code"] for line in lines_of(exported(mine, "dead-letters", "format=ndjson"))}
     assert seen == {"no_public_address"}

@@ -86,8 +86,11 @@ def test_a_portals_link_names_the_stage(running: RunningSystem, cookie: str) -> 
         origin=f"https://{HOST}",
         content_type="application/x-www-form-urlencoded",
     )
+    assert answer["multiValueHeaders"]["location"] == ["/api/console/portal-links"]
+    once = answer["multiValueHeaders"]["set-cookie"][0].partition(";")[0]
+    shown = ask(running, "GET", "/console/portal-links", cookie=f"{cookie}; {once}")
     (href,) = [
-        str(one["href"]) for tag, one in tags(answer["body"]) if "/portal/enter" in str(one.get("href"))
+        str(one["href"]) for tag, one in tags(shown["body"]) if "/portal/enter" in str(one.get("href"))
     ]
     assert href.startswith(f"https://{API}/api/portal/enter?token=")
     entered = ask(running, "GET", "/portal/enter")

@@ -206,7 +206,7 @@ def test_a_new_subscription_has_the_defaults_of_the_form(place: Pages, subscribe
     shown = place.page(f"{place.base}/subscriptions/new")
     assert (selected(shown, "ordered"), selected(shown, "circuit_breaker")) == ("no", "yes")
     wanted = {"event_types": new_name("form"), "callback_url": REFUSING, "rate_limit.count": "5"}
-    assert place.post(f"{place.base}/subscriptions", **wanted).status == 201
+    assert place.post(f"{place.base}/subscriptions", **wanted).status == 303
     (made,) = subscribed.api.good("GET", f"/v1/subscriptions?event_type={wanted['event_types']}")["items"]
     assert made["rate_limit"] == {"count": 5, "per_seconds": 1.0}
     assert (made["ordered"], made["circuit_breaker"]) == (False, True)
