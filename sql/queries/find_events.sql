@@ -68,6 +68,19 @@ SELECT d.event_id, d.failed_at AS at, d.id AS place,
          ORDER BY id DESC LIMIT %(limit)s) AS d
  ORDER BY d.id DESC;
 
+-- name: events_with_attribute
+SELECT DISTINCT id FROM events_with_attribute(%(attribute)s::text, %(values)s::jsonb[], %(most)s::int) AS id;
+
+-- name: scan_chosen
+-- The named events.
+SELECT e.id AS event_id, e.created_at AS at, e.id AS place, true AS counts
+  FROM unnest(%(chosen)s::bigint[]) AS chosen (id)
+ CROSS JOIN LATERAL (SELECT id, created_at, tenant_id FROM events WHERE events.id = chosen.id LIMIT 1) AS e
+ WHERE (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s)
+   AND (e.created_at, e.id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
+   AND e.created_at >= %(after)s::timestamptz
+ ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s;
+
 -- part: waits
 (EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
         OR EXISTS (SELECT FROM webhook_delivery_sagas w
@@ -81,7 +94,7 @@ EXISTS (SELECT FROM dead_letters d
 -- name: events_by_id
 -- Events among the named ones that match the filter, each with its first hundred deliveries by state.
 SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempotency_key, e.ordering_key,
-       e.test_subscription_id, e.created_at,
+       e.test_subscription_id, e.attributes, e.created_at,
        NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id) AS routed,
        g.deliveries, g.completed, g.dead, g.open
   FROM events e
@@ -96,6 +109,7 @@ SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempoten
    AND (%(idempotency_key)s::text IS NULL OR e.external_id = %(idempotency_key)s)
    AND (%(accepted_after)s::timestamptz IS NULL OR e.created_at >= %(accepted_after)s)
    AND (%(accepted_before)s::timestamptz IS NULL OR e.created_at < %(accepted_before)s)
+   AND (%(attribute)s::text IS NULL OR e.attributes -> %(attribute)s = ANY (%(values)s::jsonb[]))
    AND (%(status)s::text IS NULL OR CASE %(status)s::text
         WHEN 'waiting' THEN
         -- insert: waits

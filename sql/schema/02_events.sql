@@ -65,6 +65,11 @@ CREATE INDEX idx_event_created ON events (created_at);
 CREATE INDEX idx_event_type ON events (event_type, created_at);
 CREATE INDEX idx_event_tenant ON events (tenant_id, created_at);
 
+-- Search by attributes, with their name or by the value alone (decision 89). A short list of pending entries, so that no
+-- single INSERT has many of them to sort in.
+CREATE INDEX idx_event_attributes ON events USING gin (attributes) WITH (gin_pending_list_limit = 256)
+    WHERE attributes <> '{}';
+
 -- One event per Idempotency-Key, or per CloudEvents id and source. The key comes first, so that an event is found by
 -- its key alone.
 CREATE UNIQUE INDEX uniq_event_external_id ON events (external_id, tenant_id, source)
@@ -73,6 +78,7 @@ CREATE UNIQUE INDEX uniq_event_external_id ON events (external_id, tenant_id, so
 -- load: functions/accepted_after.sql
 -- load: functions/patterns_of_type.sql
 -- load: functions/types_of_patterns.sql
+-- load: functions/events_with_attribute.sql
 
 -- Events that are not routed yet. The router deletes a row in the transaction that inserts the event's sagas. An
 -- event with very many matching subscriptions is routed in parts, one transaction each: a single statement could

@@ -116,8 +116,9 @@ GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
 GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, accepted_after, change_was_seen, earlier_event_waits,
-    requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
-    pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters, remove_payloads, prune_events, plan_retention, start_erasure, step_erasure, check_api_key, create_api_key, list_api_keys,
+    events_with_attribute, requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation,
+    step_bulk_operation, move_bulk_operation, pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters,
+    remove_payloads, prune_events, plan_retention, start_erasure, step_erasure, check_api_key, create_api_key, list_api_keys,
     revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 

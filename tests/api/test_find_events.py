@@ -1,10 +1,11 @@
 """GET /v1/events: every filter, alone and with others, by pages and within the tenant."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
-from hooksaga.operations import find_events
+from hooksaga.operations import find_events, search
 from tests.api.http_client import Api, assert_problem, event_body
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, subscribe
@@ -218,3 +219,90 @@ def test_a_wrong_filter_is_named(api: Api, query: str, field: str) -> None:
 @pytest.mark.parametrize("cursor", ["", "x", "0" * 16, "00" * 20])
 def test_a_cursor_is_of_this_list(api: Api, cursor: str) -> None:
     assert_problem(api.get(f"/v1/events?cursor={cursor}"), 422, "invalid_cursor", "cursor")
+
+
+ATTRIBUTES = {
+    "order_id": "ORD-10100",
+    "total": 19.90,
+    "express": True,
+    "digits": "42",
+    "odd.name-_": 'a "b" \\ ü',
+}
+
+
+@pytest.fixture(scope="module")
+def ordered(running: RunningSystem) -> tuple[Api, str]:
+    """A tenant, and the id of its event with attributes; others have other ones."""
+    api = running.api.with_key(running.new_key(tenant_id=new_name("orders")))
+    for attributes in (ATTRIBUTES, {"order_id": "ORD-10101", "total": 20}, {"note": "ORD-1010"}, {}):
+        wanted = {"event_type": "order.paid", "payload": {}, "attributes": attributes}
+        api.good("POST", "/v1/events", wanted)
+    return api, api.good("GET", "/v1/events")["items"][-1]["id"]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "order_id:ORD-10100",
+        "total:19.9",
+        "total:19.90",
+        "express:true",
+        "digits:42",
+        'odd.name-_:a "b" \\ ü',
+    ],
+)
+def test_an_event_is_found_by_an_attribute(ordered: tuple[Api, str], pair: str) -> None:
+    """With its name, and by the value alone."""
+    api, event = ordered
+    found = api.good("GET", f"/v1/events?{urlencode({'attribute': pair})}")
+    assert [item["id"] for item in found["items"]] == [event]
+    assert found["items"][0]["attributes"] == ATTRIBUTES
+    value = pair.partition(":")[2]
+    by_value = api.good("GET", f"/v1/events?{urlencode({'search': value})}")
+    assert event in [item["id"] for item in by_value["items"]]
+
+
+@pytest.mark.parametrize(
+    "pair", ["order_id:ORD-1010", "order_id:", "note:ORD-10100", "total:19", "express:false", "digits:4"]
+)
+def test_nothing_else_is_found_by_it(ordered: tuple[Api, str], pair: str) -> None:
+    assert ordered[0].good("GET", f"/v1/events?attribute={pair}") == {"items": [], "next": None}
+
+
+def test_an_attribute_of_another_tenant_finds_nothing(
+    running: RunningSystem, ordered: tuple[Api, str]
+) -> None:
+    stranger = running.api.with_key(running.new_key(tenant_id=new_name("stranger")))
+    for query in ("attribute=order_id:ORD-10100", "search=ORD-10100"):
+        assert stranger.good("GET", f"/v1/events?{query}") == {"items": [], "next": None}
+        assert ordered[1] in [item["id"] for item in running.api.good("GET", f"/v1/events?{query}")["items"]]
+
+
+@pytest.mark.parametrize("most", [2, 5_000])
+def test_a_common_value_is_found_too_by_pages(
+    running: RunningSystem, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Of few events from the index, of many among the newest; and with other filters."""
+    monkeypatch.setattr(search, "MAX_OF_VALUE", most)
+    monkeypatch.setattr(find_events, "MAX_OF_VALUE", most)
+    api = running.api.with_key(running.new_key(tenant_id=new_name("common")))
+    wanted: list[str] = []
+    for number in range(5):
+        event = {"event_type": f"t.{number % 2}", "payload": 1, "attributes": {"region": "eu", "n": number}}
+        wanted.append(api.good("POST", "/v1/events", event)["id"])
+        api.good("POST", "/v1/events", {"event_type": "t.0", "payload": 1, "attributes": {"region": "us"}})
+    seen: list[str] = []
+    page = api.good("GET", "/v1/events?attribute=region:eu&limit=2")
+    while page["next"] is not None:
+        seen += [item["id"] for item in page["items"]]
+        page = api.good("GET", f"/v1/events?attribute=region:eu&limit=2&cursor={page['next']}")
+    seen += [item["id"] for item in page["items"]]
+    assert seen == wanted[::-1]
+    odd = api.good("GET", "/v1/events?attribute=region:eu&event_type=t.1")["items"]
+    assert [item["id"] for item in odd] == [wanted[3], wanted[1]]
+
+
+@pytest.mark.parametrize("wrong", ["order_id", ":x", "a b:c", f"x:{'y' * 201}", ""])
+def test_what_is_no_attribute_is_refused(api: Api, wrong: str) -> None:
+    answer = api.get(f"/v1/events?{urlencode({'attribute': wrong})}")
+    assert_problem(answer, 422, "invalid_parameter", "attribute")

@@ -1,15 +1,16 @@
 """The search box: what a person has at hand leads to the one page, or to a list, within the tenant."""
 
+import json
+
 import pytest
 from psycopg import sql
 
-from tests.api.http_client import event_body
 from tests.api.running_system import RunningSystem, new_name
 from tests.api.seeding import dead_letters, subscribe
 from tests.console.pages import Pages, portal
 
 REFUSING = "https://127.0.0.1:1/hook"
-KEY = new_name("ORD")
+KEY, VALUE = new_name("ORD"), new_name("INV")
 
 
 class Found:
@@ -20,7 +21,8 @@ class Found:
         self.key = running.new_key(tenant_id=self.tenant)
         api, event_type = running.api.with_key(self.key), new_name("order")
         self.subscription = subscribe(running, api, event_type, REFUSING)["id"]
-        answer = api.post_event(event_body(event_type), ("idempotency-key", KEY))
+        body = {"event_type": event_type, "payload": {}, "attributes": {"order_id": VALUE}}
+        answer = api.post_event(json.dumps(body).encode(), ("idempotency-key", KEY))
         self.event = str(answer.json()["id"])
         (self.dead_letter,) = dead_letters(running, self.subscription, 1)
         row = running.rows(
@@ -64,7 +66,17 @@ def test_whatever_is_at_hand_leads_to_its_page(running: RunningSystem, found: Fo
     pages, event = opened(running, found, place), found.event
     digits = event.removeprefix("evt_")
     shortened = f"evt_{digits[:8]}%E2%80%A6{digits[-8:]}"
-    for text in (event, digits, event.upper(), shortened, f"...{digits[-8:]}", event[:20], digits[-8:], KEY):
+    for text in (
+        event,
+        digits,
+        event.upper(),
+        shortened,
+        f"...{digits[-8:]}",
+        event[:20],
+        digits[-8:],
+        KEY,
+        VALUE,
+    ):
         assert led_to(pages, text) == f"/events/{event}", text
     assert led_to(pages, str(found.subscription)) == f"/subscriptions/{found.subscription}"
     assert led_to(pages, str(found.saga)) == f"/events/{event}#saga-{found.saga}"
@@ -88,7 +100,14 @@ def test_of_several_matches_there_is_a_list(running: RunningSystem, found: Found
 def test_nothing_of_another_tenant_is_found(running: RunningSystem, found: Found) -> None:
     stranger = Pages(running.port).signed_in(running.new_key(tenant_id=new_name("stranger")))
     digits = found.event.removeprefix("evt_")
-    for text in (found.event, digits[-8:], found.event[:20], KEY, *map(str, (found.saga, found.dead_letter))):
+    for text in (
+        found.event,
+        digits[-8:],
+        found.event[:20],
+        KEY,
+        VALUE,
+        *map(str, (found.saga, found.dead_letter)),
+    ):
         shown = stranger.page(f"/console/search?q={text}")
         assert "Nothing matches" in shown.text
         assert not shown.links("/console/events/evt")

@@ -58,10 +58,11 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """INSERT INTO subscription_flow (subscription_id, in_flight_limit, wake_at)
        SELECT id, 1000, now() + CASE WHEN id BETWEEN 49980 AND 49999 THEN interval '-1 second' ELSE interval '1 day' END
          FROM subscriptions""",
-    # a month of events, every second one with a key
-    """INSERT INTO events (event_type, source, external_id, created_at, payload)
+    # a month of events, every second one with a key, and each with an attribute of its own and one that all have
+    """INSERT INTO events (event_type, source, external_id, created_at, payload, attributes)
        SELECT 'type.' || n % 1000, '', CASE WHEN n % 2 = 0 THEN 'key-' || n END,
-              now() - (1000000 - n) * interval '2.6 seconds', '{"n": 1}'
+              now() - (1000000 - n) * interval '2.6 seconds', '{"n": 1}',
+              jsonb_build_object('order_id', 'ORD-' || n, 'region', 'eu')
          FROM generate_series(1, 1000000) AS n""",
     "INSERT INTO routing_outbox (event_id, created_at) SELECT id, created_at FROM events",
     # a million sagas wait until tomorrow, a million are in progress; ten first attempts and ten retries are due

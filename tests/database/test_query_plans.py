@@ -686,9 +686,30 @@ def dead(*, answers: int = 50, **wanted: Any) -> Hot:
 
 
 def named_events(*, answers: int = 50, **wanted: Any) -> Hot:
-    names = ["tenant_id", "event_type", "idempotency_key", "status", "accepted_after", "accepted_before"]
-    params = {**dict.fromkeys(names), "ids": list(range(500_000, 500_050)), **wanted}
+    names = [
+        "tenant_id",
+        "event_type",
+        "idempotency_key",
+        "status",
+        "accepted_after",
+        "accepted_before",
+        "attribute",
+    ]
+    params = {**dict.fromkeys(names), "values": [], "ids": list(range(500_000, 500_050)), **wanted}
     return Hot(Role.ADMIN, "find_events", "events_by_id", params, answers=answers, rows=1_000, buffers=4_000)
+
+
+def with_attribute(name: str | None, value: str, *, answers: int, rows: int = 100, buffers: int = 500) -> Hot:
+    params = {"attribute": name, "values": [value], "most": 5_000}
+    return Hot(
+        Role.ADMIN,
+        "find_events",
+        "events_with_attribute",
+        params,
+        answers=answers,
+        rows=rows,
+        buffers=buffers,
+    )
 
 
 def search(query: str, *, answers: int, rows: int, buffers: int, **params: Any) -> Hot:
@@ -742,6 +763,23 @@ HOT += [
     named_events(status="dead"),
     named_events(status="delivered", answers=0),
     named_events(status="none", answers=0),
+    named_events(attribute="region", values=['"eu"']),
+    with_attribute("order_id", '"ORD-500000"', answers=1),
+    with_attribute(None, '"ORD-500000"', answers=1),
+    with_attribute("order_id", '"none such"', answers=0),
+    with_attribute(None, '"none such"', answers=0),
+    # a value of all events: its list in the index is read, and of the table as many rows as are wanted
+    with_attribute("region", '"eu"', answers=5_000, rows=6_000, buffers=10_000),
+    with_attribute(None, '"eu"', answers=5_000, rows=6_000, buffers=10_000),
+    Hot(
+        Role.ADMIN,
+        "find_events",
+        "scan_chosen",
+        {**FROM_NOW, "chosen": list(range(500_000, 505_000)), "tenant_id": "default"},
+        answers=50,
+        rows=5_100,
+        buffers=22_000,
+    ),
     # A hundred thousand ids are compared on the index, and the pages of the table whose visibility is not known.
     search(
         "events_by_id_parts",

@@ -19,6 +19,12 @@ def list_events(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Filter by idempotency key.", show_default=False)
     ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME:VALUE", help="Filter by attribute, e.g. order_id:ORD-10100.", show_default=False
+        ),
+    ] = None,
     status: Annotated[
         str | None,
         typer.Option(
@@ -49,6 +55,7 @@ def list_events(
         "tenant_id": tenant,
         "event_type": event_type,
         "idempotency_key": idempotency_key,
+        "attribute": attribute,
         "status": status,
         "subscription_id": subscription,
         "error_code": error_code,
@@ -75,7 +82,7 @@ def find(
     api_key: ApiKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find an event by its id, whole or shortened, or by its idempotency key.
+    """Find an event by its id, whole or shortened, its idempotency key, or the value of an attribute.
 
     A single match is shown with its deliveries.
     """

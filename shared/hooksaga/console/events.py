@@ -12,12 +12,13 @@ from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import services_of
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
-from hooksaga.api.routes.find_events import event_pages
+from hooksaga.api.routes.find_events import MOST_ATTRIBUTE, event_pages
 from hooksaga.console.forms import Fields, query_fields
 from hooksaga.console.lists import PAGE, export, filter_fault
 from hooksaga.console.pages import page, panel_status, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
+from hooksaga.core.attribute_search import read_attribute
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import all_attributes, values_by_name
 from hooksaga.core.event_status import EventStatus
@@ -39,7 +40,7 @@ MOST_KEY = 255
 EMPTY_FILTER = EventFilter()
 
 
-_FILTERS = ("type", "tenant", "key", "status", "subscription", "error", "after", "before")
+_FILTERS = ("type", "tenant", "key", "attribute", "status", "subscription", "error", "after", "before")
 
 
 @page("admin")
@@ -61,10 +62,12 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 
 def _filter(fields: Fields, visitor: Visitor) -> EventFilter:
+    attribute = fields.text("attribute", MOST_ATTRIBUTE)
     return EventFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         event_type=fields.text("type"),
         idempotency_key=fields.text("key", MOST_KEY),
+        attribute=None if attribute is None else read_attribute(attribute),
         status=fields.choice("status", EventStatus),
         subscription_id=fields.number("subscription"),
         error_code=checked_code_filter(visitor.caller, fields.text("error")),

@@ -8,9 +8,10 @@ SEARCH_WORDS: dict[str, str] = {
     "Delivery": "投遞",
     "Nothing matches {text}.": "沒有符合「{text}」的項目。",
     "There may be more matches. Search for more of the text.": "可能還有其他符合的項目，請輸入更完整的文字。",
-    "Finds an event by its id, whole or shortened, or its idempotency key, and a subscription, a delivery, an attempt or "
-    "a dead letter by its number.": (
-        "可用完整或縮短的 ID、冪等鍵尋找事件，也可用編號尋找訂閱、投遞、嘗試或死信。"
+    "Attribute": "屬性",
+    "Finds an event by its id, whole or shortened, its idempotency key or the value of an attribute, and a subscription, "
+    "a delivery, an attempt or a dead letter by its number.": (
+        "可用完整或縮短的 ID、冪等鍵或屬性值尋找事件，也可用編號尋找訂閱、投遞、嘗試或死信。"
     ),
     "Idempotency key": "冪等鍵",
     "waiting": "等待中",

@@ -12,10 +12,11 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.attribute_search import AttributeFilter
 from hooksaga.core.event_status import EventStatus
 from hooksaga.operations.attempt_log import AttemptFilter, Position, list_attempts
 from hooksaga.operations.requeue import DeadLetterFilter, ids_of_time
-from hooksaga.operations.search import Place, events_of_text
+from hooksaga.operations.search import MAX_OF_VALUE, Place, events_of_text, events_with_attribute
 
 MAX_SCANNED = 20_000
 MAX_OPEN = 5_000
@@ -27,7 +28,7 @@ _LARGEST_STEP = 5_000
 @dataclass(frozen=True, slots=True)
 class EventFilter:
     """Every field that is set must match. accepted_after is inclusive, accepted_before is not. search: a whole or
-    shortened id, or an idempotency key.
+    shortened id, an idempotency key, or the value of an attribute.
 
     With subscription_id or error_code the times are those at which an attempt ended.
     """
@@ -41,6 +42,7 @@ class EventFilter:
     accepted_after: datetime | None = None
     accepted_before: datetime | None = None
     search: str | None = None
+    attribute: AttributeFilter | None = None
 
     @property
     def searches_attempts(self) -> bool:
@@ -59,6 +61,8 @@ class EventFilter:
             "event_type": self.event_type,
             "idempotency_key": self.idempotency_key,
             "status": self.status,
+            "attribute": self.attribute and self.attribute.name,
+            "values": list(self.attribute.values) if self.attribute else [],
             "accepted_after": self.accepted_after,
             "accepted_before": self.accepted_before,
         }
@@ -75,6 +79,7 @@ class FoundEvent:
     idempotency_key: str | None
     ordering_key: str | None
     test_subscription_id: int | None
+    attributes: dict[str, Any]
     created_at: datetime
     routed: bool
     deliveries: int
@@ -103,7 +108,7 @@ async def find_events(
     found: list[tuple[Position, FoundEvent]] = []
     scanned, step = 0, limit
     while scanned < MAX_SCANNED:
-        params = {**more, **_between(wanted, before), "limit": step}
+        params = {**more, **_between(query, wanted, before), "limit": step}
         places = await fetch_rows(connection, load_queries("find_events")[query], params, Place)
         events = await read_events(connection, [one.event_id for one in places if one.counts], wanted)
         found += [
@@ -124,6 +129,10 @@ async def _driving_index(connection: Connection, wanted: EventFilter) -> tuple[s
     within = {"within": wanted.within}
     if wanted.idempotency_key is not None:
         return "scan_key", {"idempotency_key": wanted.idempotency_key, **tenant, **within}
+    if wanted.attribute is not None:
+        chosen = await events_with_attribute(connection, wanted.attribute)
+        if len(chosen) < MAX_OF_VALUE:
+            return "scan_chosen", {"chosen": chosen, **tenant}
     if wanted.status is EventStatus.DEAD:
         failed = DeadLetterFilter(
             failed_after=wanted.accepted_after
@@ -153,9 +162,9 @@ async def _is_little_open(connection: Connection) -> bool:
     return max(row.unrouted, row.waiting, row.in_progress) < MAX_OPEN
 
 
-def _between(wanted: EventFilter, before: Position | None) -> dict[str, Any]:
+def _between(query: str, wanted: EventFilter, before: Position | None) -> dict[str, Any]:
     """Return the start and the end of a scan. The database has times beyond all others (infinity)."""
-    if wanted.status is EventStatus.DEAD and wanted.idempotency_key is None:
+    if query == "scan_dead":
         return {"before_id": before and before.id}
     begin = before or (Position(wanted.accepted_before, 0) if wanted.accepted_before else None)
     return {

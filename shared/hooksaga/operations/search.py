@@ -1,4 +1,5 @@
-"""Search by what a person has at hand: a whole or shortened event id, an idempotency key, or a number. Reads only."""
+"""Search by what a person has at hand: a whole or shortened event id, an idempotency key, the value of an
+attribute, or a number. Reads only."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +9,7 @@ from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.attribute_search import AttributeFilter, values_of
 from hooksaga.core.event_ids import IdParts, read_id_parts
 from hooksaga.operations.attempt_log import Position
 
@@ -16,6 +18,10 @@ MAX_IDS_COMPARED = 100_000
 
 MAX_OF_TENANT_COMPARED = 20_000
 MAX_NUMBER = 2**63 - 1
+MAX_OF_VALUE = 5_000
+"""A value of an attribute that so many events have is common."""
+
+FROM_THE_NEWEST = {"before_at": "infinity", "before_id": 0, "after": "-infinity"}
 
 
 class Kind(StrEnum):
@@ -62,22 +68,37 @@ class Place:
 async def events_of_text(
     connection: Connection, text: str, *, tenant_id: str | None, limit: int
 ) -> list[int]:
-    """Return ids of events that a text names: by their ids, then by idempotency key. The newest first in each."""
+    """Return ids of events that a text names: by their ids, then by idempotency key, then by the value of an attribute.
+    The newest first in each."""
     found: dict[int, None] = {}
     for parts in read_id_parts(text):
         found |= dict.fromkeys(await _by_id_parts(connection, parts, tenant_id, limit))
     params = {
         "idempotency_key": text,
         "tenant_id": tenant_id,
-        "before_at": "infinity",
-        "before_id": 0,
-        "after": "-infinity",
+        **FROM_THE_NEWEST,
         "within": "infinity",
         "limit": limit,
     }
     query = load_queries("find_events")["scan_key"]
     found |= dict.fromkeys(row.event_id for row in await fetch_rows(connection, query, params, Place))
+    found |= dict.fromkeys(await _by_value(connection, text, tenant_id, limit))
     return list(found)[:limit]
+
+
+async def _by_value(connection: Connection, text: str, tenant_id: str | None, limit: int) -> list[int]:
+    """Return events with this value; of a very common one, the newest among MAX_OF_VALUE of them."""
+    chosen = await events_with_attribute(connection, AttributeFilter(None, values_of(text)))
+    params = {"chosen": chosen, "tenant_id": tenant_id, **FROM_THE_NEWEST, "limit": limit}
+    rows = await fetch_rows(connection, load_queries("find_events")["scan_chosen"], params, Place)
+    return [row.event_id for row in rows]
+
+
+async def events_with_attribute(connection: Connection, attribute: AttributeFilter) -> list[int]:
+    """Return the ids of events with this attribute, in no order: all, or MAX_OF_VALUE and more of a common one."""
+    params = {"attribute": attribute.name, "values": list(attribute.values), "most": MAX_OF_VALUE}
+    rows = await fetch_rows(connection, load_queries("find_events")["events_with_attribute"], params, _IdRow)
+    return [row.id for row in rows]
 
 
 async def _by_id_parts(

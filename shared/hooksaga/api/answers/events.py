@@ -91,6 +91,7 @@ class FoundEvent(Answer):
         RowId | None,
         described("The only subscription that receives it, for a test event; otherwise `null`.", None),
     ]
+    attributes: Attributes
     routed: Annotated[bool, described("Whether all of its deliveries have started.", True)]
     deliveries: Annotated[
         Count, described("Its deliveries, with those that send it again; 100 means 100 or more.", 2)

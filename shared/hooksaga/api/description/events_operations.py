@@ -64,6 +64,7 @@ OPERATIONS = (
             "tenant_id",
             "event_type",
             "idempotency_key_filter",
+            "attribute",
             "event_status",
             "subscription_id",
             "error_code",

@@ -12,6 +12,7 @@ from hooksaga.api.query_parameters import (
     query_text_pattern,
 )
 from hooksaga.core.attempts import Outcome, StatusClass
+from hooksaga.core.attribute_search import ATTRIBUTE_PATTERN
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.event_status import EventStatus
 
@@ -93,11 +94,17 @@ PARAMETERS: Json = {
     "search": _query(
         "search",
         _LONG_TEXT,
-        "What a person has at hand: an event id, whole or shortened to its beginning or its end, or an idempotency "
-        "key.",
+        "What a person has at hand: an event id, whole or shortened to its beginning or its end, an idempotency "
+        "key, or the value of an attribute.",
     ),
     "idempotency_key_filter": _query(
         "idempotency_key", _LONG_TEXT, "Only events with this idempotency key, or `id` of a CloudEvent."
+    ),
+    "attribute": _query(
+        "attribute",
+        {"type": "string", "pattern": ATTRIBUTE_PATTERN},
+        "Only events with this attribute, as `name:value`. A value that is written like a number or a boolean also "
+        "finds the string.",
     ),
     "event_status": _query(
         "status",

@@ -18,12 +18,23 @@ from hooksaga.api.query_parameters import (
 )
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.services import Services
+from hooksaga.core.attribute_search import read_attribute
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_status import EventStatus
 from hooksaga.operations import find_events
 from hooksaga.operations.find_events import EventFilter, FoundEvent
 
-_FILTERS = ("search", "tenant_id", "event_type", "idempotency_key", "status", "subscription_id", "error_code")
+_FILTERS = (
+    "search",
+    "tenant_id",
+    "event_type",
+    "idempotency_key",
+    "attribute",
+    "status",
+    "subscription_id",
+    "error_code",
+)
+MOST_ATTRIBUTE = 265
 _TIMES = ("accepted_after", "accepted_before")
 
 
@@ -50,6 +61,7 @@ def event_pages(services: Services, wanted: EventFilter) -> ReadPage:
 
 
 def _filter(request: Request, caller: Caller) -> EventFilter:
+    attribute = query_text(request, "attribute", MOST_ATTRIBUTE)
     return EventFilter(
         tenant_id=query_tenant(request, caller.tenant_id),
         event_type=query_text(request, "event_type"),
@@ -59,6 +71,7 @@ def _filter(request: Request, caller: Caller) -> EventFilter:
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
         accepted_after=query_moment(request, "accepted_after"),
         accepted_before=query_moment(request, "accepted_before"),
+        attribute=None if attribute is None else read_attribute(attribute),
         search=query_text(request, "search", MOST_LONG_TEXT),
     )
 
