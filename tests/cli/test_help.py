@@ -10,7 +10,7 @@ from hooksaga.cli.app import app
 
 SLOW_TO_IMPORT = ("aiohttp", "httpx", "psycopg", "pydantic", "starlette", "uvicorn", "shared")
 GROUPS = {
-    "events": ["show", "tail"],
+    "events": ["list", "find", "show", "tail"],
     "attempts": ["list", "show"],
     "subscriptions": ["create", "list", "show", "update", "delete", "verify", "backfill"],
     "dead-letters": ["list", "show", "requeue"],

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(3000),
 ]
 
 RUNS_BEFORE_A_GENERIC_PLAN = 5
