@@ -1,7 +1,7 @@
 """Traditional Chinese catalogue: the search box, filters, exports, and rows that are chosen."""
 
 SEARCH_WORDS: dict[str, str] = {
-    "Id, key or number": "ID、金鑰或編號",
+    "Id or key": "ID 或金鑰",
     "Matches for {text}": "符合「{text}」的項目",
     "Match": "符合項目",
     "Time": "時間",
@@ -9,6 +9,7 @@ SEARCH_WORDS: dict[str, str] = {
     "Nothing matches {text}.": "沒有符合「{text}」的項目。",
     "There may be more matches. Search for more of the text.": "可能還有其他符合的項目，請輸入更完整的文字。",
     "Attribute": "屬性",
+    "Correct the marked field, then search again.": "請修正標示的欄位後再搜尋。",
     "Finds an event by its id, whole or shortened, its idempotency key or the value of an attribute, and a subscription, "
     "a delivery, an attempt or a dead letter by its number.": (
         "可用完整或縮短的 ID、冪等鍵或屬性值尋找事件，也可用編號尋找訂閱、投遞、嘗試或死信。"
