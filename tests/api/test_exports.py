@@ -1,6 +1,7 @@
 """Lists as CSV and NDJSON: whole, page by page, and equal to the pages of JSON."""
 
 import csv
+import http.client
 import io
 import json
 from typing import Any
@@ -10,7 +11,10 @@ import pytest
 from hooksaga.api import exports
 from hooksaga.api.app import ALL_ROUTES
 from hooksaga.api.asgi import build_app
+from hooksaga.api.routes import operations
 from hooksaga.aws.gateway import answer_gateway
+from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.operations.list_dead_letters import DeadLetterPage
 from tests.api.http_client import Answer, Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
@@ -154,3 +158,43 @@ def test_behind_a_gateway_an_export_ends_and_names_the_rest(
             break
         answer = through_a_gateway(cursor=rest[0])
     assert seen == lines_of(exported(mine, "dead-letters", "format=ndjson"))
+
+
+def test_a_fault_within_an_export_ends_the_connection_before_the_end(
+    running: RunningSystem, mine: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no client takes a part for the whole; and the next request is answered."""
+    monkeypatch.setattr(exports, "MAX_LIMIT", 2)
+    pages = 0
+    read = operations.list_dead_letters
+
+    async def failing_later(*arguments: Any, **options: Any) -> DeadLetterPage:
+        nonlocal pages
+        pages += 1
+        if pages > 2:
+            raise DatabaseUnavailable("it went away")
+        return await read(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(operations, "list_dead_letters", failing_later)
+        with pytest.raises(http.client.IncompleteRead) as incomplete:
+            mine.get("/v1/dead-letters?format=ndjson")
+    assert len(incomplete.value.partial.splitlines()) == 4
+    assert len(lines_of(exported(mine, "dead-letters", "format=ndjson"))) == EVENTS
+
+
+def test_no_transaction_is_open_between_two_pages(
+    running: RunningSystem, mine: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_LIMIT", 2)
+    query = "SELECT 1 FROM pg_stat_activity WHERE usename = 'dead_letter_operator' AND state = 'idle in transaction'"
+    seen: list[int] = []
+    write = exports.dump_json
+
+    def looking(row: Any) -> str:
+        seen.append(len(running.rows(query)))
+        return write(row)
+
+    monkeypatch.setattr(exports, "dump_json", looking)
+    exported(mine, "dead-letters", "format=ndjson")
+    assert seen == [0] * EVENTS
