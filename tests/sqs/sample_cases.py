@@ -212,6 +212,9 @@ CASES: dict[str, Case] = {
         ),
     ),
     "admin/request_refused.bad_cursor": Case(a_dead_letter, asked(422, {"code": "invalid_cursor"})),
+    "admin/request.events": Case(
+        a_dead_letter, asked(200, {"items": [{"dead": 1, "routed": True}], "next": None})
+    ),
     "admin/request.attempts": Case(
         a_dead_letter,
         asked(200, {"items": [{"id": 1, "error_code": "http_503", "max_attempts": 5}], "next": None}),

@@ -28,6 +28,10 @@ ApiKey = Annotated[
     ),
 ]
 
+Limit = Annotated[int, typer.Option(min=1, max=250)]
+Cursor = Annotated[
+    str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
+]
 Tenant = Annotated[str | None, typer.Option(help="Filter by tenant.", show_default=False)]
 
 

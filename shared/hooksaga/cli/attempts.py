@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
 from hooksaga.cli.terminal import (
     AsJson,
     echo,
@@ -46,10 +46,8 @@ def list_all(
         str | None, typer.Option(help="Finished at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
     ] = None,
     finished_before: Annotated[str | None, typer.Option(help="Finished before.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
-    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
 from hooksaga.cli.failures import CommandFailed
 from hooksaga.cli.terminal import (
     AsJson,
@@ -63,10 +63,8 @@ def list_all(
     status: Annotated[
         str | None, typer.Option(help="Running, Paused, Stopped or Completed.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
-    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -98,15 +96,9 @@ def list_all(
 
 
 def _row(one: dict[str, Any]) -> tuple[object, ...]:
-    names = (*OUTCOMES.values(), "skipped", "matched", "rate_per_second")
     facts = (one["id"], one["kind"], one["tenant_id"] or "all", one["status"])
-    return (
-        *facts,
-        *(one[name] for name in names),
-        short_time(one["created_at"]),
-        one["created_by"],
-        one["reason"],
-    )
+    counts = (one[name] for name in (*OUTCOMES.values(), "skipped", "matched", "rate_per_second"))
+    return (*facts, *counts, short_time(one["created_at"]), one["created_by"], one["reason"])
 
 
 @app.command()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from hooksaga.cli import bulk
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.terminal import (
     AsJson,
@@ -47,10 +47,8 @@ def list_all(
     error_code: ErrorCode = None,
     failed_after: FailedAfter = None,
     failed_before: FailedBefore = None,
-    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
-    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
@@ -113,7 +111,7 @@ Where = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="All dead letters that were not requeued.")]
-Limit = Annotated[
+MostAtOnce = Annotated[
     int | None, typer.Option(min=1, max=1000, help="Maximum number without --rate.", show_default="1000")
 ]
 Rate = Annotated[
@@ -132,7 +130,7 @@ def requeue(
     failed_before: FailedBefore = None,
     where: Where = None,
     every: Every = False,
-    limit: Limit = None,
+    limit: MostAtOnce = None,
     rate: Rate = None,
     reason: bulk.Reason = None,
     dry_run: bulk.DryRun = False,

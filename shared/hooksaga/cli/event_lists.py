@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
 from hooksaga.cli.event_tree import event_tree
 from hooksaga.cli.failures import CommandFailed
 from hooksaga.cli.terminal import AsJson, console, echo_error, short_time, show_json, show_table
@@ -13,39 +13,44 @@ PATH = "/v1/events"
 COLUMNS = ("id", "accepted", "tenant", "event type", "idempotency key", "deliveries")
 
 
+EventType = Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)]
+IdempotencyKey = Annotated[str | None, typer.Option(help="Filter by idempotency key.", show_default=False)]
+Attribute = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME:VALUE", help="Filter by attribute, e.g. order_id:ORD-10100.", show_default=False
+    ),
+]
+Status = Annotated[
+    str | None,
+    typer.Option(
+        help="waiting, dead, delivered or none; the last two within the last 24 hours.", show_default=False
+    ),
+]
+Subscription = Annotated[
+    int | None, typer.Option(min=1, help="With an attempt for this subscription.", show_default=False)
+]
+ErrorCode = Annotated[
+    str | None, typer.Option(help="With an attempt that failed with this code.", show_default=False)
+]
+AcceptedAfter = Annotated[
+    str | None, typer.Option(help="Accepted at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
+]
+AcceptedBefore = Annotated[str | None, typer.Option(help="Accepted before.", show_default=False)]
+
+
 def list_events(
     tenant: Tenant = None,
-    event_type: Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)] = None,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="Filter by idempotency key.", show_default=False)
-    ] = None,
-    attribute: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:VALUE", help="Filter by attribute, e.g. order_id:ORD-10100.", show_default=False
-        ),
-    ] = None,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            help="waiting, dead, delivered or none; the last two within the last 24 hours.",
-            show_default=False,
-        ),
-    ] = None,
-    subscription: Annotated[
-        int | None, typer.Option(min=1, help="With an attempt for this subscription.", show_default=False)
-    ] = None,
-    error_code: Annotated[
-        str | None, typer.Option(help="With an attempt that failed with this code.", show_default=False)
-    ] = None,
-    accepted_after: Annotated[
-        str | None, typer.Option(help="Accepted at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
-    ] = None,
-    accepted_before: Annotated[str | None, typer.Option(help="Accepted before.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
-    ] = None,
+    event_type: EventType = None,
+    idempotency_key: IdempotencyKey = None,
+    attribute: Attribute = None,
+    status: Status = None,
+    subscription: Subscription = None,
+    error_code: ErrorCode = None,
+    accepted_after: AcceptedAfter = None,
+    accepted_before: AcceptedBefore = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
+from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
 from hooksaga.cli.backfill import backfill
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_flow import (
@@ -130,10 +130,8 @@ def list_all(
     event_type: Annotated[
         str | None, typer.Option(help="Only those that receive this event type.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=250)] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Cursor of the next page, from the previous page.", show_default=False)
-    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     api_url: ApiUrl = DEFAULT_URL,
     api_key: ApiKey = None,
     as_json: AsJson = False,
