@@ -452,6 +452,34 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.events_with_attribute(attribute text, wanted jsonb[], most integer) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'public'
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'off'
+    SET enable_indexonlyscan TO 'off'
+    SET gin_fuzzy_search_limit TO '20000'
+    AS $_$
+BEGIN
+    IF attribute IS NULL THEN
+        RETURN QUERY
+            SELECT found.id FROM unnest(wanted) AS w (value) CROSS JOIN LATERAL (
+                SELECT e.id FROM events e
+                 WHERE (e.attributes <> '{}' OR e.extracted_attributes <> '{}')
+                   AND attributes_of_event(e.attributes, e.extracted_attributes) @@ format('$.* == %s', w.value)::jsonpath
+                 LIMIT most) AS found;
+    ELSE
+        PERFORM set_config('gin_fuzzy_search_limit', '0', true);
+        RETURN QUERY
+            SELECT found.id FROM unnest(wanted) AS w (value) CROSS JOIN LATERAL (
+                SELECT e.id FROM events e
+                 WHERE (e.attributes <> '{}' OR e.extracted_attributes <> '{}')
+                   AND attributes_of_event(e.attributes, e.extracted_attributes) @> jsonb_build_object(attribute, w.value)
+                 LIMIT most) AS found;
+    END IF;
+END
+$_$;
+
 CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, origin_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
@@ -2718,7 +2746,11 @@ CREATE INDEX idx_dead_tenant ON public.dead_letters USING btree (tenant_id, id);
 
 CREATE INDEX idx_erasure_tenant ON public.erasures USING btree (tenant_id, id);
 
+CREATE INDEX idx_event_attributes ON public.events USING gin (((extracted_attributes || attributes))) WITH (gin_pending_list_limit='256') WHERE ((attributes <> '{}'::jsonb) OR (extracted_attributes <> '{}'::jsonb));
+
 CREATE INDEX idx_event_created ON public.events USING btree (created_at);
+
+CREATE INDEX idx_event_tenant ON public.events USING btree (tenant_id, created_at);
 
 CREATE INDEX idx_event_type ON public.events USING btree (event_type, created_at);
 
@@ -2788,7 +2820,7 @@ CREATE UNIQUE INDEX uniq_bulk_open ON public.bulk_operations USING btree (kind, 
 
 CREATE UNIQUE INDEX uniq_erasure_running ON public.erasures USING btree (tenant_id, COALESCE(event_id, (0)::bigint)) WHERE (status = 'Running'::public.erasure_status);
 
-CREATE UNIQUE INDEX uniq_event_external_id ON public.events USING btree (tenant_id, source, external_id) WHERE (external_id IS NOT NULL);
+CREATE UNIQUE INDEX uniq_event_external_id ON public.events USING btree (external_id, tenant_id, source) WHERE (external_id IS NOT NULL);
 
 CREATE UNIQUE INDEX uniq_event_webhook_id ON public.events USING btree (webhook_id);
 
@@ -3152,6 +3184,9 @@ REVOKE ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]
 GRANT ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.events_with_attribute(attribute text, wanted jsonb[], most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.events_with_attribute(attribute text, wanted jsonb[], most integer) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) FROM PUBLIC;
 

@@ -10,14 +10,16 @@ BEGIN
         RETURN QUERY
             SELECT found.id FROM unnest(wanted) AS w (value) CROSS JOIN LATERAL (
                 SELECT e.id FROM events e
-                 WHERE e.attributes <> '{}' AND e.attributes @@ format('$.* == %s', w.value)::jsonpath
+                 WHERE (e.attributes <> '{}' OR e.extracted_attributes <> '{}')
+                   AND attributes_of_event(e.attributes, e.extracted_attributes) @@ format('$.* == %s', w.value)::jsonpath
                  LIMIT most) AS found;
     ELSE
         PERFORM set_config('gin_fuzzy_search_limit', '0', true);
         RETURN QUERY
             SELECT found.id FROM unnest(wanted) AS w (value) CROSS JOIN LATERAL (
                 SELECT e.id FROM events e
-                 WHERE e.attributes <> '{}' AND e.attributes @> jsonb_build_object(attribute, w.value)
+                 WHERE (e.attributes <> '{}' OR e.extracted_attributes <> '{}')
+                   AND attributes_of_event(e.attributes, e.extracted_attributes) @> jsonb_build_object(attribute, w.value)
                  LIMIT most) AS found;
     END IF;
 END

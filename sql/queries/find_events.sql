@@ -94,7 +94,7 @@ EXISTS (SELECT FROM dead_letters d
 -- name: events_by_id
 -- Events among the named ones that match the filter, each with its first hundred deliveries by state.
 SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempotency_key, e.ordering_key,
-       e.test_subscription_id, e.attributes, e.created_at,
+       e.test_subscription_id, attributes_of_event(e.attributes, e.extracted_attributes) AS attributes, e.created_at,
        NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id) AS routed,
        g.deliveries, g.completed, g.dead, g.open
   FROM events e
@@ -109,7 +109,7 @@ SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempoten
    AND (%(idempotency_key)s::text IS NULL OR e.external_id = %(idempotency_key)s)
    AND (%(accepted_after)s::timestamptz IS NULL OR e.created_at >= %(accepted_after)s)
    AND (%(accepted_before)s::timestamptz IS NULL OR e.created_at < %(accepted_before)s)
-   AND (%(attribute)s::text IS NULL OR e.attributes -> %(attribute)s = ANY (%(values)s::jsonb[]))
+   AND (%(attribute)s::text IS NULL OR attributes_of_event(e.attributes, e.extracted_attributes) -> %(attribute)s = ANY (%(values)s::jsonb[]))
    AND (%(status)s::text IS NULL OR CASE %(status)s::text
         WHEN 'waiting' THEN
         -- insert: waits

@@ -67,8 +67,9 @@ CREATE INDEX idx_event_tenant ON events (tenant_id, created_at);
 
 -- Search by attributes, with their name or by the value alone (decision 89). A short list of pending entries, so that no
 -- single INSERT has many of them to sort in.
-CREATE INDEX idx_event_attributes ON events USING gin (attributes) WITH (gin_pending_list_limit = 256)
-    WHERE attributes <> '{}';
+-- The expression is that of attributes_of_event, which a query that calls it is planned with.
+CREATE INDEX idx_event_attributes ON events USING gin ((extracted_attributes || attributes))
+    WITH (gin_pending_list_limit = 256) WHERE attributes <> '{}' OR extracted_attributes <> '{}';
 
 -- One event per Idempotency-Key, or per CloudEvents id and source. The key comes first, so that an event is found by
 -- its key alone.

@@ -388,6 +388,7 @@ async def test_an_event_says_that_its_deliveries_may_be_gone(operator: Connectio
     old_view, new_view = by_age
     assert (old_view.sagas, old_view.pruned_before) == ([], await seed.value(HORIZON))
     assert old_view.pruned_before is not None
+    assert done.before is not None
     assert old_view.pruned_before <= done.before
     assert ([saga.id for saga in new_view.sagas], new_view.pruned_before) == ([new], None)
 

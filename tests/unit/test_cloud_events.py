@@ -303,7 +303,9 @@ def test_subject_and_extensions_become_attributes_in_both_modes() -> None:
     more = {**known, "tracestate": "a=1", "subject": "order 1", "retries": 3, "urgent": True, "unset": None}
     draft = read(structured(data={}, **more))
     assert draft.attributes == '{"subject":"order 1","retries":"3","urgent":"true"}'
-    headers = {f"ce_{name}": str(value).replace("True", "true") for name, value in more.items() if value}
+    headers: dict[str, Any] = {
+        f"ce_{name}": str(value).replace("True", "true") for name, value in more.items() if value
+    }
     assert binary(**headers) == draft
 
 

@@ -1,8 +1,8 @@
 """Public ids of events, whole and shortened."""
 
-from datetime import UTC, datetime
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 PREFIX = "evt_"

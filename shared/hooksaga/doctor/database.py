@@ -121,7 +121,11 @@ def _wrong_settings(role: str, settings: list[str]) -> Iterator[str]:
         if f"{name}=off" not in settings:
             yield f"{role} can get plans that read a whole backlog: ALTER ROLE {role} SET {name} = off"
     found = {name.lower(): value for name, value in (setting.split("=", 1) for setting in settings)}
-    wanted = session_settings.of_role(role) | session_settings.OF_NEWER_SERVERS | session_settings.GUARDED
+    wanted = {
+        **session_settings.of_role(role),
+        **session_settings.OF_NEWER_SERVERS,
+        **session_settings.GUARDED,
+    }
     for name, value in wanted.items():
         if found.get(name, value) != value:
             yield f"sessions of {role} have {name} = {found[name]}, not {value}: run `hooksaga migrate`"

@@ -28,7 +28,7 @@ OPERATIONS = (
         ("events:erase", "admin"),
         {"200": Given(erasures.ErasureList)},
         problems="422",
-        parameters=("limit", "cursor"),
+        parameters=("limit", "cursor", "format"),
     ),
     Operation(
         "get",

@@ -16,7 +16,7 @@ OPERATIONS = (
         _READ,
         {"200": Given(event_types.EventTypeList)},
         problems="422",
-        parameters=("archived", "limit", "cursor"),
+        parameters=("archived", "limit", "cursor", "format"),
     ),
     Operation(
         "get",

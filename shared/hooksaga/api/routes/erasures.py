@@ -9,7 +9,9 @@ from starlette.routing import Route
 from hooksaga.api.answers import erasures as answers
 from hooksaga.api.http_api import ERASE_SCOPE, authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.query_parameters import next_cursor, page_of
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import check_list_parameters
+from hooksaga.api.query_parameters import next_cursor, page_at
 from hooksaga.core.erasures import NewErasure
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
@@ -34,14 +36,20 @@ async def start(request: Request) -> Response:
 async def list_all(request: Request) -> Response:
     """List erasures, newest first."""
     caller = await authorize(request, ERASE_SCOPE, "admin")
-    page = page_of(request)
-    rows = await services_of(request).admin.run(
-        lambda connection: erasures.list_erasures(
-            connection, tenant_id=caller.tenant_id, before_id=page.before_id, limit=page.limit
+    check_list_parameters(request, FORMAT)
+    admin = services_of(request).admin
+
+    async def read(cursor: str | None, limit: int) -> answers.ErasureList:
+        page = page_at(cursor, limit)
+        rows = await admin.run(
+            lambda connection: erasures.list_erasures(
+                connection, tenant_id=caller.tenant_id, before_id=page.before_id, limit=limit
+            )
         )
-    )
-    items = [answers.Erasure.of(row, event_id=_event_id(row)) for row in rows]
-    return answer_response(answers.ErasureList(items, next_cursor(rows, page)))
+        items = [answers.Erasure.of(row, event_id=_event_id(row)) for row in rows]
+        return answers.ErasureList(items, next_cursor(rows, page))
+
+    return await list_response(request, caller, read, item=answers.Erasure, name="erasures")
 
 
 async def show(request: Request) -> Response:

@@ -11,7 +11,9 @@ from starlette.routing import Route
 from hooksaga.api.answers import event_types as answers
 from hooksaga.api.http_api import Caller, authorize, checked_model, read_body, services_of
 from hooksaga.api.json_answers import answer_response
-from hooksaga.api.query_parameters import next_cursor, page_of, query_flag
+from hooksaga.api.list_answers import FORMAT, list_response
+from hooksaga.api.lists import check_list_parameters
+from hooksaga.api.query_parameters import next_cursor, page_at, query_flag
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_event_type
 from hooksaga.core.event_type_models import NewEventType
@@ -68,16 +70,22 @@ def _text_of(raw: msgspec.Raw | UnsetType) -> str | None:
 
 
 async def list_all(request: Request) -> Response:
-    await authorize(request, *READ_SCOPES)
-    page = page_of(request, "archived")
+    caller = await authorize(request, *READ_SCOPES)
+    check_list_parameters(request, FORMAT, "archived")
     archived = query_flag(request, "archived")
-    rows = await services_of(request).subscriptions.run(
-        lambda connection: event_types.list_event_types(
-            connection, archived=archived, before_id=page.before_id, limit=page.limit
+    subscriptions = services_of(request).subscriptions
+
+    async def read(cursor: str | None, limit: int) -> answers.EventTypeList:
+        page = page_at(cursor, limit)
+        rows = await subscriptions.run(
+            lambda connection: event_types.list_event_types(
+                connection, archived=archived, before_id=page.before_id, limit=limit
+            )
         )
-    )
-    items = [_shown(answers.ListedEventType, row) for row in rows]
-    return answer_response(answers.EventTypeList(items, next_cursor(rows, page)))
+        items = [_shown(answers.ListedEventType, row) for row in rows]
+        return answers.EventTypeList(items, next_cursor(rows, page))
+
+    return await list_response(request, caller, read, item=answers.ListedEventType, name="event-types")
 
 
 async def show(request: Request) -> Response:
