@@ -100,13 +100,13 @@ def test_a_claim_whose_answer_is_lost_is_made_again_at_once(
     kind = new_name("claim")
     fine, path = user.subscribe(kind, "/ok")
     wire.arm("deliver.claim_jobs", Loss.UNANSWERED)
-    seconds = 0.0
+    events, seconds = list[str](), 0.0
     while not wire.has_struck:  # a lane that looks at that moment claims by another statement
         began = time.monotonic()
-        event = user.post(kind, new_name("key"), b"{}")
-        user.saga_in("Completed", event, fine)
+        events.append(user.post(kind, new_name("key"), b"{}"))
+        user.saga_in("Completed", events[-1], fine)
         seconds = time.monotonic() - began
-        assert seconds < 15
-        assert arrived(user, path, event) == 1
+    assert seconds < 15
+    assert {arrived(user, path, event) for event in events} == {1}
     fault = "the answer to a claim lost: its leases last 35 s"
     tried(record_property, Promise.DATABASE, fault, f"arrived once, after {seconds:.1f} s")

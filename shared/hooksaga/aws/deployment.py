@@ -1,8 +1,7 @@
 """All options of a deployment, in one typed place: `dev`, `prod` and, for emulators, `local`.
 
 `cdk deploy` uses `dev` by default; `-c env=prod` selects another. Change a value here, or add your own
-environment to ENVIRONMENTS. Each is validated when it is created, and a deployment with inconsistent numbers is never
-synthesised.
+environment to ENVIRONMENTS. Each is validated when it is created: inconsistent numbers are never synthesised.
 """
 
 from dataclasses import dataclass, field, fields

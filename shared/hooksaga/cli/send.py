@@ -65,10 +65,10 @@ def send(
     """
     if idempotency_key is not None and len(files) > 1:
         raise WrongUse("--idempotency-key applies to one event; send the files one by one")
-    if ordering_key is not None and event_type is None:
-        raise WrongUse("--ordering-key goes with --event-type; other files contain their own ordering_key")
-    if attributes is not None and event_type is None:
-        raise WrongUse("--attributes goes with --event-type; other files contain their own attributes")
+    for name, value in (("ordering_key", ordering_key), ("attributes", attributes)):
+        if value is not None and event_type is None:
+            option = name.replace("_", "-")
+            raise WrongUse(f"--{option} goes with --event-type; other files contain their own {name}")
     more = _more_fields(ordering_key, attributes)
     requests = [(file, read_request(file, event_type, idempotency_key, more)) for file in files]
     failed = 0

@@ -1,4 +1,4 @@
-"""Subscriptions, endpoint health and portal links."""
+"""Subscriptions and endpoint health."""
 
 from typing import Annotated
 
@@ -276,27 +276,5 @@ class EndpointHealth(Answer):
         described(
             "Time when it will be disabled if all attempts fail until then; `null` if it will not be.",
             "2026-03-17T21:14:05.520000Z",
-        ),
-    ]
-
-
-class PortalLink(Answer):
-    """A link to the portal of one tenant."""
-
-    url: Annotated[
-        str,
-        Meta(pattern="^https?://"),
-        described(
-            "Open it in a browser, or in a frame of `embed_origin`. Anyone who has it is signed in. It begins with "
-            "HOOKSAGA_PUBLIC_URL.",
-            "https://hooks.example.com/portal/enter?token=gAAAAA",
-        ),
-    ]
-    tenant_id: Annotated[TenantId, described("The tenant whose pages it opens.", "acme")]
-    expires_at: Annotated[
-        Time,
-        described(
-            "Time when it expires. Pages opened before stay signed in for an hour.",
-            "2026-03-14T09:36:53.000000Z",
         ),
     ]

@@ -29,6 +29,7 @@ OPERATIONS = (
         {"200": Given(erasures.ErasureList)},
         problems="422",
         parameters=("limit", "cursor", "format"),
+        export=True,
     ),
     Operation(
         "get",

@@ -17,6 +17,7 @@ OPERATIONS = (
         {"200": Given(event_types.EventTypeList)},
         problems="422",
         parameters=("archived", "limit", "cursor", "format"),
+        export=True,
     ),
     Operation(
         "get",

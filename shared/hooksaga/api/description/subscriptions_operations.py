@@ -1,6 +1,6 @@
 """Operations on subscriptions, and the link into the portal."""
 
-from hooksaga.api.answers import attempts, subscriptions
+from hooksaga.api.answers import attempts, portal_links, subscriptions
 from hooksaga.api.description.operation import BODY, Given, Operation
 from hooksaga.core.models import NewSubscription, Resumption, SecretRotation, SubscriptionChange
 from hooksaga.core.portal_links import NewPortalLink
@@ -122,7 +122,7 @@ OPERATIONS = (
         "/v1/portal-links",
         "Create a link to one tenant's pages",
         ("subscriptions:write",),
-        {"201": Given(subscriptions.PortalLink)},
+        {"201": Given(portal_links.PortalLink)},
         words="For your own signed-in users: create a new link each time. Its pages have the rights of this key, "
         "for this tenant only, until the key is revoked.",
         problems=f"{BODY} 409",

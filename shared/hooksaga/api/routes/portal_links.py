@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hooksaga.api.answers.subscriptions import PortalLink
+from hooksaga.api.answers.portal_links import PortalLink
 from hooksaga.api.http_api import authorize, bearer_of, read_model
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.portal_url import portal_url
