@@ -115,36 +115,22 @@ CREATE FUNCTION public.check_api_key(hash bytea) RETURNS TABLE(id bigint, tenant
     SELECT id, tenant_id, scopes FROM api_keys WHERE key_sha256 = hash AND revoked_at IS NULL
 $$;
 
-CREATE FUNCTION public.check_attributes(attributes jsonb) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $_$
-DECLARE
-    broken record;
-BEGIN
-    IF jsonb_typeof(attributes) <> 'object' THEN
-        RAISE EXCEPTION 'attributes: must be an object of at most 20 names' USING ERRCODE = 'HS001';
-    END IF;
-    SELECT count(*) OVER () AS number, name, is_name, is_value INTO broken
-      FROM (SELECT name, name ~ '^[A-Za-z0-9_.-]{1,64}$' AS is_name,
-                   CASE jsonb_typeof(value)
-                   WHEN 'string' THEN length(value #>> '{}') <= 200 AND value #>> '{}' !~ '[\x01-\x1f\x7f]'
-                   WHEN 'number' THEN abs(value::numeric) <= 1e30 AND scale(value::numeric) <= 400
-                   ELSE jsonb_typeof(value) = 'boolean' END AS is_value
-              FROM jsonb_each(attributes) AS given (name, value)) AS given
-     ORDER BY is_name AND is_value LIMIT 1;
-    IF broken.number > 20 THEN
-        RAISE EXCEPTION 'attributes: must have at most 20 names, not %', broken.number USING ERRCODE = 'HS001';
-    ELSIF NOT broken.is_name THEN
-        RAISE EXCEPTION 'attributes.%: a name must have 1 to 64 characters from A-Z a-z 0-9 _ . -',
-            left(broken.name, 200) USING ERRCODE = 'HS001';
-    ELSIF NOT broken.is_value THEN
-        RAISE EXCEPTION 'attributes.%: must be a string of at most 200 characters without control characters, '
-            'a number from -10^30 to 10^30 with at most 400 decimal places, or a boolean', broken.name
-            USING ERRCODE = 'HS001';
-    END IF;
-    RETURN true;
-END
-$_$;
+CREATE FUNCTION public.compared_attributes(given jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT
+         CASE
+             WHEN ((given = '{}'::jsonb) OR (jsonb_typeof(given) <> 'object'::text)) THEN given
+             ELSE (given || COALESCE(( SELECT jsonb_object_agg((mark.mark || each.name),
+                     CASE mark.mark
+                         WHEN '~'::text THEN reverse(each.value)
+                         ELSE lower((each.value COLLATE "C"))
+                     END) AS jsonb_object_agg
+                FROM (jsonb_each_text(compared_attributes.given) each(name, value)
+                  CROSS JOIN unnest('{~,^}'::text[]) mark(mark))
+               WHERE (jsonb_typeof((compared_attributes.given -> each.name)) = 'string'::text)), '{}'::jsonb))
+         END AS "case";
+END;
 
 CREATE FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) RETURNS TABLE(subscription_id bigint, matched bigint)
     LANGUAGE plpgsql STABLE
@@ -185,6 +171,7 @@ BEGIN
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
                AND (newest_id IS NULL OR e.id <= newest_id)
+               AND filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                AND e.created_at >= (wanted ->> 'since')::timestamptz
                AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
@@ -256,6 +243,8 @@ CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event 
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
                AND s.id = coalesce(e.test_subscription_id, s.id)
+               AND (e.test_subscription_id IS NOT NULL
+                    OR filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))))
          WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
         OR EXISTS (
         SELECT FROM routing_outbox o
@@ -263,6 +252,8 @@ CREATE FUNCTION public.earlier_event_waits(of_subscription bigint, before_event 
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
                AND s.id = coalesce(e.test_subscription_id, s.id)
+               AND (e.test_subscription_id IS NOT NULL
+                    OR filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))))
          WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
 $$;
 
@@ -275,6 +266,8 @@ CASE
     WHEN ((cardinality(event_types) = 1) AND ((event_types[1])::text !~~ '%*'::text)) THEN event_types[1]
     ELSE NULL::character varying
 END) STORED,
+    filter json,
+    filter_path jsonpath,
     callback_url character varying(500) NOT NULL,
     pending_callback_url character varying(500),
     description character varying(500) DEFAULT ''::character varying NOT NULL,
@@ -305,6 +298,8 @@ END) STORED,
     CONSTRAINT base_delay_in_range CHECK (((base_delay_seconds > (0)::double precision) AND (base_delay_seconds <= (3600)::double precision))),
     CONSTRAINT callback_url_is_https CHECK (((callback_url)::text ~~ 'https://_%'::text)),
     CONSTRAINT event_types_are_valid CHECK (public.are_event_types(event_types)),
+    CONSTRAINT filter_is_compiled CHECK (((filter IS NULL) = (filter_path IS NULL))),
+    CONSTRAINT filter_is_short CHECK ((length((filter)::text) <= 8192)),
     CONSTRAINT format_is_known CHECK (((format)::text = ANY ((ARRAY['payload'::character varying, 'cloudevents-structured'::character varying, 'cloudevents-binary'::character varying])::text[]))),
     CONSTRAINT headers_are_an_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
     CONSTRAINT max_in_flight_in_range CHECK (((max_in_flight >= 1) AND (max_in_flight <= 1000))),
@@ -417,7 +412,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone)
+CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone, attributes jsonb)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
     AS $$
@@ -425,12 +420,14 @@ CREATE FUNCTION public.events_around(patterns character varying[], around timest
 BEGIN
     IF '*' = ANY (patterns) THEN
         RETURN QUERY
-            (SELECT e.id, e.tenant_id, e.created_at FROM events e
+            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes)
+               FROM events e
               WHERE e.created_at >= around AND e.test_subscription_id IS NULL
                 AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at LIMIT most)
             UNION ALL
-            (SELECT e.id, e.tenant_id, e.created_at FROM events e
+            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes)
+               FROM events e
               WHERE e.created_at < around AND e.test_subscription_id IS NULL
                 AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at DESC LIMIT most);
@@ -438,13 +435,13 @@ BEGIN
         RETURN QUERY
             WITH of_type AS MATERIALIZED (SELECT types_of_patterns(patterns) AS event_type)
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
-                 SELECT id, tenant_id, created_at FROM events
+                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes) FROM events
                   WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at >= around
                   ORDER BY created_at LIMIT most) AS e
               ORDER BY created_at LIMIT most)
             UNION ALL
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
-                 SELECT id, tenant_id, created_at FROM events
+                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes) FROM events
                   WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at < around
                   ORDER BY created_at DESC LIMIT most) AS e
               ORDER BY created_at DESC LIMIT most);
@@ -480,6 +477,18 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION public.filter_matches(filter_path jsonpath, attributes jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((filter_path IS NULL) OR ((attributes @@ filter_path) IS TRUE));
+
+CREATE FUNCTION public.filter_of(subscription_id bigint) RETURNS jsonpath
+    LANGUAGE sql STABLE COST 1 PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT s.filter_path
+    FROM public.subscriptions s
+   WHERE (s.id = filter_of.subscription_id);
+END;
+
 CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) RETURNS TABLE(id bigint, event_id bigint, origin_id bigint, dead_letter_id bigint, accepted_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
@@ -487,6 +496,7 @@ CREATE FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subs
 #variable_conflict use_column
 DECLARE
     wanted jsonb := op.filter;
+    path jsonpath;
     since timestamptz;
     patterns varchar[];
 BEGIN
@@ -523,6 +533,7 @@ BEGIN
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
         patterns := ARRAY(SELECT jsonb_array_elements_text(wanted -> 'event_types'));
+        path := (SELECT s.filter_path FROM subscriptions s WHERE s.id = lane_subscription);
         IF '*' = ANY (patterns) THEN  -- most events match, so they are read by time
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
@@ -530,7 +541,7 @@ BEGIN
                    AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-                   AND e.id <= op.until_id
+                   AND e.id <= op.until_id AND filter_matches(path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
                  ORDER BY e.created_at, e.id LIMIT most;
@@ -545,7 +556,7 @@ BEGIN
                      AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-                     AND e.id <= op.until_id
+                     AND e.id <= op.until_id AND filter_matches(path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                      AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                       WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
                    ORDER BY e.created_at, e.id LIMIT most) AS e
@@ -661,8 +672,8 @@ BEGIN
          WHERE tenant_id = OLD.tenant_id AND pattern = ANY (OLD.event_types) AND subscription_id = OLD.id;
     END IF;
     IF NEW.eligible_after_event IS NOT NULL THEN
-        INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
-        SELECT NEW.tenant_id, pattern, NEW.id, NEW.eligible_after_event, NEW.ordered
+        INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered, filtered)
+        SELECT NEW.tenant_id, pattern, NEW.id, NEW.eligible_after_event, NEW.ordered, NEW.filter IS NOT NULL
           FROM unnest(NEW.event_types) AS pattern ORDER BY pattern;
     END IF;
     INSERT INTO subscription_pattern_history (tenant_id, pattern, subscription_id)
@@ -742,13 +753,54 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.patterns_of_type(of_type character varying) RETURNS character varying[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT (((ARRAY( SELECT ("left"((patterns_of_type.of_type)::text, n.n) || '*'::text)
+            FROM generate_series(1, length((patterns_of_type.of_type)::text)) n(n)
+           WHERE (substr((patterns_of_type.of_type)::text, n.n, 1) = '.'::text)))::character varying[] || of_type) || (
+         CASE
+             WHEN ((of_type)::text ~~ 'hooksaga.%'::text) THEN '{}'::text
+             ELSE '{*}'::text
+         END)::character varying[]);
+END;
+
+CREATE TABLE public.subscription_patterns (
+    tenant_id character varying(100) NOT NULL,
+    pattern character varying(100) NOT NULL,
+    subscription_id bigint NOT NULL,
+    eligible_after_event bigint NOT NULL,
+    ordered boolean NOT NULL,
+    filtered boolean NOT NULL
+);
+
+CREATE FUNCTION public.matching_subscriptions(of_tenant character varying, of_type character varying, after_id bigint, through_id bigint, most integer) RETURNS TABLE(id bigint, since bigint, ordered boolean, filtered boolean)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT DISTINCT ON (m.id) m.id,
+     m.since,
+     m.ordered,
+     m.filtered
+    FROM (unnest(public.patterns_of_type(matching_subscriptions.of_type)) t(pattern)
+      CROSS JOIN LATERAL ( SELECT p.subscription_id AS id,
+             p.eligible_after_event AS since,
+             p.ordered,
+             p.filtered
+            FROM public.subscription_patterns p
+           WHERE (((p.tenant_id)::text = (matching_subscriptions.of_tenant)::text) AND (ROW((p.pattern)::text, p.subscription_id) > ROW((t.pattern)::text, matching_subscriptions.after_id)) AND (ROW((p.pattern)::text, p.subscription_id) <= ROW((t.pattern)::text, matching_subscriptions.through_id)))
+           ORDER BY p.pattern, p.subscription_id
+          LIMIT matching_subscriptions.most) m)
+   ORDER BY m.id
+  LIMIT matching_subscriptions.most;
+END;
+
 CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) RETURNS TABLE(failing_since timestamp with time zone, since timestamp with time zone, dead_letters bigint, events bigint, at_least boolean)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     SET enable_seqscan TO 'off'
     AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_types, h.disabled_at, h.disabled_failing_since,
+        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, h.disabled_at, h.disabled_failing_since,
                (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
@@ -766,13 +818,15 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
-        SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change
+        SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change,
+               disabled.filter_path
           FROM disabled CROSS JOIN LATERAL events_around(disabled.event_types, disabled.disabled_at, most) AS e
     ), passed_by AS (
         SELECT min(created_at) FILTER (WHERE missed) AS since, count(*) FILTER (WHERE missed) AS missed,
                count(*) FILTER (WHERE is_later) AS looked_at
           FROM accepted a CROSS JOIN LATERAL (
             SELECT a.tenant_id = (SELECT tenant_id FROM disabled)
+                   AND filter_matches(a.filter_path, compared_attributes(a.attributes))
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = a.id AND g.subscription_id = a.by_subscription)
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)
@@ -819,18 +873,6 @@ CREATE FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character va
      WHERE id = wanted_id AND (tenant IS NULL OR tenant_id = tenant) AND status IN ('Running', 'Paused')
        AND rate IS NOT NULL
 $$;
-
-CREATE FUNCTION public.patterns_of_type(of_type character varying) RETURNS character varying[]
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    BEGIN ATOMIC
- SELECT (((ARRAY( SELECT ("left"((patterns_of_type.of_type)::text, n.n) || '*'::text)
-            FROM generate_series(1, length((patterns_of_type.of_type)::text)) n(n)
-           WHERE (substr((patterns_of_type.of_type)::text, n.n, 1) = '.'::text)))::character varying[] || of_type) || (
-         CASE
-             WHEN ((of_type)::text ~~ 'hooksaga.%'::text) THEN '{}'::text
-             ELSE '{*}'::text
-         END)::character varying[]);
-END;
 
 CREATE FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) RETURNS void
     LANGUAGE sql SECURITY DEFINER
@@ -1187,10 +1229,11 @@ BEGIN
     IF NEW.eligible_after_event IS NOT NULL THEN
         waiting := ARRAY(SELECT event_id FROM routing_outbox ORDER BY event_id LIMIT 501);
     END IF;
-    INSERT INTO subscription_history (subscription_id, tenant_id, event_types, active, verified, eligible_since,
-                                      eligible_after_event, eligible_snapshot, deleted_at, waiting_events)
-    VALUES (NEW.id, NEW.tenant_id, NEW.event_types, NEW.active, NEW.verified, NEW.eligible_since,
-            NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
+    INSERT INTO subscription_history (subscription_id, tenant_id, event_types, filter, filter_path, active, verified,
+                                      eligible_since, eligible_after_event, eligible_snapshot, deleted_at,
+                                      waiting_events)
+    VALUES (NEW.id, NEW.tenant_id, NEW.event_types, NEW.filter, NEW.filter_path, NEW.active, NEW.verified,
+            NEW.eligible_since, NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
             CASE WHEN cardinality(waiting) <= 500 THEN waiting END);
     RETURN NULL;
 END
@@ -1342,6 +1385,37 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+CREATE FUNCTION public.refuse_wrong_attributes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+DECLARE
+    broken record;
+BEGIN
+    IF jsonb_typeof(NEW.attributes) <> 'object' THEN
+        RAISE EXCEPTION 'attributes: must be an object of at most 20 names' USING ERRCODE = 'HS001';
+    END IF;
+    SELECT count(*) OVER () AS number, name, is_name, is_value INTO broken
+      FROM (SELECT name, name ~ '^[A-Za-z0-9_.-]{1,64}$' AS is_name,
+                   CASE jsonb_typeof(value)
+                   WHEN 'string' THEN length(value #>> '{}') <= 200 AND value #>> '{}' !~ '[\x01-\x1f\x7f]'
+                   WHEN 'number' THEN abs(value::numeric) <= 1e30 AND scale(value::numeric) <= 400
+                   ELSE jsonb_typeof(value) = 'boolean' END AS is_value
+              FROM jsonb_each(NEW.attributes) AS given (name, value)) AS given
+     ORDER BY is_name AND is_value LIMIT 1;
+    IF broken.number > 20 THEN
+        RAISE EXCEPTION 'attributes: must have at most 20 names, not %', broken.number USING ERRCODE = 'HS001';
+    ELSIF NOT broken.is_name THEN
+        RAISE EXCEPTION 'attributes.%: a name must have 1 to 64 characters from A-Z a-z 0-9 _ . -',
+            left(broken.name, 200) USING ERRCODE = 'HS001';
+    ELSIF NOT broken.is_value THEN
+        RAISE EXCEPTION 'attributes.%: must be a string of at most 200 characters without control characters, '
+            'a number from -10^30 to 10^30 with at most 400 decimal places, or a boolean', broken.name
+            USING ERRCODE = 'HS001';
+    END IF;
+    RETURN NEW;
+END
+$_$;
 
 CREATE FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) RETURNS TABLE(payloads bigint, before timestamp with time zone, last_at timestamp with time zone, last_id bigint)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2174,7 +2248,6 @@ CREATE TABLE public.events (
     extracted_attributes jsonb DEFAULT '{}'::jsonb NOT NULL,
     cloud_event jsonb,
     CONSTRAINT an_erased_event_has_no_content CHECK (((erasure_id IS NULL) OR ((removed_at IS NOT NULL) AND (num_nonnulls(external_id, traceparent, ordering_key, cloud_event) = 0) AND ((source)::text = ''::text) AND (attributes = '{}'::jsonb) AND (extracted_attributes = '{}'::jsonb)))),
-    CONSTRAINT attributes_are_valid CHECK (((attributes = '{}'::jsonb) OR public.check_attributes(attributes))),
     CONSTRAINT cloud_event_is_an_object CHECK ((jsonb_typeof(cloud_event) = 'object'::text)),
     CONSTRAINT created_at_is_representable CHECK (((created_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-12-31 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT event_type_is_valid CHECK (((event_type)::text ~ '^[A-Za-z0-9_.:/-]{1,100}$'::text)),
@@ -2500,6 +2573,8 @@ CREATE TABLE public.subscription_history (
     subscription_id bigint NOT NULL,
     tenant_id character varying(100) NOT NULL,
     event_types character varying(100)[] NOT NULL,
+    filter json,
+    filter_path jsonpath,
     active boolean NOT NULL,
     verified boolean NOT NULL,
     eligible_since timestamp with time zone,
@@ -2525,14 +2600,6 @@ CREATE TABLE public.subscription_pattern_history (
     tenant_id character varying(100) NOT NULL,
     pattern character varying(100) NOT NULL,
     subscription_id bigint NOT NULL
-);
-
-CREATE TABLE public.subscription_patterns (
-    tenant_id character varying(100) NOT NULL,
-    pattern character varying(100) NOT NULL,
-    subscription_id bigint NOT NULL,
-    eligible_after_event bigint NOT NULL,
-    ordered boolean NOT NULL
 );
 
 CREATE TABLE public.subscription_secrets (
@@ -2669,7 +2736,7 @@ ALTER TABLE ONLY public.hooksaga_migrations
     ADD CONSTRAINT hooksaga_migrations_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.subscription_patterns
-    ADD CONSTRAINT idx_sub_routing PRIMARY KEY (tenant_id, pattern, subscription_id) INCLUDE (eligible_after_event, ordered);
+    ADD CONSTRAINT idx_sub_routing PRIMARY KEY (tenant_id, pattern, subscription_id) INCLUDE (eligible_after_event, ordered, filtered);
 
 ALTER TABLE ONLY public.operational_outbox
     ADD CONSTRAINT operational_outbox_pkey PRIMARY KEY (dead_letter_id);
@@ -2844,7 +2911,7 @@ CREATE UNIQUE INDEX uniq_secret_current ON public.subscription_secrets USING btr
 
 CREATE TRIGGER a_changed_subscription_is_looked_at AFTER UPDATE ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.wake_flow();
 
-CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN ((((((new.event_types IS DISTINCT FROM old.event_types) OR (new.active IS DISTINCT FROM old.active)) OR (new.verified IS DISTINCT FROM old.verified)) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION public.record_subscription_facts();
+CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN (((((((new.event_types IS DISTINCT FROM old.event_types) OR ((new.filter)::text IS DISTINCT FROM (old.filter)::text)) OR (new.active IS DISTINCT FROM old.active)) OR (new.verified IS DISTINCT FROM old.verified)) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.deleted_at IS DISTINCT FROM old.deleted_at))) EXECUTE FUNCTION public.record_subscription_facts();
 
 CREATE TRIGGER a_finished_job_has_its_time BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (new.finished_at IS NULL))) EXECUTE FUNCTION public.stamp_finished_at();
 
@@ -2859,6 +2926,8 @@ CREATE TRIGGER a_new_subscription_is_watched AFTER INSERT ON public.subscription
 CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON public.subscriptions FOR EACH ROW WHEN (((new.tenant_id)::text <> (old.tenant_id)::text)) EXECUTE FUNCTION public.refuse_change('a subscription keeps its tenant');
 
 CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((new.erased AND (num_nonnulls(new.response_body, new.own_header_names) > 0))) EXECUTE FUNCTION public.drop_erased_answer();
+
+CREATE TRIGGER attributes_are_valid BEFORE INSERT ON public.events FOR EACH ROW WHEN (((new.attributes <> '{}'::jsonb) AND (CURRENT_USER <> 'event_ingest_writer'::name))) EXECUTE FUNCTION public.refuse_wrong_attributes();
 
 CREATE TRIGGER bulk_operation_facts_hold BEFORE UPDATE ON public.bulk_operations FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.kind <> old.kind) OR (new.filter <> old.filter) OR ((new.reason)::text <> (old.reason)::text) OR ((new.created_by)::text <> (old.created_by)::text) OR (new.until_id <> old.until_id) OR (new.created_at <> old.created_at)) OR (((new.tenant_id)::text IS DISTINCT FROM (old.tenant_id)::text) OR (new.created_by_key_id IS DISTINCT FROM old.created_by_key_id)) OR (new.matched < old.matched) OR (new.done < old.done) OR (new.skipped < old.skipped))) EXECUTE FUNCTION public.refuse_row('bulk operation', 'who wanted what never changes, and counts only grow');
 
@@ -2908,7 +2977,7 @@ CREATE TRIGGER jobs_are_never_deleted BEFORE DELETE ON public.webhook_delivery_j
 
 CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON public.webhook_delivery_jobs FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('jobs are deleted by retention only');
 
-CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN ((((new.event_types IS DISTINCT FROM old.event_types) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.ordered IS DISTINCT FROM old.ordered))) EXECUTE FUNCTION public.keep_subscription_patterns();
+CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN (((((new.event_types IS DISTINCT FROM old.event_types) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.ordered IS DISTINCT FROM old.ordered)) OR ((new.filter IS NULL) IS DISTINCT FROM (old.filter IS NULL)))) EXECUTE FUNCTION public.keep_subscription_patterns();
 
 CREATE TRIGGER keep_patterns_of_new_subscription AFTER INSERT ON public.subscriptions FOR EACH ROW EXECUTE FUNCTION public.keep_subscription_patterns();
 
@@ -3051,11 +3120,9 @@ GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO event_ingest_writer;
 GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO subscription_admin;
 GRANT ALL ON FUNCTION public.check_api_key(hash bytea) TO dead_letter_operator;
 
-REVOKE ALL ON FUNCTION public.check_attributes(attributes jsonb) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO event_ingest_writer;
-GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO event_producer;
-GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO endpoint_health_monitor;
-GRANT ALL ON FUNCTION public.check_attributes(attributes jsonb) TO retention_operator;
+REVOKE ALL ON FUNCTION public.compared_attributes(given jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.compared_attributes(given jsonb) TO router_worker;
+GRANT ALL ON FUNCTION public.compared_attributes(given jsonb) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.count_bulk_lanes(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, newest_id bigint) TO dead_letter_operator;
@@ -3092,6 +3159,13 @@ GRANT SELECT(event_types) ON TABLE public.subscriptions TO event_ingest_writer;
 GRANT SELECT(event_types) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(event_types) ON TABLE public.subscriptions TO dead_letter_operator;
 GRANT SELECT(event_types) ON TABLE public.subscriptions TO endpoint_health_monitor;
+
+GRANT SELECT(filter) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(filter) ON TABLE public.subscriptions TO dead_letter_operator;
+
+GRANT SELECT(filter_path) ON TABLE public.subscriptions TO router_worker;
+GRANT SELECT(filter_path) ON TABLE public.subscriptions TO saga_orchestrator;
+GRANT SELECT(filter_path) ON TABLE public.subscriptions TO dead_letter_operator;
 
 GRANT SELECT(callback_url) ON TABLE public.subscriptions TO saga_orchestrator;
 GRANT SELECT(callback_url) ON TABLE public.subscriptions TO dead_letter_operator;
@@ -3184,9 +3258,17 @@ REVOKE ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]
 GRANT ALL ON FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.events_with_attribute(attribute text, wanted jsonb[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.events_with_attribute(attribute text, wanted jsonb[], most integer) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.filter_matches(filter_path jsonpath, attributes jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.filter_matches(filter_path jsonpath, attributes jsonb) TO router_worker;
+GRANT ALL ON FUNCTION public.filter_matches(filter_path jsonpath, attributes jsonb) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.filter_of(subscription_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.filter_of(subscription_id bigint) TO router_worker;
 
 REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, lane_subscription bigint, after_at timestamp with time zone, after_id bigint, most integer) FROM PUBLIC;
 
@@ -3249,6 +3331,19 @@ GRANT ALL ON FUNCTION public.lock_content(event_ids bigint[]) TO retention_opera
 REVOKE ALL ON FUNCTION public.lock_whole_pairs(saga_ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.lock_whole_pairs(saga_ids bigint[]) TO retention_operator;
 
+REVOKE ALL ON FUNCTION public.patterns_of_type(of_type character varying) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO router_worker;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO endpoint_health_monitor;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO subscription_admin;
+GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO dead_letter_operator;
+
+GRANT SELECT ON TABLE public.subscription_patterns TO router_worker;
+GRANT SELECT ON TABLE public.subscription_patterns TO endpoint_health_monitor;
+GRANT SELECT ON TABLE public.subscription_patterns TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.matching_subscriptions(of_tenant character varying, of_type character varying, after_id bigint, through_id bigint, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.matching_subscriptions(of_tenant character varying, of_type character varying, after_id bigint, through_id bigint, most integer) TO router_worker;
+
 REVOKE ALL ON FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) TO subscription_admin;
 
@@ -3260,12 +3355,6 @@ GRANT ALL ON FUNCTION public.note_deleted(of_kind character varying, by_outcome 
 
 REVOKE ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.pace_bulk_operation(wanted_id bigint, tenant character varying, rate double precision) TO dead_letter_operator;
-
-REVOKE ALL ON FUNCTION public.patterns_of_type(of_type character varying) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO router_worker;
-GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO endpoint_health_monitor;
-GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO subscription_admin;
-GRANT ALL ON FUNCTION public.patterns_of_type(of_type character varying) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.plan_retention(deliveries interval, dead_letters interval, payloads interval, events interval) TO dead_letter_operator;
@@ -3307,6 +3396,8 @@ REVOKE ALL ON FUNCTION public.refuse_sagas_of_nothing() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.refuse_to_prune_what_is_used() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.refuse_untrue_dead_letters() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.refuse_wrong_attributes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.remove_payloads(older_than interval, max_rows integer, after_at timestamp with time zone, after_id bigint, dry_run boolean) TO dead_letter_operator;
@@ -3589,9 +3680,11 @@ GRANT SELECT(erasure_id),UPDATE(erasure_id) ON TABLE public.events TO retention_
 
 GRANT INSERT(attributes) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(attributes) ON TABLE public.events TO event_producer;
+GRANT SELECT(attributes) ON TABLE public.events TO router_worker;
 GRANT UPDATE(attributes) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(extracted_attributes) ON TABLE public.events TO event_ingest_writer;
+GRANT SELECT(extracted_attributes) ON TABLE public.events TO router_worker;
 GRANT UPDATE(extracted_attributes) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(cloud_event) ON TABLE public.events TO event_ingest_writer;
@@ -3756,10 +3849,6 @@ GRANT SELECT(id) ON TABLE public.subscription_history TO router_worker;
 GRANT SELECT ON SEQUENCE public.subscription_history_id_seq TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.subscription_pattern_history TO dead_letter_operator;
-
-GRANT SELECT ON TABLE public.subscription_patterns TO router_worker;
-GRANT SELECT ON TABLE public.subscription_patterns TO endpoint_health_monitor;
-GRANT SELECT ON TABLE public.subscription_patterns TO dead_letter_operator;
 
 GRANT SELECT ON TABLE public.subscription_secrets TO job_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription_secrets TO subscription_admin;

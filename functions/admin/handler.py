@@ -3,7 +3,7 @@
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.api.routes import attempts, bulk_operations, erasures, events, operations
+from hooksaga.api.routes import attempts, bulk_operations, erasures, events, filter_test, operations
 from hooksaga.aws.admin_actions import run_action
 from hooksaga.aws.api_function import ApiFunction
 from hooksaga.aws.bulk_ticks import step_bulk_operations
@@ -16,6 +16,7 @@ ROUTES = [
     *attempts.ROUTES,
     *bulk_operations.ROUTES,
     *erasures.ROUTES,
+    *filter_test.ROUTES,
 ]
 
 function = ApiFunction(Role.ADMIN, ROUTES)

@@ -39,6 +39,7 @@ BEGIN
                        SELECT jsonb_array_elements_text(wanted -> 'event_types'))::varchar[])))
              WHERE s.id = (wanted ->> 'subscription_id')::bigint
                AND (newest_id IS NULL OR e.id <= newest_id)
+               AND filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                AND e.created_at >= (wanted ->> 'since')::timestamptz
                AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
                AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g

@@ -9,6 +9,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
                AND s.id = coalesce(e.test_subscription_id, s.id)
+               AND (e.test_subscription_id IS NOT NULL
+                    OR filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))))
          WHERE of_key <> '' AND o.ordering_key = of_key AND o.event_id < before_event)
         OR EXISTS (
         SELECT FROM routing_outbox o
@@ -16,5 +18,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
           JOIN subscriptions s ON s.id = of_subscription AND s.tenant_id = e.tenant_id
                AND s.event_types && patterns_of_type(e.event_type)
                AND s.id = coalesce(e.test_subscription_id, s.id)
+               AND (e.test_subscription_id IS NOT NULL
+                    OR filter_matches(s.filter_path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))))
          WHERE of_key = '' AND o.ordering_key IS NULL AND o.event_id < before_event)
 $$;

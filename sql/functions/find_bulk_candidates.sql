@@ -1,6 +1,7 @@
 -- Returns the next dead letters, events or, for a resend, last attempts of one lane, in order. origin_id: the saga that
--- is sent again. Events without payload are skipped. The filter has the same meaning as in count_bulk_lanes. Of attempts that finish at the same time as
--- `after_at`, only those with a greater id follow.
+-- is sent again. Events without payload are skipped. The filter has the same meaning as in count_bulk_lanes. Of attempts that
+-- finish at the same time as `after_at`, only those with a greater id follow. A backfill finds the events that the present
+-- filter of the subscription matches.
 CREATE OR REPLACE FUNCTION find_bulk_candidates(
     op bulk_operations, lane_subscription bigint, after_at timestamptz, after_id bigint, most integer
 )
@@ -9,6 +10,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, public AS $$
 #variable_conflict use_column
 DECLARE
     wanted jsonb := op.filter;
+    path jsonpath;
     since timestamptz;
     patterns varchar[];
 BEGIN
@@ -45,6 +47,7 @@ BEGIN
     ELSE
         since := greatest((wanted ->> 'since')::timestamptz, retention_horizon(), after_at);
         patterns := ARRAY(SELECT jsonb_array_elements_text(wanted -> 'event_types'));
+        path := (SELECT s.filter_path FROM subscriptions s WHERE s.id = lane_subscription);
         IF '*' = ANY (patterns) THEN  -- most events match, so they are read by time
             RETURN QUERY
                 SELECT e.id, e.id, NULL::bigint, NULL::bigint, e.created_at FROM events e
@@ -52,7 +55,7 @@ BEGIN
                    AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                    AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-                   AND e.id <= op.until_id
+                   AND e.id <= op.until_id AND filter_matches(path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
                  ORDER BY e.created_at, e.id LIMIT most;
@@ -67,7 +70,7 @@ BEGIN
                      AND e.test_subscription_id IS NULL AND e.removed_at IS NULL AND e.created_at >= since
                      AND (e.created_at > after_at OR e.id > after_id)
                      AND (wanted ->> 'until' IS NULL OR e.created_at < (wanted ->> 'until')::timestamptz)
-                     AND e.id <= op.until_id
+                     AND e.id <= op.until_id AND filter_matches(path, compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)))
                      AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                       WHERE g.event_id = e.id AND g.subscription_id = lane_subscription)
                    ORDER BY e.created_at, e.id LIMIT most) AS e

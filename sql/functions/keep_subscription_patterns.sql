@@ -8,8 +8,8 @@ BEGIN
          WHERE tenant_id = OLD.tenant_id AND pattern = ANY (OLD.event_types) AND subscription_id = OLD.id;
     END IF;
     IF NEW.eligible_after_event IS NOT NULL THEN
-        INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
-        SELECT NEW.tenant_id, pattern, NEW.id, NEW.eligible_after_event, NEW.ordered
+        INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered, filtered)
+        SELECT NEW.tenant_id, pattern, NEW.id, NEW.eligible_after_event, NEW.ordered, NEW.filter IS NOT NULL
           FROM unnest(NEW.event_types) AS pattern ORDER BY pattern;
     END IF;
     INSERT INTO subscription_pattern_history (tenant_id, pattern, subscription_id)

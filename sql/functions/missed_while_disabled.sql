@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most intege
 RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_types, h.disabled_at, h.disabled_failing_since,
+        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, h.disabled_at, h.disabled_failing_since,
                (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
@@ -27,13 +27,15 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
-        SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change
+        SELECT e.*, e.created_at >= disabled_at AS is_later, disabled.id AS by_subscription, change,
+               disabled.filter_path
           FROM disabled CROSS JOIN LATERAL events_around(disabled.event_types, disabled.disabled_at, most) AS e
     ), passed_by AS (
         SELECT min(created_at) FILTER (WHERE missed) AS since, count(*) FILTER (WHERE missed) AS missed,
                count(*) FILTER (WHERE is_later) AS looked_at
           FROM accepted a CROSS JOIN LATERAL (
             SELECT a.tenant_id = (SELECT tenant_id FROM disabled)
+                   AND filter_matches(a.filter_path, compared_attributes(a.attributes))
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = a.id AND g.subscription_id = a.by_subscription)
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)

@@ -7,10 +7,11 @@ BEGIN
     IF NEW.eligible_after_event IS NOT NULL THEN
         waiting := ARRAY(SELECT event_id FROM routing_outbox ORDER BY event_id LIMIT 501);
     END IF;
-    INSERT INTO subscription_history (subscription_id, tenant_id, event_types, active, verified, eligible_since,
-                                      eligible_after_event, eligible_snapshot, deleted_at, waiting_events)
-    VALUES (NEW.id, NEW.tenant_id, NEW.event_types, NEW.active, NEW.verified, NEW.eligible_since,
-            NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
+    INSERT INTO subscription_history (subscription_id, tenant_id, event_types, filter, filter_path, active, verified,
+                                      eligible_since, eligible_after_event, eligible_snapshot, deleted_at,
+                                      waiting_events)
+    VALUES (NEW.id, NEW.tenant_id, NEW.event_types, NEW.filter, NEW.filter_path, NEW.active, NEW.verified,
+            NEW.eligible_since, NEW.eligible_after_event, NEW.eligible_snapshot, NEW.deleted_at,
             CASE WHEN cardinality(waiting) <= 500 THEN waiting END);
     RETURN NULL;
 END

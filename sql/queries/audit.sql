@@ -24,7 +24,8 @@ WITH had AS MATERIALIZED (
 ), kind AS MATERIALIZED (
     SELECT DISTINCT tenant_id, event_type, subscription_id FROM had JOIN of_type USING (tenant_id, pattern)
 ), pair AS MATERIALIZED (
-    SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, k.subscription_id
+    SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, e.test_subscription_id, k.subscription_id,
+           attributes_of_event(e.attributes, e.extracted_attributes) AS attributes
       FROM events e
       JOIN kind k ON k.tenant_id = e.tenant_id AND k.event_type = e.event_type
        AND k.subscription_id = coalesce(e.test_subscription_id, k.subscription_id)
@@ -44,6 +45,7 @@ SELECT p.event_id, p.subscription_id
          AND change_was_seen(h.id, h.changed_by, h.changed_in, d.newest_change, d.snapshot)
        ORDER BY h.id DESC LIMIT 1) AS seen
  WHERE seen.active AND seen.verified AND seen.deleted_at IS NULL AND seen.event_types && patterns_of_type(p.event_type)
+   AND (p.test_subscription_id IS NOT NULL OR filter_matches(seen.filter_path, compared_attributes(p.attributes)))
    AND (seen.eligible_after_event IS NULL OR p.event_id <> ALL (seen.waiting_events)
         OR accepted_after(p.event_id, p.accepted_by, seen.eligible_after_event, seen.eligible_snapshot))
    AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = p.event_id)
@@ -56,10 +58,11 @@ SELECT p.event_id, p.subscription_id
 -- The rows that routing reads are the event types of the eligible subscriptions, with the same facts.
 SELECT coalesce(p.subscription_id, s.id) AS subscription_id, coalesce(p.pattern, s.pattern) AS pattern
   FROM subscription_patterns p
-  FULL JOIN (SELECT id, tenant_id, unnest(event_types) AS pattern, eligible_after_event, ordered
+  FULL JOIN (SELECT id, tenant_id, unnest(event_types) AS pattern, eligible_after_event, ordered,
+                    filter IS NOT NULL AS filtered
                FROM subscriptions WHERE active AND verified AND deleted_at IS NULL) AS s
     ON s.id = p.subscription_id AND s.pattern = p.pattern AND s.tenant_id = p.tenant_id
- WHERE (s.eligible_after_event, s.ordered) IS DISTINCT FROM (p.eligible_after_event, p.ordered)
+ WHERE (s.eligible_after_event, s.ordered, s.filtered) IS DISTINCT FROM (p.eligible_after_event, p.ordered, p.filtered)
  LIMIT %(limit)s;
 
 -- name: row_that_names_what_is_not_there

@@ -2,6 +2,7 @@
 -- One statement, so that an event is seen either in the outbox or routed, never neither. It is routed with the part
 -- that has no upper end.
 SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.test_subscription_id, e.created_at AS accepted_at,
+       compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))::text AS attributes,
        o.created_at AS waiting_since, d.routed_at, d.sagas_started
   FROM events e
   LEFT JOIN routing_outbox o ON o.event_id = e.id
@@ -75,9 +76,9 @@ WITH event AS MATERIALIZED (
      ORDER BY subscription_id, id DESC
 )
 SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at AS subscription_created_at,
-       s.event_types AS now_event_types, s.active AS now_active, s.verified AS now_verified,
+       s.event_types AS now_event_types, s.filter::text AS now_filter, s.active AS now_active, s.verified AS now_verified,
        s.eligible_since AS now_eligible_since, s.deleted_at AS now_deleted_at,
-       seen.event_types AS then_event_types, seen.active AS then_active, seen.verified AS then_verified,
+       seen.event_types AS then_event_types, seen.filter::text AS then_filter, seen.active AS then_active, seen.verified AS then_verified,
        seen.eligible_since AS then_eligible_since, seen.deleted_at AS then_deleted_at,
        coalesce(accepted_after(event.id, event.accepted_by, seen.eligible_after_event, seen.eligible_snapshot), false)
            AS then_in_time,
@@ -94,7 +95,7 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
        ORDER BY decision.newest_change, pg_snapshot_xmax(decision.snapshot) LIMIT 1) AS d ON true
   LEFT JOIN saga ON saga.subscription_id = s.id
   LEFT JOIN LATERAL (
-      SELECT h.event_types, h.active, h.verified, h.eligible_since, h.eligible_after_event, h.eligible_snapshot,
+      SELECT h.event_types, h.filter, h.active, h.verified, h.eligible_since, h.eligible_after_event, h.eligible_snapshot,
              h.deleted_at
         FROM subscription_history h
        WHERE h.subscription_id = s.id

@@ -7,23 +7,23 @@
 -- `explain`; an event that is routed again keeps its first decisions. The result has one row per event, built by
 -- grouping: a join of the two steps would compare every event with every saga.
 -- A test event takes one subscription only. Other events of one tenant and type, at the same progress, take the same
--- subscriptions, so these are read once per kind: for each pattern of the type a range of the routing index, at most as
--- many as one part needs. A subscription that several patterns find counts once. Each event then compares with
--- accepted_after only: the index has what answers its first condition; the snapshot is looked up only for an event that
--- does not pass it. OFFSET 0 makes each kind read its own ranges. A range compares pairs, so that the scan starts at the
--- progress of the event and not at the first subscription of the pattern.
+-- subscriptions, so these are read once per kind, at most as many as one part needs, with their filters. OFFSET 0 makes
+-- each kind read its own. Each event then compares with accepted_after: the index has what answers its first condition;
+-- the snapshot is looked up only for an event that does not pass it. A filter compares what compared_attributes() makes of each
+-- event once. A test event ignores it.
 WITH taken AS MATERIALIZED (
     SELECT event_id, started_through AS progress FROM routing_outbox
      WHERE (%(event_ids)s::bigint[] IS NULL OR event_id = ANY (%(event_ids)s::bigint[]))
        AND (%(go_on)s::boolean OR started_through = 0)
      ORDER BY event_id LIMIT %(max_events)s FOR UPDATE SKIP LOCKED
 ), event AS MATERIALIZED (
-    SELECT e.id, e.webhook_id, e.traceparent, e.tenant_id, e.event_type, e.created_at, e.accepted_by, e.ordering_key,
-           e.test_subscription_id AS test_id, progress,
-           dense_rank() OVER (ORDER BY e.tenant_id, e.event_type, progress, e.test_subscription_id) AS kind
-      FROM taken JOIN events e ON e.id = taken.event_id
+    SELECT id, webhook_id, traceparent, tenant_id, event_type, created_at, accepted_by, ordering_key,
+           attributes_of_event(attributes, extracted_attributes) AS attributes,
+           test_subscription_id AS test_id, progress,
+           dense_rank() OVER (ORDER BY tenant_id, event_type, progress, test_subscription_id) AS kind
+      FROM taken JOIN events ON id = event_id
 ), fan_out AS MATERIALIZED (
-    SELECT kind, ids, since, ordered,
+    SELECT kind, ids, since, ordered, paths, filtered,
            CASE WHEN cardinality(ids) > most THEN %(part_size)s::int ELSE coalesce(cardinality(ids), 0) END AS size,
            CASE WHEN cardinality(ids) > most THEN ids[%(part_size)s::int] END AS through
       FROM (SELECT DISTINCT ON (kind) kind, tenant_id, event_type, progress, test_id,
@@ -31,23 +31,15 @@ WITH taken AS MATERIALIZED (
               FROM event ORDER BY kind) AS kinds
      CROSS JOIN LATERAL (
           SELECT array_agg(id ORDER BY id) AS ids, array_agg(since ORDER BY id) AS since,
-                 array_agg(ordered ORDER BY id) AS ordered
-            FROM (SELECT DISTINCT ON (m.id) m.id, m.since, m.ordered
-                    FROM unnest(patterns_of_type(kinds.event_type)) AS t (pattern)
-                   CROSS JOIN LATERAL (
-                        SELECT p.subscription_id AS id, p.eligible_after_event AS since, p.ordered
-                          FROM subscription_patterns p
-                         WHERE p.tenant_id = kinds.tenant_id
-                           AND (p.pattern, p.subscription_id)
-                               > (t.pattern, coalesce(test_id - 1, progress))
-                           AND (p.pattern, p.subscription_id)
-                               <= (t.pattern, coalesce(test_id, 9223372036854775807))
-                         ORDER BY p.pattern, p.subscription_id LIMIT most + 1) AS m
-                   ORDER BY m.id LIMIT most + 1) AS matching
+                 array_agg(ordered ORDER BY id) AS ordered,
+                 array_agg(CASE WHEN filtered AND test_id IS NULL THEN filter_of(id) END ORDER BY id) AS paths,
+                 bool_or(filtered) AS filtered
+            FROM matching_subscriptions(tenant_id, event_type, coalesce(test_id - 1, progress),
+                                        coalesce(test_id, 9223372036854775807), most + 1) AS m
           OFFSET 0) AS next
 ), chosen AS MATERIALIZED (
-    SELECT *
-      FROM (SELECT c.*, f.through,
+    SELECT *, compared_attributes(CASE WHEN filtered THEN attributes END) AS compared
+      FROM (SELECT c.*, f.through, f.filtered,
                    sum(f.size) OVER (ORDER BY c.id > first.id, f.size, c.id) - f.size AS before
               FROM event c
               JOIN fan_out f USING (kind)
@@ -58,9 +50,10 @@ WITH taken AS MATERIALIZED (
     SELECT c.id, s.id, CASE WHEN s.ordered THEN coalesce(c.ordering_key, '') END
       FROM chosen c
       JOIN fan_out f USING (kind)
-     CROSS JOIN unnest(f.ids, f.since, f.ordered) AS s (id, since, ordered)
+     CROSS JOIN unnest(f.ids, f.since, f.ordered, f.paths) AS s (id, since, ordered, path)
      WHERE s.id <= coalesce(c.through, 9223372036854775807)
        AND accepted_after(c.id, c.accepted_by, s.since, eligible_snapshot_of(s.id))
+       AND filter_matches(s.path, c.compared)
      ORDER BY c.id, s.id
     ON CONFLICT DO NOTHING
     RETURNING id, event_id, subscription_id

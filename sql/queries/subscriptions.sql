@@ -1,5 +1,6 @@
 -- part: subscription
-       id, tenant_id, event_type, event_types, callback_url, pending_callback_url, description, active, verified, eligible_since,
+       id, tenant_id, event_type, event_types, filter::text AS filter, callback_url, pending_callback_url, description, active,
+       verified, eligible_since,
        max_retry_limit, base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered,
        max_wait_seconds, circuit_breaker, format, paused_at, headers, created_at, updated_at, deleted_at, verified_by_key_id,
        verified_reason
@@ -7,12 +8,12 @@
 -- name: create_subscription
 -- Inserts the subscription and its secret in one statement: neither is ever visible without the other.
 WITH created AS (
-    INSERT INTO subscriptions (tenant_id, event_types, callback_url, description, active, max_retry_limit,
+    INSERT INTO subscriptions (tenant_id, event_types, filter, filter_path, callback_url, description, active, max_retry_limit,
                                base_delay_seconds, timeout_seconds, max_in_flight, rate_limit_count,
                                rate_limit_seconds, ordered, max_wait_seconds, circuit_breaker, format, headers,
                                verified,
                                verified_by_key_id, verified_reason)
-    VALUES (%(tenant_id)s, %(event_types)s::varchar[], %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
+    VALUES (%(tenant_id)s, %(event_types)s::varchar[], %(filter)s::json, %(filter_path)s::jsonpath, %(callback_url)s, %(description)s, %(active)s, %(max_retry_limit)s,
             %(base_delay_seconds)s, %(timeout_seconds)s, %(max_in_flight)s, %(rate_limit_count)s,
             %(rate_limit_seconds)s, %(ordered)s, %(max_wait_seconds)s, %(circuit_breaker)s, %(format)s,
             %(headers)s::jsonb,
@@ -50,7 +51,8 @@ SELECT
 
 -- name: update_subscription
 UPDATE subscriptions
-   SET event_types = %(event_types)s::varchar[], callback_url = %(callback_url)s,
+   SET event_types = %(event_types)s::varchar[], filter = %(filter)s::json, filter_path = %(filter_path)s::jsonpath,
+       callback_url = %(callback_url)s,
        pending_callback_url = %(pending_callback_url)s, description = %(description)s, active = %(active)s,
        max_retry_limit = %(max_retry_limit)s, base_delay_seconds = %(base_delay_seconds)s,
        timeout_seconds = %(timeout_seconds)s, max_in_flight = %(max_in_flight)s,

@@ -3,6 +3,8 @@
 -- verified_by_key_id, verified_reason: the API key that vouched for callback_url at creation, and why; null if the
 -- endpoint answered a challenge.
 -- format: what a delivery carries, the payload alone or a CloudEvent in one of its two modes.
+-- filter: the condition on the attributes of events, as it was given; null for all events of its types. filter_path: the
+-- same, compiled by shared/hooksaga/core/filters.py.
 -- event_types: exact types, prefixes such as `invoice.*`, or `*`. event_type: the type, if it is one exact type.
 
 -- load: functions/are_event_types.sql
@@ -13,6 +15,8 @@ CREATE TABLE subscriptions (
     event_types varchar(100)[] NOT NULL,
     event_type varchar(100) GENERATED ALWAYS AS (
         CASE WHEN cardinality(event_types) = 1 AND event_types[1] NOT LIKE '%*' THEN event_types[1] END) STORED,
+    filter json,
+    filter_path jsonpath,
     callback_url varchar(500) NOT NULL,
     pending_callback_url varchar(500),
     description varchar(500) NOT NULL DEFAULT '',
@@ -43,6 +47,8 @@ CREATE TABLE subscriptions (
     CONSTRAINT callback_url_is_https CHECK (callback_url LIKE 'https://_%'),
     CONSTRAINT pending_callback_url_is_https CHECK (pending_callback_url LIKE 'https://_%'),
     CONSTRAINT event_types_are_valid CHECK (are_event_types(event_types)),
+    CONSTRAINT filter_is_compiled CHECK ((filter IS NULL) = (filter_path IS NULL)),
+    CONSTRAINT filter_is_short CHECK (length(filter::text) <= 8192),
     CONSTRAINT tenant_id_is_valid CHECK (tenant_id ~ '^[A-Za-z0-9_.:/-]{1,100}$'),
     CONSTRAINT max_retry_limit_in_range CHECK (max_retry_limit BETWEEN 1 AND 50),
     CONSTRAINT base_delay_in_range CHECK (base_delay_seconds > 0 AND base_delay_seconds <= 3600),
@@ -70,6 +76,7 @@ CREATE INDEX idx_sub_paused ON subscriptions (id) WHERE paused_at IS NOT NULL AN
 CREATE INDEX idx_sub_headers ON subscriptions (id) WHERE headers <> '{}';
 
 -- load: functions/eligible_snapshot_of.sql
+-- load: functions/filter_of.sql
 -- load: functions/keep_subscription_facts.sql
 
 CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON subscriptions
@@ -83,8 +90,9 @@ CREATE TABLE subscription_patterns (
     subscription_id bigint NOT NULL,
     eligible_after_event bigint NOT NULL,
     ordered boolean NOT NULL,
+    filtered boolean NOT NULL,
     CONSTRAINT idx_sub_routing PRIMARY KEY (tenant_id, pattern, subscription_id)
-        INCLUDE (eligible_after_event, ordered)
+        INCLUDE (eligible_after_event, ordered, filtered)
 );
 
 -- The same for all subscriptions, and for every event type that they ever had: those that matched an event once, and
@@ -96,6 +104,7 @@ CREATE TABLE subscription_pattern_history (
     PRIMARY KEY (tenant_id, pattern, subscription_id)
 );
 
+-- load: functions/matching_subscriptions.sql
 -- load: functions/keep_subscription_patterns.sql
 
 CREATE TRIGGER keep_patterns_of_new_subscription AFTER INSERT ON subscriptions
@@ -103,9 +112,9 @@ CREATE TRIGGER keep_patterns_of_new_subscription AFTER INSERT ON subscriptions
 
 CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON subscriptions
     FOR EACH ROW WHEN (
-        (NEW.event_types, NEW.eligible_after_event, NEW.ordered)
+        (NEW.event_types, NEW.eligible_after_event, NEW.ordered, NEW.filter IS NULL)
         IS DISTINCT FROM
-        (OLD.event_types, OLD.eligible_after_event, OLD.ordered)
+        (OLD.event_types, OLD.eligible_after_event, OLD.ordered, OLD.filter IS NULL)
     )
     EXECUTE FUNCTION keep_subscription_patterns();
 

@@ -11,6 +11,8 @@ CREATE TABLE subscription_history (
     subscription_id bigint NOT NULL REFERENCES subscriptions (id),
     tenant_id varchar(100) NOT NULL,
     event_types varchar(100)[] NOT NULL,
+    filter json,
+    filter_path jsonpath,
     active boolean NOT NULL,
     verified boolean NOT NULL,
     eligible_since timestamptz,
@@ -33,9 +35,9 @@ CREATE TRIGGER a_new_subscription_is_recorded AFTER INSERT ON subscriptions
 
 CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
     FOR EACH ROW WHEN (
-        (NEW.event_types, NEW.active, NEW.verified, NEW.eligible_after_event, NEW.deleted_at)
+        (NEW.event_types, NEW.filter::text, NEW.active, NEW.verified, NEW.eligible_after_event, NEW.deleted_at)
         IS DISTINCT FROM
-        (OLD.event_types, OLD.active, OLD.verified, OLD.eligible_after_event, OLD.deleted_at)
+        (OLD.event_types, OLD.filter::text, OLD.active, OLD.verified, OLD.eligible_after_event, OLD.deleted_at)
     )
     EXECUTE FUNCTION record_subscription_facts();
 

@@ -19,17 +19,17 @@ GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
               attributes)
     ON events TO event_producer;
-GRANT EXECUTE ON FUNCTION check_attributes TO event_ingest_writer, event_producer, endpoint_health_monitor;
 GRANT EXECUTE ON FUNCTION attributes_of_event TO router_worker, dead_letter_operator;
 
 -- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key,
-              test_subscription_id)
+              test_subscription_id, attributes, extracted_attributes)
     ON events TO router_worker;
 GRANT SELECT ON subscription_patterns TO router_worker;
-GRANT SELECT (id, eligible_snapshot) ON subscriptions TO router_worker;
+GRANT SELECT (id, eligible_snapshot, filter_path) ON subscriptions TO router_worker;
 GRANT SELECT (id) ON subscription_history TO router_worker;
-GRANT EXECUTE ON FUNCTION patterns_of_type, eligible_snapshot_of, accepted_after TO router_worker;
+GRANT EXECUTE ON FUNCTION patterns_of_type, eligible_snapshot_of, accepted_after, matching_subscriptions, filter_of, filter_matches,
+    compared_attributes TO router_worker;
 GRANT SELECT, UPDATE, DELETE ON routing_outbox TO router_worker;
 GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, snapshot, sagas_started)
     ON routing_decisions TO router_worker;
@@ -39,8 +39,8 @@ GRANT SELECT (id, event_id, subscription_id, requeued_from, resent_from) ON webh
 -- saga_orchestrator: the only role that changes sagas; inserts jobs and dead letters. A dead letter records why its
 -- subscription was disabled.
 GRANT SELECT ON events, webhook_delivery_sagas, webhook_delivery_jobs, dead_letters TO saga_orchestrator;
-GRANT SELECT (id, tenant_id, event_types, callback_url, pending_callback_url, description, active, verified,
-              eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
+GRANT SELECT (id, tenant_id, event_types, filter, filter_path, callback_url, pending_callback_url, description, active,
+              verified, eligible_since, eligible_after_event, eligible_snapshot, max_retry_limit, base_delay_seconds,
               timeout_seconds, max_in_flight, rate_limit_count, rate_limit_seconds, ordered, max_wait_seconds,
               circuit_breaker, format, paused_at, resumed_at, discard_through, created_at, updated_at, deleted_at)
     ON subscriptions TO saga_orchestrator, dead_letter_operator;  -- all but headers
@@ -115,10 +115,11 @@ GRANT SELECT ON events, routing_outbox, webhook_delivery_sagas, webhook_delivery
     TO dead_letter_operator;
 GRANT SELECT (id) ON subscription_secrets TO dead_letter_operator;
 GRANT SELECT (name) ON hooksaga_migrations TO dead_letter_operator;
-GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, accepted_after, change_was_seen, earlier_event_waits,
-    events_with_attribute, requeue_dead_letter, resend_sagas, retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation,
-    step_bulk_operation, move_bulk_operation, pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters,
-    remove_payloads, prune_events, plan_retention, start_erasure, step_erasure, check_api_key, create_api_key, list_api_keys,
+GRANT EXECUTE ON FUNCTION patterns_of_type, types_of_patterns, events_around, accepted_after, change_was_seen,
+    earlier_event_waits, filter_matches, compared_attributes, events_with_attribute, requeue_dead_letter, resend_sagas,
+    retry_now, is_to_resend, count_bulk_lanes, start_bulk_operation, step_bulk_operation, move_bulk_operation,
+    pace_bulk_operation, retention_horizon, prune_finished, prune_dead_letters, remove_payloads, prune_events,
+    plan_retention, start_erasure, step_erasure, check_api_key, create_api_key, list_api_keys,
     revoke_api_key, create_console_sign_in, use_console_sign_in, end_sessions, session_has_ended
     TO dead_letter_operator;
 
@@ -157,7 +158,7 @@ GRANT SELECT, UPDATE (status, after_id, left_from, events, dead_letters, attempt
 GRANT SELECT (id, tenant_id) ON subscriptions TO retention_operator;
 GRANT SELECT (subscription_id, version, wake_at, order_cursor), UPDATE (version, wake_at, order_cursor)
     ON subscription_flow TO retention_operator;
-GRANT EXECUTE ON FUNCTION check_attributes, begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs,
+GRANT EXECUTE ON FUNCTION begin_retention_batch, note_deleted, prune_passed_events, lock_content, lock_whole_pairs,
     erase_events, wake_subscriptions TO retention_operator;
 
 -- Work that nobody does is looked for by the sweep, the audit and the console too.

@@ -37,6 +37,7 @@ _PROMISED = (
     Route("POST", "/v1/subscriptions/{id}/rotate-secret", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/pause", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/subscriptions/{id}/resume", (SUBSCRIPTIONS,)),
+    Route("POST", "/v1/subscriptions/{id}/test-filter", (SUBSCRIPTIONS, ADMIN)),
     Route("GET", "/v1/subscriptions/{id}/health", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/portal-links", (SUBSCRIPTIONS,)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),

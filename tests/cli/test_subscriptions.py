@@ -110,6 +110,28 @@ def test_several_event_types(run: Run, run_json: RunJson) -> None:
     assert run_json(*of_type)["items"] == []
 
 
+def test_a_filter_is_tried_on_recent_events(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
+    wanted = ("--event-type", "test.filtered")
+    for attributes in ('{"country": "DE"}', '{"country": "FR"}', "{}"):
+        run_json("send", "-", *wanted, "--attributes", attributes, stdin=b"1")
+    made = ("create", *wanted, "--callback-url", "https://receiver.example.com/hook")
+    created = run_json("subscriptions", *made, "--filter", '{"country": ["DE"]}')
+    assert created["filter"] == {"country": ["DE"]}
+    number = str(created["id"])
+    shown = run("subscriptions", "match", number, "--last", "3")
+    assert 'country ["DE"], the event has "FR"' in shown.stdout
+    assert 'country ["DE"], the event has none' in shown.stdout
+    assert "the filter matches 1 of 3 events" in shown.stdout
+    other = run_json("subscriptions", "match", number, "--filter", '{"country": [{"exists": true}]}')
+    assert (other["compared"], other["matched"]) == (3, 2)
+    wrong = run("subscriptions", "match", number, "--filter", '{"country": [{"like": "D"}]}')
+    assert wrong.exit_code == 1
+    assert "filter.country[0].like" in wrong.stderr
+    assert run("subscriptions", "match", number, "--filter", "{").exit_code == 2
+    assert run_json("subscriptions", "update", number, "--reset", "filter")["filter"] is None
+    assert "it matches 3 of 3 events" in run("subscriptions", "match", number).stdout
+
+
 def test_a_test_event(run: Run, run_json: RunJson, subscribed: Subscribed) -> None:
     one = subscribed("/ok")
     sent = run_json("subscriptions", "test", str(one["id"]), "--payload", '{"x": 1}')

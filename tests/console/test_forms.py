@@ -1,6 +1,7 @@
 """A form that was refused keeps what was typed, and a page that answers a form is not the end of the road."""
 
 import pytest
+from markupsafe import escape
 from starlette.routing import Route
 
 from hooksaga.console.routes import ROUTES
@@ -26,6 +27,34 @@ def value_of(shown: Shown, name: str) -> str:
     fields = [one for tag, one in tags(shown.body) if tag == "input" and one.get("name") == name]
     (field,) = fields
     return str(field.get("value") or "")
+
+
+def test_a_filter_is_kept_or_refused_beside_its_field(running: RunningSystem, pages: Pages) -> None:
+    fields = {
+        "event_types": new_name("filtered"),
+        "callback_url": URL,
+        "filter": '{"a": [{"numeric": [">", 1.50]}]}',
+    }
+    shown = pages.post("/console/subscriptions", **fields)
+    assert shown.status == 201
+    (row,) = running.rows(
+        "SELECT id, filter::text AS filter FROM subscriptions WHERE event_types = %s", [fields["event_types"]]
+    )
+    assert row["filter"] == '{"a": [{"numeric": [">", 1.5]}]}'
+    edit = f"/console/subscriptions/{row['id']}/edit"
+    assert "{&#34;a&#34;: [{&#34;numeric&#34;: [&#34;&gt;&#34;, 1.5]}]}</textarea>" in pages.page(edit).body
+    for typed, said in (
+        ('{"a": [{"numeric": [">"]}]}', "filter.a[0].numeric: must be one comparison"),
+        ("{</textarea><b>", "filter: Expecting property name"),
+        ("[]", "filter: Input should be a valid dictionary"),
+    ):
+        refused = pages.post(edit, **{**fields, "filter": typed})
+        assert refused.status == 422
+        assert 'aria-describedby="e-filter"' in refused.body
+        assert f'<p id="e-filter" class="small bad" lang="en">{escape(said)}' in refused.body
+        assert f"{escape(typed)}</textarea>" in refused.body
+    assert pages.post(edit, **{**fields, "filter": " "}).status == 303
+    assert running.rows("SELECT FROM subscriptions WHERE id = %s AND filter IS NULL", row["id"])
 
 
 def test_a_refused_test_event_is_still_there(pages: Pages, subscription: int) -> None:

@@ -165,8 +165,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     # of its event types one has its events, and nineteen prefixes have none yet
     PATTERNS,
     PATTERN_HISTORY,
-    """INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
-       SELECT tenant_id, pattern || '.' || n || '.*', subscription_id, 0, false
+    """INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered, filtered)
+       SELECT tenant_id, pattern || '.' || n || '.*', subscription_id, 0, false, false
          FROM subscription_patterns, generate_series(1, 19) AS n""",
     """INSERT INTO subscription_pattern_history (tenant_id, pattern, subscription_id)
        SELECT tenant_id, pattern || '.' || n || '.*', subscription_id

@@ -3,8 +3,9 @@
 from typing import LiteralString
 
 PATTERNS: LiteralString = """
-    INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered)
-    SELECT tenant_id, unnest(event_types), id, eligible_after_event, ordered FROM subscriptions
+    INSERT INTO subscription_patterns (tenant_id, pattern, subscription_id, eligible_after_event, ordered, filtered)
+    SELECT tenant_id, unnest(event_types), id, eligible_after_event, ordered, filter IS NOT NULL
+      FROM subscriptions
      WHERE active AND verified AND deleted_at IS NULL AND eligible_after_event IS NOT NULL"""
 
 PATTERN_HISTORY: LiteralString = """

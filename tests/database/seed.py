@@ -5,6 +5,7 @@ What the stages can never do, such as moving a row's time, is done behind the ba
 
 import asyncio
 import itertools
+import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -130,9 +131,17 @@ class Seed:
         assert len(accepted) == len(drafts), answers
         return accepted
 
-    async def event(self, event_type: str, payload: str = '{"n": 1}', *, tenant_id: str = "default") -> int:
+    async def event(
+        self,
+        event_type: str,
+        payload: str = '{"n": 1}',
+        *,
+        tenant_id: str = "default",
+        attributes: dict[str, Any] | None = None,
+    ) -> int:
         """The id of a new event that waits in the outbox."""
-        (accepted,) = await self.accept(EventDraft(event_type, payload, tenant_id))
+        given = json.dumps(attributes or {})
+        (accepted,) = await self.accept(EventDraft(event_type, payload, tenant_id, attributes=given))
         return accepted.id
 
     async def event_for(self, subscription_id: int, payload: str = '{"n": 1}') -> int:

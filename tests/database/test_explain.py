@@ -13,7 +13,7 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import NotFound
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
 from hooksaga.core.saga import SagaStatus
-from hooksaga.operations import explain, requeue
+from hooksaga.operations import explained_pages, requeue
 from hooksaga.operations.explain import Decision, Place, Routing, explain_event
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
@@ -581,7 +581,7 @@ async def test_pages_show_each_subscription_once_in_the_same_order(
     limit: int,
     walked_at_once: int,
 ) -> None:
-    monkeypatch.setattr(explain, "WALKED_AT_ONCE", walked_at_once)
+    monkeypatch.setattr(explained_pages, "WALKED_AT_ONCE", walked_at_once)
     in_order = await some_of_each_rank(seed)
     event_id = await seed.event("a")
     await route_events(router)
@@ -604,8 +604,8 @@ async def all_pages(operator: Connection, seed: Seed, event_id: int, limit: int)
 async def test_a_page_that_would_look_at_too_many_ends_early_and_goes_on(
     router: Connection, operator: Connection, seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explain, "WALKED_AT_ONCE", 2)
-    monkeypatch.setattr(explain, "MAX_WALKED", 4)
+    monkeypatch.setattr(explained_pages, "WALKED_AT_ONCE", 2)
+    monkeypatch.setattr(explained_pages, "MAX_WALKED", 4)
     in_order = await some_of_each_rank(seed)
     event_id = await seed.event("a")
     await route_events(router)

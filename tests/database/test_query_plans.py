@@ -70,8 +70,8 @@ def accepted(first: int, count: int) -> dict[str, Any]:
         "payloads": ['{"n": 1}'] * count,
         "traceparents": [None] * count,
         "ordering_keys": [None] * count,
-        "test_subscription_ids": [None] * count,
         "attributes": ["{}"] * count,
+        "test_subscription_ids": [None] * count,
         "cloud_events": [None] * count,
         "extracted": ["{}"] * count,
     }
@@ -296,7 +296,18 @@ CLAIM = {"worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": Tr
 UNCOMPARED = ("traceparents", "test_subscription_ids", "cloud_events", "extracted")
 NEW_KEYS, KNOWN_KEYS = accepted(10_000_000, 100), accepted(500_000, 100)
 
+COMPARED = {"tenant_id": "default", "event_types": ["type.77"], "filter_path": "exists($.a)", "last": 100}
+
 HOT = [
+    Hot(
+        Role.ADMIN,
+        "match_events",
+        "recent_events",
+        {**COMPARED, "scanned": 1000},
+        answers=100,
+        rows=2_500,
+        buffers=8_000,
+    ),
     Hot(
         Role.INGEST,
         "accept_events",

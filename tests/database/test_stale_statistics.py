@@ -399,8 +399,12 @@ def test_closed_subscriptions_with_backlogs_cost_an_open_one_nothing(
     assert _read(start) <= 50
 
 
-def test_an_event_reads_the_subscriptions_of_its_type(database_address: DatabaseAddress) -> None:
-    """After statistics without any subscription: 10,000 that take others, and one for each pattern that matches."""
+@pytest.mark.parametrize("filtered", [False, True])
+def test_an_event_reads_the_subscriptions_of_its_type(
+    database_address: DatabaseAddress, filtered: bool
+) -> None:
+    """After statistics without any subscription: 10,000 that take others, and one for each pattern that matches. The
+    filters of these are read once for all events, by key."""
     with psycopg.connect(database_address.url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("SET session_replication_role = replica")
@@ -411,6 +415,8 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
             " FROM generate_series(0, %s) AS n",
             [EVERYWHERE],
         )
+        if filtered:
+            connection.execute("UPDATE subscriptions SET filter = '{}', filter_path = 'exists($.a)'")
         connection.execute(PATTERNS)
         connection.execute(
             "WITH event AS (INSERT INTO events (event_type, payload)"
@@ -424,6 +430,21 @@ def test_an_event_reads_the_subscriptions_of_its_type(database_address: Database
     plan = plan_kept(database_address, Role.ROUTER, query, **params)
     assert _read_from("subscription_patterns", plan) == 3  # once for all events of the type
     assert _read_from("subscriptions", plan) == 0
+    if filtered:  # they match no event, so there is no saga whose reference is checked
+        assert _read_by_functions(database_address, query, params) == 3
+
+
+def _read_by_functions(address: DatabaseAddress, query: str, params: dict[str, Any]) -> int:
+    """Rows of subscriptions that the router reads with the statement, by key; none otherwise."""
+    counted = (
+        "SELECT idx_tup_fetch, seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'subscriptions'"
+    )
+    with psycopg.connect(role_conninfo(address, Role.ROUTER)) as connection:
+        connection.execute(sql.SQL(query), params)  # type: ignore[arg-type]
+        ((by_key, in_order),) = connection.execute(counted).fetchall()
+        connection.rollback()
+    assert in_order == 0
+    return by_key
 
 
 @pytest.mark.parametrize(

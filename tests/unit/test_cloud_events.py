@@ -307,7 +307,7 @@ def test_subject_and_extensions_become_attributes_in_both_modes() -> None:
     headers: dict[str, Any] = {
         f"ce_{name}": str(value).replace("True", "true") for name, value in more.items() if value
     }
-    assert binary(**headers) == draft
+    assert binary(b"{}", **headers) == draft
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,29 @@ def test_a_match_says_where_it_stands(changes: dict[str, Any], sentence: str) ->
     assert told(decision(matched=True, saga={**SAGA, **changes})) == [sentence]
 
 
+FILTERED = {**ELIGIBLE, "filter": {"total": [{"numeric": [">", 100]}]}}
+
+
+@pytest.mark.parametrize(
+    ("value", "has"), [(19.99, "19.99"), ("5", '"5"'), (None, "none"), (True, "true")], ids=str
+)
+def test_a_filter_says_what_failed(value: object, has: str) -> None:
+    failed = {"name": "total", "wanted": [{"numeric": [">", 100]}], "value": value}
+    one = decision(reason="filtered", then=FILTERED, failed_condition=failed)
+    condition = f'total [{{"numeric": [">", 100]}}], the event has {has}'
+    assert told(one) == [f"not matched: its filter did not match: {condition}"]
+
+
+def test_another_filter_may_take_the_event_now() -> None:
+    failed = {"name": "$or", "wanted": [{"a": [1]}, {"b": [2]}], "value": None}
+    now = {**FILTERED, "filter": None}
+    why = '$or [{"a": [1]}, {"b": [2]}] has no alternative that matches'
+    assert told(decision(reason="filtered", then=FILTERED, now=now, failed_condition=failed)) == [
+        f"not matched: its filter did not match: {why}; it has another filter now",
+        BACKFILL,
+    ]
+
+
 @pytest.mark.parametrize(
     ("reason", "earlier", "words"),
     [

@@ -87,8 +87,12 @@ def type_of(schema: Json) -> Markup:
 
 def _typed(schema: Json) -> Markup:
     match schema:
-        case {"type": "array", "items": items}:
+        case {"type": "array", "prefixItems": items}:
+            return Markup("list of {}").format(Markup(" and ").join(type_of(one) for one in items))
+        case {"type": "array", "items": dict() as items}:
             return Markup("list of {}").format(type_of(items))
+        case {"type": "array"}:
+            return escape("list")
         case {"type": "object"}:
             return _object(schema)
         case {"type": "string"}:

@@ -9,6 +9,7 @@ from hooksaga.api.routes import (
     erasures,
     event_types,
     events,
+    filter_test,
     operations,
     subscriptions,
 )
@@ -20,6 +21,7 @@ ALL_ROUTES: tuple[BaseRoute, ...] = (
     *event_types.ROUTES,
     *operations.ROUTES,
     *attempts.ROUTES,
+    *filter_test.ROUTES,
     *bulk_operations.ROUTES,
     *erasures.ROUTES,
     *openapi.ROUTES,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from hooksaga.api.services import Services
-from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
+from hooksaga.core.errors import HooksagaError, InvalidInput, InvalidPart, NotFound
 from hooksaga.core.event_input import check_json_syntax, check_json_text
 from hooksaga.core.media_types import is_json, is_utf8, media_type_of
 from hooksaga.operations.api_keys import hash_api_key
@@ -141,8 +141,10 @@ def checked_model(body: bytes, model: type[Model], max_bytes: int) -> Model:
 
 def invalid_field(error: ValidationError) -> InvalidInput:
     """Return the error for the first rule that the input breaks."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    problem = error.errors(include_url=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
+    if isinstance(part := problem.get("ctx", {}).get("error"), InvalidPart):
+        field += part.place
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "json_invalid":
         return InvalidInput("invalid_json", f"the body is not valid JSON: {message}")

@@ -1,5 +1,6 @@
 """Response form of a routing, and the cursor of its pages."""
 
+import json
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -7,7 +8,9 @@ from urllib.parse import urlsplit
 from hooksaga.api.answers import routing as answers
 from hooksaga.api.cursors import ROUTING_CURSOR, invalid_cursor
 from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.filters import FailedCondition, value_text
 from hooksaga.core.models import rfc3339
+from hooksaga.core.routing import Facts
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.explain import Decision, Place, Rank, Routing, SagaStanding
 from hooksaga.operations.waiting_sagas import Waiting
@@ -50,10 +53,23 @@ def _decision(decision: Decision) -> answers.RoutingDecision:
     return answers.RoutingDecision.of(
         decision,
         callback_host=urlsplit(decision.callback_url).hostname or "",
-        then=None if decision.then is None else answers.RoutingFacts.of(decision.then),
-        now=answers.RoutingFacts.of(decision.now) if changed else None,
+        failed_condition=failed_answer(decision.failed_condition),
+        then=None if decision.then is None else _facts(decision.then),
+        now=_facts(decision.now) if changed else None,
         saga=None if decision.saga is None else _saga(decision.saga),
     )
+
+
+def _facts(facts: Facts) -> answers.RoutingFacts:
+    return answers.RoutingFacts.of(facts, filter=None if facts.filter is None else json.loads(facts.filter))
+
+
+def failed_answer(failed: FailedCondition | None) -> answers.FailedCondition | None:
+    """Return the condition. A number is a JSON number, as near as a float can be."""
+    if failed is None:
+        return None
+    value = None if failed.value is None else json.loads(value_text(failed.value))
+    return answers.FailedCondition(failed.name, list(failed.wanted), value)
 
 
 def _saga(saga: SagaStanding) -> answers.SagaStanding:

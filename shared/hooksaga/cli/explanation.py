@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from hooksaga.cli.subscription_match import condition_in_words
 from hooksaga.cli.terminal import printable, short_time
 from hooksaga.core.event_patterns import matching_patterns, shown_event_types
 
@@ -107,8 +108,8 @@ def _why(event: Json, decision: Json) -> str:
             return f"it was created at {short_time(decision['subscription_created_at'])}, {_after_routing(event)}"
         case "other_event_type":
             return f"it took {shown_event_types(then['event_types'])} {routed}"
-        case "test_of_another":
-            return "the event is a test for another subscription"
+        case "test_of_another" | "filtered" as reason:
+            return _why_of_the_event(reason, decision)
         case "deleted":
             return f"it was deleted at {short_time(then['deleted_at'])}"
         case "inactive":
@@ -120,6 +121,12 @@ def _why(event: Json, decision: Json) -> str:
             return f"it became active and verified at {since}, after the event was accepted"
         case reason:  # sent by a newer API
             return str(reason).replace("_", " ")
+
+
+def _why_of_the_event(reason: str, decision: Json) -> str:
+    if reason == "filtered":
+        return f"its filter did not match: {condition_in_words(decision['failed_condition'])}"
+    return "the event is a test for another subscription"
 
 
 def _after_routing(event: Json) -> str:
@@ -140,8 +147,21 @@ def _since(event: Json, decision: Json) -> Iterator[str]:
         yield "it is inactive now" if then is None or then["active"] else "it still is"
     elif not facts["verified"]:
         yield "it still is not" if decision["reason"] == "unverified" else "it is not verified now"
+    else:
+        yield from _since_eligible(decision)
+
+
+def _since_eligible(decision: Json) -> Iterator[str]:
+    if decision["reason"] == "filtered":
+        if not _has_the_same_filter(decision):
+            yield "it has another filter now"
     elif decision["reason"] != "eligible_later":
         yield "it is active and verified now"
+
+
+def _has_the_same_filter(decision: Json) -> bool:
+    facts = decision["now"] or decision["then"]
+    return facts["filter"] == decision["then"]["filter"]
 
 
 def _command(event: Json, decision: Json) -> str | None:
@@ -152,6 +172,8 @@ def _command(event: Json, decision: Json) -> str | None:
         dead = saga["dead_letter_id"] is not None and would_take_it
         return f"hooksaga dead-letters requeue {saga['dead_letter_id']}" if dead else None
     is_test = decision["reason"] == "test_of_another"
+    if decision["reason"] == "filtered" and _has_the_same_filter(decision):
+        return None  # a backfill has the same filter
     if decision["matched"] is False and would_take_it and _takes(facts, event) and not is_test:
         return f"hooksaga subscriptions backfill {decision['subscription_id']} --since {event['created_at']}"
     return None

@@ -27,6 +27,16 @@ class EventRequest(NamedTuple):
     headers: dict[str, str]
 
 
+AttributesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help='Attributes, for files that contain only payloads, such as \'{"order_id": "A-1001"}\'.',
+        show_default=False,
+    ),
+]
+
+
 def send(
     files: Annotated[
         list[str],
@@ -40,14 +50,7 @@ def send(
         str | None,
         typer.Option(help="Ordering key, for files that contain only payloads.", show_default=False),
     ] = None,
-    attributes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JSON",
-            help='Attributes, for files that contain only payloads, such as \'{"order_id": "A-1001"}\'.',
-            show_default=False,
-        ),
-    ] = None,
+    attributes: AttributesOption = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(help="Repeating a call with the same key stores one event.", show_default=False),

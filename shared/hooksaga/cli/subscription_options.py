@@ -1,5 +1,6 @@
 """Options of `hooksaga subscriptions create` and `update`."""
 
+import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,14 @@ EventTypes = Annotated[
     ),
 ]
 CallbackUrl = Annotated[str | None, typer.Option(help="https:// URL of the endpoint.", show_default=False)]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help='Only events whose attributes match, such as \'{"country": ["DE", "AT"]}\'.',
+        show_default=False,
+    ),
+]
 Description = Annotated[str | None, typer.Option(help="Description.", show_default=False)]
 MaxRetryLimit = Annotated[
     int | None, typer.Option(help="Maximum number of attempts, 1 to 50.", show_default=False)
@@ -112,7 +121,7 @@ VerifiedReason = Annotated[
 
 
 class Resettable(StrEnum):
-    """Fields that can be reset to the default. A pending callback URL is dropped, and so are all headers."""
+    """Fields that can be reset to the default. A pending URL is dropped, and so are all headers, and the filter."""
 
     MAX_RETRY_LIMIT = "max-retry-limit"
     BASE_DELAY_SECONDS = "base-delay-seconds"
@@ -122,6 +131,7 @@ class Resettable(StrEnum):
     MAX_WAIT_SECONDS = "max-wait-seconds"
     PENDING_CALLBACK_URL = "pending-callback-url"
     HEADERS = "headers"
+    FILTER = "filter"
 
 
 Reset = Annotated[
@@ -142,6 +152,16 @@ def read_headers(options: list[str] | None) -> dict[str, str] | None:
     if wrong := [name for name, mark, _ in pairs if not mark or not name]:
         raise WrongUse(f"--header must be NAME=VALUE, not {wrong[0]!r}")
     return {name: value for name, _, value in pairs}
+
+
+def read_filter(option: str | None) -> dict[str, Any] | None:
+    """Return the filter of `--filter JSON`. Raises WrongUse if it is not JSON; the API checks its rules."""
+    if option is None:
+        return None
+    try:
+        return json.loads(option)
+    except ValueError as error:
+        raise WrongUse(f"--filter is not valid JSON: {error}") from None
 
 
 def read_secret(path: str | None) -> str | None:

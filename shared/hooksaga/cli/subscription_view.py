@@ -1,5 +1,6 @@
 """How a subscription is shown on a terminal."""
 
+import json
 from typing import Any
 
 from hooksaga.cli.subscription_flow import flow_in_brief, rate_in_brief
@@ -35,6 +36,9 @@ def shown(subscription: dict[str, Any]) -> dict[str, object]:
     return {
         **subscription,
         "event_types": ", ".join(subscription["event_types"]),
+        "filter": None
+        if subscription["filter"] is None
+        else json.dumps(subscription["filter"], ensure_ascii=False),
         "headers": lines or None,
         "description": subscription["description"] or None,
         "rate_limit": rate_in_brief(subscription["rate_limit"]),

@@ -15,6 +15,7 @@ from hooksaga.cli.subscription_flow import (
     show_flow,
 )
 from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
+from hooksaga.cli.subscription_match import match
 from hooksaga.cli.subscription_options import (
     Active,
     BaseDelay,
@@ -23,6 +24,7 @@ from hooksaga.cli.subscription_options import (
     DeliveryFormat,
     Description,
     EventTypes,
+    Filter,
     Headers,
     Id,
     MaxInFlight,
@@ -38,6 +40,7 @@ from hooksaga.cli.subscription_options import (
     Verified,
     VerifiedReason,
     given,
+    read_filter,
     read_headers,
     read_rate_limit,
     read_secret,
@@ -56,6 +59,7 @@ app.command("resume")(resume)
 app.command("flow")(show_flow)
 app.command("retry-now")(retry_now)
 app.command("test")(send_test)
+app.command("match")(match)
 app.command()(backfill)
 
 PATH = "/v1/subscriptions"
@@ -65,6 +69,7 @@ PATH = "/v1/subscriptions"
 def create(
     event_type: NewEventTypes,
     callback_url: Annotated[str, typer.Option(help="https:// URL of the endpoint.")],
+    filter: Filter = None,  # noqa: A002
     description: Description = None,
     tenant_id: Annotated[
         str | None, typer.Option(help="Tenant of the events.", show_default="default")
@@ -91,6 +96,7 @@ def create(
     wanted = given(
         event_types=event_type,
         callback_url=callback_url,
+        filter=read_filter(filter),
         description=description,
         tenant_id=tenant_id,
         max_retry_limit=max_retry_limit,
@@ -191,6 +197,7 @@ def update(
     id: Id,  # noqa: A002
     event_type: EventTypes = None,
     callback_url: CallbackUrl = None,
+    filter: Filter = None,  # noqa: A002
     description: Description = None,
     max_retry_limit: MaxRetryLimit = None,
     base_delay_seconds: BaseDelay = None,
@@ -216,6 +223,7 @@ def update(
     changes = given(
         event_types=event_type,
         callback_url=callback_url,
+        filter=read_filter(filter),
         description=description,
         max_retry_limit=max_retry_limit,
         base_delay_seconds=base_delay_seconds,

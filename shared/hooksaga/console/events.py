@@ -22,6 +22,7 @@ from hooksaga.core.attribute_search import read_attribute
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import all_attributes, values_by_name
 from hooksaga.core.event_status import EventStatus
+from hooksaga.core.filters import value_text
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import Position
@@ -142,6 +143,7 @@ async def show(request: Request, visitor: Visitor) -> Response:
         hosts={one.subscription_id: one.callback_url for one in routing.decisions},
         is_open=is_open,
         waits=_waits,
+        value_text=value_text,
         trigger=_trigger,
         shown_payload=SHOWN_PAYLOAD,
         shown_body=SHOWN_BODY,

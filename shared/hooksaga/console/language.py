@@ -23,6 +23,7 @@ ENGLISH_WORDS = {
     "other_event_type": "took other event types",
     "test_of_another": "test event of another subscription",
     "eligible_later": "active only later",
+    "filtered": "filter did not match",
     "unverified": "not verified",
     "gone": "the endpoint is gone (410)",
 }

@@ -1,10 +1,14 @@
 """The form of a subscription: from its fields to the API's content, and back."""
 
+import json
 from typing import Any
 
 from hooksaga.console.forms import Fields
+from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_input import check_json_text
 from hooksaga.operations.subscriptions import Subscription
 
+MAX_FILTER_BYTES = 65_536
 _YES, _NO = "yes", "no"
 _CHOICES = ("ordered", "circuit_breaker")
 
@@ -13,6 +17,7 @@ def content_of(form: Fields) -> dict[str, Any]:
     """Return the content of a POST or PATCH; a choice that the form does not have is left out. Raises InvalidInput."""
     content = {
         "event_types": form.raw("event_types").replace(",", " ").split(),
+        "filter": _filter(form),
         "callback_url": form.raw("callback_url").strip(),
         "description": form.raw("description").strip(),
         "max_retry_limit": form.number("max_retry_limit"),
@@ -36,6 +41,17 @@ def at_creation(form: Fields) -> dict[str, object]:
     }
 
 
+def _filter(form: Fields) -> Any:
+    text = form.raw("filter").strip()
+    if not text:
+        return None
+    try:
+        check_json_text(text.encode(errors="surrogatepass"), MAX_FILTER_BYTES)
+        return json.loads(text)
+    except (ValueError, InvalidInput) as error:
+        raise InvalidInput("invalid_field", f"filter: {error}", field="filter", status=422) from None
+
+
 def _rate_limit(form: Fields) -> dict[str, Any] | None:
     """Return the rate limit; a count without a period is per second."""
     count, seconds = form.number("rate_limit.count"), form.decimal("rate_limit.per_seconds")
@@ -48,6 +64,7 @@ def filled(row: Subscription) -> dict[str, str]:
     """Return the fields of the form with what is set."""
     values: dict[str, Any] = {
         "event_types": ", ".join(row.event_types),
+        "filter": row.filter,
         "callback_url": row.pending_callback_url or row.callback_url,
         "description": row.description,
         "max_retry_limit": row.max_retry_limit,

@@ -3,6 +3,12 @@
 FLOW_WORDS: dict[str, str] = {
     "Ordering key": "排序鍵",
     "Attributes": "屬性",
+    "Filter": "篩選條件",
+    "Filter (JSON)": "篩選條件 (JSON)",
+    "only events whose attributes match; empty for all": "只接收屬性符合的事件；留空則全部接收",
+    "{name} must match {wanted}; the event has {value}": "{name} 須符合 {wanted}；此事件為 {value}",
+    "{name} must match {wanted}; the event has none": "{name} 須符合 {wanted}；此事件沒有這個屬性",
+    "no alternative of {wanted} matches": "{wanted} 的各項條件皆不符",
     "the subscription is paused": "訂閱已暫停",
     "the endpoint asked for time (Retry-After)": "端點要求稍後再試 (Retry-After)",
     "the circuit breaker of the subscription is open": "訂閱的斷路器已斷開",

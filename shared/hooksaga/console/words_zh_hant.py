@@ -30,6 +30,7 @@ WORDS: dict[str, str] = {
     "inactive": "已停用",
     "unverified": "未驗證",
     "eligible_later": "之後才啟用",
+    "filtered": "篩選條件不符",
     "Pending": "等待中",
     "InProgress": "進行中",
     "PendingRetry": "等待重試",

@@ -31,6 +31,14 @@ class InvalidInput(HooksagaError):
         self.status = status
 
 
+class InvalidPart(ValueError):
+    """A part of a field breaks a rule. place: where in it, such as `.order_id[0].numeric`; empty for all of it."""
+
+    def __init__(self, place: str, rule: str) -> None:
+        super().__init__(rule)
+        self.place = place
+
+
 class NotFound(HooksagaError):
     """`code` is stable. The message names the kind of object, never whether another tenant has it."""
 

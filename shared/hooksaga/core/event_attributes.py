@@ -1,6 +1,6 @@
 """Attributes of an event: names and values that the producer gives beside the payload, for filters.
 
-The database checks the same rules (sql/functions/check_attributes.sql). A test compares both.
+The database checks the same rules (sql/functions/refuse_wrong_attributes.sql). A test compares both.
 """
 
 import json
@@ -45,14 +45,14 @@ def read_attributes(json_text: bytes) -> str:
     if given is None:
         return NO_ATTRIBUTES
     if not isinstance(given, dict):
-        raise _invalid("", f"must be an object of at most {MAX_ATTRIBUTES} names")
+        raise _invalid(None, f"must be an object of at most {MAX_ATTRIBUTES} names")
     return attributes_text(cast("dict[str, Any]", given))
 
 
 def attributes_text(given: Mapping[str, Any]) -> str:
     """Return these attributes as JSON text. Raises InvalidInput `invalid_attributes`."""
     if len(given) > MAX_ATTRIBUTES:
-        raise _invalid("", f"must have at most {MAX_ATTRIBUTES} names, not {len(given)}")
+        raise _invalid(None, f"must have at most {MAX_ATTRIBUTES} names, not {len(given)}")
     for name, value in given.items():
         if not _NAME.fullmatch(name):
             raise _invalid(name, f"a name must have {NAME_RULE}")
@@ -88,6 +88,11 @@ def all_attributes(given: str, extracted: str) -> str:
     return attribute_texts({name: _value_text(value) for name, value in both.items()})
 
 
+def values_of(attributes: str) -> dict[str, str | bool | Decimal]:
+    """Return the values of stored attributes, with exact numbers."""
+    return json.loads(attributes, parse_int=Decimal, parse_float=Decimal)
+
+
 def values_by_name(attributes: str) -> dict[str, str]:
     """Return the values of stored attributes as text, for display."""
     given: dict[str, Any] = json.loads(attributes, parse_int=str, parse_float=str)
@@ -110,9 +115,10 @@ def _is_number(text: str) -> bool:
     except InvalidOperation:  # an exponent of more than 18 digits
         return False
     places = -cast("int", number.as_tuple().exponent)
-    return places <= MAX_DECIMAL_PLACES and number.adjusted() <= 30 and abs(number) <= MAX_NUMBER
+    size = number.copy_abs()  # abs() rounds to 28 digits
+    return places <= MAX_DECIMAL_PLACES and number.adjusted() <= 30 and size <= MAX_NUMBER
 
 
-def _invalid(name: str, rule: str) -> InvalidInput:
-    place = f"attributes.{name[:MAX_TEXT]}" if name else "attributes"
+def _invalid(name: str | None, rule: str) -> InvalidInput:
+    place = "attributes" if name is None else f"attributes.{name[:MAX_TEXT]}"
     return InvalidInput("invalid_attributes", f"{place}: {rule}", field=place, status=422)

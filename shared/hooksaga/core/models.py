@@ -27,6 +27,7 @@ from hooksaga.core.described_input import (
 from hooksaga.core.event_input import EVENT_TYPE_RULE
 from hooksaga.core.event_patterns import EVENT_TYPES_RULE, MAX_EVENT_TYPES, PATTERN, check_event_types
 from hooksaga.core.field_types import StrictModel, WholeNumber
+from hooksaga.core.filter_input import FILTER_WORDS, Filter
 from hooksaga.core.moments import read_moment, utc_text
 from hooksaga.core.signing import WHSEC_PATTERN, decode_secret
 from hooksaga.core.subscription_limits import (
@@ -138,6 +139,9 @@ class NewSubscription(StrictModel):
         description=_EVENT_TYPES_DOC,
         examples=[["order.created", "invoice.*"]],
     )
+    filter: Filter | None = Field(
+        default=None, description=FILTER_WORDS, examples=[{"country": ["DE", {"prefix": "A"}]}]
+    )
     callback_url: CallbackUrlText = Field(
         description=_CALLBACK_URL_DOC, examples=["https://shop.example.com/hooks"]
     )
@@ -214,7 +218,7 @@ def _described_change(schema: dict[str, Any]) -> None:
 class SubscriptionChange(StrictModel):
     """The body of PATCH /v1/subscriptions/{id}. Omitted fields keep their values.
 
-    null resets a limit to the default, drops a pending_callback_url, and removes one or all headers;
+    null resets a limit to the default, drops a pending_callback_url, and removes the filter, and one or all headers;
     other fields do not accept null.
     """
 
@@ -222,6 +226,7 @@ class SubscriptionChange(StrictModel):
 
     event_type: EventType | None = Field(default=None, description=_EVENT_TYPE_DOC)
     event_types: EventTypes | None = Field(default=None, description=_EVENT_TYPES_DOC)
+    filter: Filter | None = Field(default=None, description=f"{FILTER_WORDS} `null` removes it.")
     callback_url: CallbackUrlText | None = Field(default=None, description=_CALLBACK_URL_DOC)
     pending_callback_url: None = Field(default=None, description="`null` drops the pending URL.")
     description: Description | None = Field(default=None, description=_DESCRIPTION_DOC)

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     INACTIVE = "inactive"
     UNVERIFIED = "unverified"
     ELIGIBLE_LATER = "eligible_later"
+    FILTERED = "filtered"
 
 
 class RoutingState(StrEnum):
@@ -40,22 +41,29 @@ class StartedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a subscription that routing uses, at one time. eligible_since is for display only."""
+    """Facts about a subscription that routing uses, at one time. filter: JSON text. eligible_since is for display."""
 
     event_types: list[str]
     active: bool
     verified: bool
     eligible_since: datetime | None
     deleted_at: datetime | None
+    filter: str | None = None
 
 
 def why_not_matched(
-    facts: Facts | None, event_type: str, *, in_time: bool, test_of_another: bool = False
+    facts: Facts | None,
+    event_type: str,
+    *,
+    in_time: bool,
+    test_of_another: bool = False,
+    passes_filter: bool = True,
 ) -> Reason | None:
     """Return why an event of this type does not match the subscription, or None if it does.
 
     facts None: the subscription did not exist. in_time: the event was accepted after the subscription became eligible,
     as determined by `accepted_after` without a clock. test_of_another: it is a test event for another subscription.
+    passes_filter: the filter of the subscription matches its attributes, or it is a test event.
     """
     if facts is None:
         return Reason.CREATED_LATER
@@ -69,4 +77,6 @@ def why_not_matched(
         return Reason.INACTIVE
     if not facts.verified:
         return Reason.UNVERIFIED
-    return None if in_time else Reason.ELIGIBLE_LATER
+    if not in_time:
+        return Reason.ELIGIBLE_LATER
+    return None if passes_filter else Reason.FILTERED

@@ -4,45 +4,24 @@ The facts are those at routing time, not the current ones: the database records 
 reads (subscription_history), and the router records which changes it could see (routing_decisions).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import IntEnum
-from typing import Any, LiteralString
 from uuid import UUID
 
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.event_attributes import values_of
 from hooksaga.core.event_patterns import matching_patterns
+from hooksaga.core.filters import FailedCondition, failed_condition
 from hooksaga.core.routing import Facts, Reason, RoutingState, StartedBy, why_not_matched
+from hooksaga.operations.explained_pages import Place, Rank, Subject, find_page
 from hooksaga.operations.missing_event import missing_event
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
 MAX_DECISIONS = 250
 """Maximum of subscriptions in one response."""
-
-WALKED_AT_ONCE = 250
-MAX_WALKED = 1000
-"""Subscriptions scanned for one response: it may end early, with `next`, when most of them were shown before."""
-
-
-class Rank(IntEnum):
-    """Display order of subscriptions: those with a saga, those that ever matched the type, the others."""
-
-    STARTED = 0
-    OF_TYPE = 1
-    OTHERS = 2
-
-
-_WALKS = {Rank.STARTED: "walk_started", Rank.OF_TYPE: "walk_of_type", Rank.OTHERS: "walk_others"}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """End of a page: after this subscription of this rank."""
-
-    rank: Rank = Rank.STARTED
-    after_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +46,8 @@ class SagaStanding:
 class Decision:
     """One subscription. matched: by the router; None while the event waits, or if the routing was not recorded.
 
-    matched_by: those of its event types that match the event. then: the state that the router saw; None if it saw
+    matched_by: those of its event types that match the event. failed_condition: what of its filter does not match the
+    event, if that is the reason. then: the state that the router saw; None if it saw
     none. saga: None for a matched one means that retention deleted
     it, which happens to delivered sagas only.
     """
@@ -78,6 +58,7 @@ class Decision:
     matched: bool | None
     matched_by: list[str]
     reason: Reason | None
+    failed_condition: FailedCondition | None
     then: Facts | None
     now: Facts
     saga: SagaStanding | None
@@ -96,6 +77,7 @@ class Routing:
     event_type: str
     test_subscription_id: int | None
     accepted_at: datetime
+    attributes: str
     waiting_since: datetime | None
     routed_at: datetime | None
     sagas_started: int | None
@@ -124,62 +106,20 @@ async def explain_event(
     An event that was not routed, or not recorded, shows subscriptions with sagas only. Raises NotFound
     `event_not_found`, also for another tenant's.
     """
+    queries = load_queries("explain")
     params = {"webhook_id": webhook_id, "tenant_id": tenant_id}
-    routing = await fetch_row(connection, _query("show_routing"), params, Routing)
+    routing = await fetch_row(connection, queries["show_routing"], params, Routing)
     if routing is None:
         raise await missing_event(connection, webhook_id)
-    ids, following = await _page(connection, routing, after or Place(), limit)
+    last = Rank.OTHERS if routing.state is RoutingState.ROUTED else Rank.STARTED
+    subject = Subject(routing.event_id, routing.tenant_id, routing.event_type, last)
+    ids, following = await find_page(connection, subject, after or Place(), limit)
     wanted = {"event_id": routing.event_id, "subscription_ids": ids}
-    rows = await fetch_rows(connection, _query("decisions_of_subscriptions"), wanted, _Row)
+    rows = await fetch_rows(connection, queries["decisions_of_subscriptions"], wanted, _Row)
     open_sagas = [row.saga_id for row in rows if row.saga_id is not None and row.saga_status in WAITING]
     waiting = await waiting_of(connection, open_sagas)
     decisions = [_decision(routing, row, waiting, default_attempt_limit) for row in rows]
     return replace(routing, decisions=decisions, next=following)
-
-
-def _query(name: str) -> LiteralString:
-    return load_queries("explain")[name]
-
-
-@dataclass(frozen=True, slots=True)
-class _Walked:
-    id: int
-    fits: bool
-
-
-async def _page(
-    connection: Connection, routing: Routing, place: Place, limit: int
-) -> tuple[list[int], Place | None]:
-    """Return at most `limit` subscriptions after the place, and the place to continue from."""
-    last = Rank.OTHERS if routing.state is RoutingState.ROUTED else Rank.STARTED
-    found: list[int] = []
-    walked = 0
-    while place.rank <= last:
-        rows = await _walk(connection, routing, place)
-        for row in rows:
-            if row.fits and len(found) == limit:
-                return found, place
-            found += [row.id] if row.fits else []
-            place = Place(place.rank, row.id)
-        walked += len(rows)
-        if len(rows) < WALKED_AT_ONCE:
-            if place.rank == last:
-                break
-            place = Place(Rank(place.rank + 1))
-        elif walked >= MAX_WALKED:
-            return found, place
-    return found, None
-
-
-async def _walk(connection: Connection, routing: Routing, place: Place) -> list[_Walked]:
-    params: dict[str, Any] = {
-        "event_id": routing.event_id,
-        "tenant_id": routing.tenant_id,
-        "event_type": routing.event_type,
-        "after_id": place.after_id,
-        "limit": WALKED_AT_ONCE,
-    }
-    return await fetch_rows(connection, _query(_WALKS[place.rank]), params, _Walked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +131,13 @@ class _Row:
     callback_url: str
     max_retry_limit: int | None
     now_event_types: list[str]
+    now_filter: str | None
     now_active: bool
     now_verified: bool
     now_eligible_since: datetime | None
     now_deleted_at: datetime | None
     then_event_types: list[str] | None
+    then_filter: str | None
     then_active: bool | None
     then_verified: bool | None
     then_eligible_since: datetime | None
@@ -218,14 +160,16 @@ class _Row:
 def _decision(
     routing: Routing, row: _Row, waiting: Mapping[int, Waiting], default_attempt_limit: int
 ) -> Decision:
-    then, reason, matched = _then(row), None, None
+    then, reason, matched, failed = _then(row), None, None, None
     if routing.state is RoutingState.ROUTED:
         if not row.routed:
+            failed = _failed_condition(routing, then)
             reason = why_not_matched(
                 then,
                 routing.event_type,
                 in_time=row.then_in_time,
                 test_of_another=routing.test_subscription_id not in (None, row.subscription_id),
+                passes_filter=failed is None,
             )
         matched = reason is None
     return Decision(
@@ -235,12 +179,24 @@ def _decision(
         matched=matched,
         matched_by=matching_patterns(then.event_types, routing.event_type) if matched and then else [],
         reason=reason,
+        failed_condition=failed if reason is Reason.FILTERED else None,
         then=then,
         now=Facts(
-            row.now_event_types, row.now_active, row.now_verified, row.now_eligible_since, row.now_deleted_at
+            row.now_event_types,
+            row.now_active,
+            row.now_verified,
+            row.now_eligible_since,
+            row.now_deleted_at,
+            row.now_filter,
         ),
         saga=_saga(routing, row, waiting, default_attempt_limit),
     )
+
+
+def _failed_condition(routing: Routing, facts: Facts | None) -> FailedCondition | None:
+    if facts is None or facts.filter is None or routing.test_subscription_id is not None:
+        return None
+    return failed_condition(json.loads(facts.filter), values_of(routing.attributes))
 
 
 def _then(row: _Row) -> Facts | None:
@@ -252,6 +208,7 @@ def _then(row: _Row) -> Facts | None:
         row.then_verified,
         row.then_eligible_since,
         row.then_deleted_at,
+        row.then_filter,
     )
 
 

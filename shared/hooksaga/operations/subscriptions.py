@@ -12,6 +12,7 @@ from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.callback_url import InvalidCallbackUrl, parse_callback_url
 from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound
+from hooksaga.core.filters import compile_filter
 from hooksaga.core.models import NewSubscription, SubscriptionChange
 from hooksaga.stages.own_headers import StoredHeaders, change_headers, seal_headers
 
@@ -22,7 +23,7 @@ MAX_SECRETS = 10
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """A row of subscriptions. event_type: the type, if it is one exact type. Null limits mean the system's defaults
-    at the time of each attempt; headers have the stored form of own_headers."""
+    at the time of each attempt; headers have the stored form of own_headers. filter: JSON text."""
 
     id: int
     tenant_id: str
@@ -51,6 +52,11 @@ class Subscription:
     deleted_at: datetime | None
     verified_by_key_id: int | None = None
     verified_reason: str | None = None
+    filter: str | None = None
+
+    @property
+    def parsed_filter(self) -> dict[str, Any] | None:
+        return None if self.filter is None else json.loads(self.filter)
 
 
 def normal_callback_url(url: str, policy: AddressPolicy) -> str:
@@ -74,7 +80,8 @@ async def create_subscription(
     """Store the subscription and its sealed secret, both or neither. box seals its headers. It is unverified unless the
     caller, whose key is key_id, vouches for its address."""
     params = {
-        **_columns(new.model_dump(exclude={"headers", "tenant_id", "callback_url", "secret"})),
+        **_filter_columns(new.filter),
+        **_columns(new.model_dump(exclude={"headers", "tenant_id", "callback_url", "secret", "filter"})),
         "tenant_id": tenant_id,
         "callback_url": callback_url,
         "headers": json.dumps(seal_headers(box, new.headers)),
@@ -146,6 +153,7 @@ async def change_subscription(
             fields["headers"] = change_headers(box, present.headers, fields["headers"])
         params = {**asdict(present), **_with_pending_url(present, fields)}
         params["headers"] = json.dumps(params["headers"])
+        params |= _filter_columns(change.filter if "filter" in fields else present.parsed_filter)
         row = await fetch_row(
             connection, load_queries("subscriptions")["update_subscription"], params, Subscription
         )
@@ -163,6 +171,13 @@ def _columns(fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     limit = fields.pop("rate_limit") or {"count": None, "per_seconds": None}
     return {**fields, "rate_limit_count": limit["count"], "rate_limit_seconds": limit["per_seconds"]}
+
+
+def _filter_columns(given: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the filter as it was given and compiled."""
+    if given is None:
+        return {"filter": None, "filter_path": None}
+    return {"filter": json.dumps(given, ensure_ascii=False), "filter_path": compile_filter(given)}
 
 
 def _with_pending_url(present: Subscription, fields: dict[str, Any]) -> dict[str, Any]:

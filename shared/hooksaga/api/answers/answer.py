@@ -94,6 +94,13 @@ EventTypes = Annotated[
         ["order.created"],
     ),
 ]
+Filter = Annotated[
+    Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": reference_to("Filter")})] | None,
+    described(
+        "Which events of its types it receives, by their attributes; `null`: all of them.",
+        {"country": ["DE", "AT"]},
+    ),
+]
 TenantId = Annotated[Name, described("The tenant that owns it.", "default")]
 SubscriptionId = Annotated[RowId, described("The subscription.", 7)]
 SagaId = Annotated[RowId, described("The saga.", 4711)]

@@ -1,6 +1,6 @@
 """Routing of an event: which subscriptions matched, and why."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from hooksaga.api.answers.answer import (
     AcceptedAt,
@@ -9,6 +9,8 @@ from hooksaga.api.answers.answer import (
     ErrorCode,
     EventType,
     EventTypes,
+    Filter,
+    JsonText,
     OwnEventId,
     RowId,
     SagaState,
@@ -27,6 +29,7 @@ class RoutingFacts(Answer):
     """The state of a subscription that routing depends on, at one time."""
 
     event_types: EventTypes
+    filter: Filter
     active: Annotated[bool, described("Whether the subscription was active.", False)]
     verified: Annotated[bool, described("Whether its `callback_url` had answered the challenge.", True)]
     eligible_since: Annotated[
@@ -62,6 +65,17 @@ class SagaStanding(Answer):
     ]
 
 
+class FailedCondition(Answer):
+    """The first condition of a filter that an event does not meet."""
+
+    name: Annotated[str, described("The attribute, or `$or`.", "total")]
+    wanted: Annotated[list[Any], described("Its patterns, as in the filter.", [{"numeric": [">", 100]}])]
+    value: Annotated[
+        JsonText,
+        described("The value of the event's attribute; `null` if it has none, and for `$or`.", 19.99),
+    ]
+
+
 class RoutingDecision(Answer):
     """Whether the event matched one subscription."""
 
@@ -81,6 +95,10 @@ class RoutingDecision(Answer):
         Annotated[str, one_of(Reason)] | None,
         described("Why the event did not match.", Reason.INACTIVE.value),
     ]
+    failed_condition: Annotated[
+        FailedCondition | None,
+        described("For `filtered`: the first condition of the filter that the event does not meet.", None),
+    ]
     then: Annotated[
         RoutingFacts | None, described("The state that the router saw; `null` if it saw no subscription.")
     ]
@@ -90,6 +108,7 @@ class RoutingDecision(Answer):
             "The current state; `null` if nothing has changed.",
             {
                 "event_types": ["order.created"],
+                "filter": None,
                 "active": True,
                 "verified": True,
                 "eligible_since": "2026-03-14T10:00:00.000000Z",

@@ -10,6 +10,7 @@ from hooksaga.api.answers.answer import (
     ErrorCode,
     EventType,
     EventTypes,
+    Filter,
     Page,
     RowId,
     SubscriptionId,
@@ -82,6 +83,7 @@ class SubscriptionFacts(Answer):
         described("The event type, if `event_types` is one exact type; otherwise `null`.", "order.created"),
     ]
     event_types: EventTypes
+    filter: Filter
     callback_url: Annotated[
         str,
         described(

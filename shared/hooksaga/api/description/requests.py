@@ -1,12 +1,13 @@
 """Schemas of request bodies: of events, which code reads from raw bytes, and of the models that validate others."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
-from hooksaga.api.answers.answer import NAME_PATTERN
+from hooksaga.api.answers.answer import NAME_PATTERN, reference_to
 from hooksaga.core.cloud_events import MAX_MEDIA_TYPE, MAX_TIME
+from hooksaga.core.described_filters import FILTER_PATTERN_SCHEMA, FILTER_SCHEMA
 from hooksaga.core.described_input import ATTRIBUTES_SCHEMA, BASE64_JSON_FORMAT, NO_CONTROL_CHARACTERS
 from hooksaga.core.event_attributes import MAX_ATTRIBUTES, MAX_TEXT, NAME_RULE, VALUE_RULE
 from hooksaga.core.event_input import MAX_BATCH_ITEMS, MAX_ORDERING_KEY, OWN_SOURCE, RESERVED_PREFIX
@@ -184,14 +185,31 @@ OF_EVENTS: Json = {
 }
 
 
+_NAMED: Json = {"FilterPattern": FILTER_PATTERN_SCHEMA, "Filter": FILTER_SCHEMA}
+"""Schemas that are parts of several models."""
+
+
 def schemas_of_models(models: Iterable[type[BaseModel]]) -> Json:
-    """Return the schemas by name, each with an example of the fields that have one."""
+    """Return the schemas by name, each with an example of the fields that have one, and with references to those of
+    _NAMED."""
     found: Json = {}
     for model in models:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         found.update(schema.pop("$defs", {}))
-        found[model.__name__] = schema
-    return {name: _with_example(schema) for name, schema in found.items()}
+        found[model.__name__] = _with_references(schema)
+    named = {name: _with_references({**schema, "title": name}) for name, schema in _NAMED.items()}
+    return named | {name: _with_example(schema) for name, schema in found.items()}
+
+
+def _with_references(schema: Any) -> Any:
+    for name, named in _NAMED.items():
+        if schema == named:
+            return {"$ref": reference_to(name)}
+    if isinstance(schema, dict):
+        return {key: _with_references(value) for key, value in cast("Json", schema).items()}
+    return (
+        [_with_references(one) for one in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+    )
 
 
 def _with_example(schema: Json) -> Json:

@@ -1,7 +1,8 @@
 """Operations on subscriptions, and the link into the portal."""
 
-from hooksaga.api.answers import attempts, portal_links, subscriptions
+from hooksaga.api.answers import attempts, filters, portal_links, subscriptions
 from hooksaga.api.description.operation import BODY, Given, Operation
+from hooksaga.core.filter_input import FilterToTest
 from hooksaga.core.models import NewSubscription, Resumption, SecretRotation, SubscriptionChange
 from hooksaga.core.portal_links import NewPortalLink
 
@@ -103,6 +104,20 @@ OPERATIONS = (
         {"200": Given(subscriptions.SubscriptionWithSecret)},
         problems=f"{BODY} 404 409",
         body=SecretRotation,
+        body_is_optional=True,
+        parameters=("id",),
+    ),
+    Operation(
+        "post",
+        "/v1/subscriptions/{id}/test-filter",
+        "Compare recent events with a filter",
+        ("subscriptions:write", "admin"),
+        {"200": Given(filters.FilterTest)},
+        words="Shows which of the newest events of its event types the filter of the subscription, or another one, "
+        "matches, and the first condition that the others do not meet. Nothing is sent or changed. On a system with "
+        "many tenants it may find fewer events than there are.",
+        problems=f"{BODY} 404",
+        body=FilterToTest,
         body_is_optional=True,
         parameters=("id",),
     ),

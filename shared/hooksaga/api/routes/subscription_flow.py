@@ -37,7 +37,13 @@ def subscription_answer(kind: type[Shown], subscription: Subscription, **more: A
     """Return the subscription with what else an answer of this kind has."""
     count, seconds = subscription.rate_limit_count, subscription.rate_limit_seconds
     limit = None if count is None or seconds is None else answers.RateLimit(count, seconds)
-    return kind.of(subscription, headers=shown_headers(subscription.headers), rate_limit=limit, **more)
+    return kind.of(
+        subscription,
+        filter=subscription.parsed_filter,
+        headers=shown_headers(subscription.headers),
+        rate_limit=limit,
+        **more,
+    )
 
 
 async def pause(request: Request) -> Response:

@@ -1,12 +1,11 @@
--- Returns true for the attributes of an event: at most 20 names, whose values are short strings, numbers or booleans.
--- Otherwise raises an error that names the attribute and the rule, which a violated CHECK alone would not. The same
--- rules as shared/hooksaga/core/event_attributes.py.
-CREATE OR REPLACE FUNCTION check_attributes(attributes jsonb) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+-- Rejects attributes of an event that are not at most 20 names with short strings, numbers or booleans. The error names the
+-- attribute and the rule, which a CHECK does not. The same rules as shared/hooksaga/core/event_attributes.py.
+CREATE OR REPLACE FUNCTION refuse_wrong_attributes() RETURNS trigger
+LANGUAGE plpgsql AS $$
 DECLARE
     broken record;
 BEGIN
-    IF jsonb_typeof(attributes) <> 'object' THEN
+    IF jsonb_typeof(NEW.attributes) <> 'object' THEN
         RAISE EXCEPTION 'attributes: must be an object of at most 20 names' USING ERRCODE = 'HS001';
     END IF;
     SELECT count(*) OVER () AS number, name, is_name, is_value INTO broken
@@ -15,7 +14,7 @@ BEGIN
                    WHEN 'string' THEN length(value #>> '{}') <= 200 AND value #>> '{}' !~ '[\x01-\x1f\x7f]'
                    WHEN 'number' THEN abs(value::numeric) <= 1e30 AND scale(value::numeric) <= 400
                    ELSE jsonb_typeof(value) = 'boolean' END AS is_value
-              FROM jsonb_each(attributes) AS given (name, value)) AS given
+              FROM jsonb_each(NEW.attributes) AS given (name, value)) AS given
      ORDER BY is_name AND is_value LIMIT 1;
     IF broken.number > 20 THEN
         RAISE EXCEPTION 'attributes: must have at most 20 names, not %', broken.number USING ERRCODE = 'HS001';
@@ -27,6 +26,6 @@ BEGIN
             'a number from -10^30 to 10^30 with at most 400 decimal places, or a boolean', broken.name
             USING ERRCODE = 'HS001';
     END IF;
-    RETURN true;
+    RETURN NEW;
 END
 $$;
