@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from bench import all as everything
-from bench import closed_neighbours, depth, fan_out, history, ingest, memory, noisy_neighbour, outage, rows
+from bench import (
+    attributes,
+    closed_neighbours,
+    depth,
+    fan_out,
+    history,
+    ingest,
+    memory,
+    noisy_neighbour,
+    outage,
+    rows,
+)
 from bench.load import MeasurementFailed, run_load
 from bench.place import Place, new_place, run_command
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
@@ -115,6 +126,15 @@ def test_memory_is_looked_at_in_rounds(place: Place) -> None:
     result = memory.measure(place, 250, of_a_round=100)
     assert [one.deliveries for one in result.rounds] == [100, 200, 250]
     assert 20 < result.first_mb <= result.peak_mb
+
+
+def test_attributes_are_measured_with_and_without() -> None:
+    measured = asdict(asyncio.run(attributes.measure(events=20, wide=12, rounds=1)))
+    assert [kind["name"] for kind in measured["kinds"]] == list(attributes.KINDS)
+    plain, few, many, _ = (kind["row_bytes"] for kind in measured["kinds"])
+    assert plain < few < many
+    assert [(wide["subscriptions"], wide["matched"]) for wide in measured["wide"]] == [(12, 12), (12, 1)]
+    assert "processor ms" in attributes.table(measured)
 
 
 def test_a_straight_line_through_what_grows() -> None:
