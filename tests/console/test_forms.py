@@ -42,6 +42,7 @@ def test_a_filter_is_kept_or_refused_beside_its_field(running: RunningSystem, pa
     )
     assert row["filter"] == '{"a": [{"numeric": [">", 1.5]}]}'
     edit = f"/console/subscriptions/{row['id']}/edit"
+    assert f"<code>{escape(row['filter'])}</code>" in pages.page(edit.removesuffix("/edit")).body
     assert "{&#34;a&#34;: [{&#34;numeric&#34;: [&#34;&gt;&#34;, 1.5]}]}</textarea>" in pages.page(edit).body
     for typed, said in (
         ('{"a": [{"numeric": [">"]}]}', "filter.a[0].numeric: must be one comparison"),

@@ -3,7 +3,7 @@
 FLOW_WORDS: dict[str, str] = {
     "Ordering key": "排序鍵",
     "Attributes": "屬性",
-    "Filter": "篩選條件",
+    "Filter:": "篩選條件：",
     "Filter (JSON)": "篩選條件 (JSON)",
     "only events whose attributes match; empty for all": "只接收屬性符合的事件；留空則全部接收",
     "{name} must match {wanted}; the event has {value}": "{name} 須符合 {wanted}；此事件為 {value}",
