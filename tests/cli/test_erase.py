@@ -1,0 +1,24 @@
+"""`hooksaga erase` against a running system."""
+
+import json
+
+from tests.cli.conftest import Run, RunJson
+
+
+def test_an_event_is_erased_and_the_record_says_why(run: Run, run_json: RunJson) -> None:
+    sent = run("send", "-", "--json", stdin=b'{"event_type": "test.erased", "payload": "private"}')
+    event_id = json.loads(sent.stdout)["id"]
+    done = run_json("erase", "--event", event_id, "--reason", "request 7", "--yes")
+    assert (done["status"], done["events"], done["reason"]) == ("Completed", 1, "request 7")
+    assert run_json("events", "show", event_id)["payload"] is None
+
+
+def test_it_asks_first(run: Run) -> None:
+    refused = run("erase", "--tenant", "nobody", "--reason", "request 8", stdin=b"n\n")
+    assert refused.exit_code == 1
+    assert "cannot be undone" in refused.stdout + refused.stderr
+
+
+def test_it_erases_one_of_the_two(run: Run) -> None:
+    assert run("erase", "--reason", "request 9", "--yes").exit_code == 2
+    assert run("erase", "--reason", "r", "--event", "evt_1", "--tenant", "a", "--yes").exit_code == 2
