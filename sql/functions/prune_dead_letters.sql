@@ -66,8 +66,8 @@ BEGIN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(ended), 0);
     ELSIF ended IS NOT NULL THEN
-        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now()
-        RETURNING r.event_horizon INTO old_events;
+        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now();
+        SELECT p.looked_at INTO old_events FROM retention_progress p WHERE p.kind = 'events';
         ended := lock_whole_pairs(ended);
         WITH gone AS (
             DELETE FROM dead_letters d WHERE d.saga_id = ANY (ended)

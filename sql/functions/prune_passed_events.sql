@@ -33,6 +33,8 @@ BEGIN
     INSERT INTO retention_left (kind, event_id)
     SELECT 'events', u.id FROM unnest(unused) AS u (id) WHERE u.id <> ALL (doomed) ORDER BY u.id
     ON CONFLICT DO NOTHING;
+    UPDATE retention_state r SET event_horizon = greatest(r.event_horizon, accepted_before)
+     WHERE cardinality(doomed) > 0;
     DELETE FROM routing_decisions d WHERE d.event_id = ANY (doomed);
     DELETE FROM events e WHERE e.id = ANY (doomed);
     GET DIAGNOSTICS deleted = ROW_COUNT;
