@@ -7,18 +7,20 @@ from starlette.routing import Route as StarletteRoute
 from hooksaga.api.app import ALL_ROUTES
 
 EVENTS, SUBSCRIPTIONS, ADMIN, ERASE = "events:write", "subscriptions:write", "admin", "events:erase"
+TYPES = "event-types:write"
+ONE_TYPE = "/v1/event-types/{name}"
 
 
 @dataclass(frozen=True)
 class Route:
-    """`path` may hold {id}."""
+    """`path` may hold {id}, or the {name} of an event type."""
 
     method: str
     path: str
     scopes: tuple[str, ...]
 
     def at(self, identity: object) -> str:
-        return self.path.replace("{id}", str(identity))
+        return self.path.replace("{id}", str(identity)).replace("{name}", str(identity))
 
 
 _PROMISED = (
@@ -40,6 +42,10 @@ _PROMISED = (
     Route("POST", "/v1/subscriptions/{id}/test-filter", (SUBSCRIPTIONS, ADMIN)),
     Route("GET", "/v1/subscriptions/{id}/health", (SUBSCRIPTIONS,)),
     Route("POST", "/v1/portal-links", (SUBSCRIPTIONS,)),
+    Route("GET", "/v1/event-types", (EVENTS, SUBSCRIPTIONS, TYPES, ADMIN)),
+    Route("GET", ONE_TYPE, (EVENTS, SUBSCRIPTIONS, TYPES, ADMIN)),
+    Route("PUT", ONE_TYPE, (TYPES, ADMIN)),
+    Route("DELETE", ONE_TYPE, (TYPES, ADMIN)),
     Route("GET", "/v1/dead-letters", (ADMIN,)),
     Route("POST", "/v1/dead-letters/requeue", (ADMIN,)),
     Route("GET", "/v1/dead-letters/{id}", (ADMIN,)),
@@ -66,7 +72,7 @@ _PROMISED = (
 )
 
 SERVED = {
-    (method, route.path)
+    (method, route.path_format)
     for route in ALL_ROUTES
     if isinstance(route, StarletteRoute)
     for method in route.methods or ()
