@@ -145,3 +145,5 @@ def test_an_unknown_type_is_answered_with_similar_ones() -> None:
     known = ["order.created", "order.paid", "invoice.sent"]
     assert "order.created" in str(unknown_type("order.craeted", known))
     assert "like it" not in str(unknown_type("x", known))
+    many = [f"shop{n % 40}.order{n}.created" for n in range(2000)]
+    assert "shop7.order7.created" in str(unknown_type("shop7.order7.craeted", many))

@@ -30,7 +30,7 @@ from hooksaga.runtime.telemetry import logger
 NO_ENTRIES = UUID(int=0)
 """Revision of a catalogue that never had an entry."""
 
-MOST_EXPLAINED = 10
+MOST_EXPLAINED = 5
 """Unknown types of a batch for which similar ones are searched."""
 
 
