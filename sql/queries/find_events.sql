@@ -1,7 +1,8 @@
 -- Events, newest first, page by page. A page scans positions in the order of one index, then reads the events there
 -- that match; so each block has one plan, whatever the filter is, and the caller limits how much is read. A position is
 -- (at, place): the time of acceptance and the id; for dead letters, which are listed by their own ids, the time and id
--- of these. `counts` is false where another position of the same event stands for it.
+-- of these. `counts` is false where another position of the same event stands for it. OFFSET 0 changes no result: it
+-- keeps the planner from reading a whole table into a hash instead of its index for each event.
 
 -- part: page
    AND (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::bigint)
@@ -57,9 +58,10 @@ SELECT e.id AS event_id, e.created_at AS at, e.id AS place, true AS counts
 -- name: scan_dead
 -- Dead letters, newest first. The newest one of an event that was not requeued stands for the event.
 SELECT d.event_id, d.failed_at AS at, d.id AS place,
-       NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id)
+       NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id OFFSET 0)
        AND NOT EXISTS (SELECT FROM dead_letters n WHERE n.event_id = d.event_id AND n.id > d.id
-                          AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = n.id)) AS counts
+                          AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = n.id OFFSET 0)
+                        OFFSET 0) AS counts
   FROM (SELECT id, event_id, failed_at FROM dead_letters
          WHERE (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
            AND (%(event_type)s::text IS NULL OR event_type = %(event_type)s)
@@ -82,20 +84,22 @@ SELECT e.id AS event_id, e.created_at AS at, e.id AS place, true AS counts
  ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s;
 
 -- part: waits
-(EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
+(EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id OFFSET 0)
         OR EXISTS (SELECT FROM webhook_delivery_sagas w
-                    WHERE w.event_id = e.id AND w.status IN ('Pending', 'InProgress', 'PendingRetry')))
+                    WHERE w.event_id = e.id AND w.status IN ('Pending', 'InProgress', 'PendingRetry')
+                    OFFSET 0))
 
 -- part: is_dead
 EXISTS (SELECT FROM dead_letters d
                  WHERE d.event_id = e.id
-                   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id))
+                   AND NOT EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.requeued_from = d.id OFFSET 0)
+                 OFFSET 0)
 
 -- name: events_by_id
 -- Events among the named ones that match the filter, each with its first hundred deliveries by state.
 SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempotency_key, e.ordering_key,
        e.test_subscription_id, attributes_of_event(e.attributes, e.extracted_attributes) AS attributes, e.created_at,
-       NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id) AS routed,
+       NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id OFFSET 0) AS routed,
        g.deliveries, g.completed, g.dead, g.open
   FROM events e
  CROSS JOIN LATERAL (
@@ -115,9 +119,9 @@ SELECT e.id, e.webhook_id, e.tenant_id, e.event_type, e.external_id AS idempoten
         -- insert: waits
         WHEN 'dead' THEN
         -- insert: is_dead
-        WHEN 'none' THEN NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id)
-        AND NOT EXISTS (SELECT FROM webhook_delivery_sagas w WHERE w.event_id = e.id)
-        ELSE EXISTS (SELECT FROM webhook_delivery_sagas w WHERE w.event_id = e.id) AND NOT
+        WHEN 'none' THEN NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = e.id OFFSET 0)
+        AND NOT EXISTS (SELECT FROM webhook_delivery_sagas w WHERE w.event_id = e.id OFFSET 0)
+        ELSE EXISTS (SELECT FROM webhook_delivery_sagas w WHERE w.event_id = e.id OFFSET 0) AND NOT
         -- insert: waits
         AND NOT
         -- insert: is_dead
