@@ -947,8 +947,8 @@ BEGIN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(ended), 0);
     ELSIF ended IS NOT NULL THEN
-        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now()
-        RETURNING r.event_horizon INTO old_events;
+        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now();
+        SELECT p.looked_at INTO old_events FROM retention_progress p WHERE p.kind = 'events';
         ended := lock_whole_pairs(ended);
         WITH gone AS (
             DELETE FROM dead_letters d WHERE d.saga_id = ANY (ended)
@@ -1107,8 +1107,8 @@ BEGIN
         SELECT count(*) INTO jobs FROM webhook_delivery_jobs j WHERE j.saga_id = ANY (ended);
         sagas := coalesce(cardinality(leaving), 0);
     ELSIF ended IS NOT NULL THEN
-        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now()
-        RETURNING r.event_horizon INTO old_events;
+        UPDATE retention_state r SET horizon = greatest(r.horizon, before), moved_at = now();
+        SELECT p.looked_at INTO old_events FROM retention_progress p WHERE p.kind = 'events';
         WITH held AS MATERIALIZED (
             SELECT s.id FROM webhook_delivery_sagas s WHERE s.id = ANY (ended)
              ORDER BY s.id FOR UPDATE SKIP LOCKED
@@ -1184,6 +1184,8 @@ BEGIN
     INSERT INTO retention_left (kind, event_id)
     SELECT 'events', u.id FROM unnest(unused) AS u (id) WHERE u.id <> ALL (doomed) ORDER BY u.id
     ON CONFLICT DO NOTHING;
+    UPDATE retention_state r SET event_horizon = greatest(r.event_horizon, accepted_before)
+     WHERE cardinality(doomed) > 0;
     DELETE FROM routing_decisions d WHERE d.event_id = ANY (doomed);
     DELETE FROM events e WHERE e.id = ANY (doomed);
     GET DIAGNOSTICS deleted = ROW_COUNT;
