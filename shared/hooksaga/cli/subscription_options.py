@@ -35,6 +35,7 @@ Filter = Annotated[
         show_default=False,
     ),
 ]
+NewTenant = Annotated[str | None, typer.Option(help="Tenant of the events.", show_default="default")]
 Description = Annotated[str | None, typer.Option(help="Description.", show_default=False)]
 MaxRetryLimit = Annotated[
     int | None, typer.Option(help="Maximum number of attempts, 1 to 50.", show_default=False)
