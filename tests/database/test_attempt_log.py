@@ -171,8 +171,8 @@ async def test_a_page_passes_so_many_and_says_where_it_stopped(
     seed: Seed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempt_log, "MAX_SCANNED", 20)
-    wanted = AttemptFilter(tenant_id="rare")
-    made = await finish_all(seed, await seed.subscription("a", tenant_id="rare"), [None])
+    wanted = AttemptFilter(event_type="a")
+    made = await finish_all(seed, await seed.subscription("a"), [None])
     await finish_all(seed, await seed.subscription("b"), [None] * 60)
     page, asked = await attempt_log.list_attempts(seed.connection, wanted, limit=2), 1
     assert page.items == []
@@ -181,6 +181,27 @@ async def test_a_page_passes_so_many_and_says_where_it_stopped(
         page = await attempt_log.list_attempts(seed.connection, wanted, before=page.following, limit=2)
         asked += 1
     assert (ids(page), asked) == (made, 2)
+
+
+@pytest.mark.parametrize("most", [0, 100])
+async def test_a_tenants_attempts_are_its_own_merged_or_not(
+    seed: Seed, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Of several subscriptions, a deleted one too; where they are too many to merge, from the log of all tenants."""
+    monkeypatch.setattr(attempt_log, "MAX_MERGED", most)
+    first, second = (
+        await seed.subscription("a", tenant_id="rare"),
+        await seed.subscription("b", tenant_id="rare"),
+    )
+    made = [*await finish_all(seed, first, [None]), *await finish_all(seed, second, ["http_503"])]
+    await finish_all(seed, await seed.subscription("c"), [None] * 5)
+    await seed.rewrite("UPDATE subscriptions SET deleted_at = now(), active = false WHERE id = %s", [first])
+    everything = await attempt_log.list_attempts(seed.connection, AttemptFilter(tenant_id="rare"))
+    assert sorted(ids(everything)) == sorted(made)
+    failed = AttemptFilter(tenant_id="rare", outcome=Outcome.FAILED)
+    assert ids(await attempt_log.list_attempts(seed.connection, failed)) == made[1:]
+    nobody = AttemptFilter(tenant_id="nobody")
+    assert ids(await attempt_log.list_attempts(seed.connection, nobody)) == []
 
 
 async def test_attempts_that_have_not_ended_are_shown_but_not_listed(seed: Seed) -> None:

@@ -214,7 +214,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 INDEXES: dict[str, str] = {
     "idx_event_created": "events (created_at)",
     "idx_event_type": "events (event_type, created_at)",
-    "uniq_event_external_id": "UNIQUE events (tenant_id, source, external_id)",
+    "uniq_event_external_id": "UNIQUE events (external_id, tenant_id, source)",
     "idx_sub_event_type": "subscriptions (event_type)",
     "idx_sub_active": "subscriptions (active)",
     "idx_saga_status_retry": "webhook_delivery_sagas"
