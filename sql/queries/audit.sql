@@ -25,7 +25,8 @@ WITH had AS MATERIALIZED (
     SELECT DISTINCT tenant_id, event_type, subscription_id FROM had JOIN of_type USING (tenant_id, pattern)
 ), pair AS MATERIALIZED (
     SELECT e.id AS event_id, e.event_type, e.accepted_by, e.created_at, e.test_subscription_id, k.subscription_id,
-           attributes_of_event(e.attributes, e.extracted_attributes) AS attributes
+           attributes_of_event(e.attributes, e.extracted_attributes) AS attributes,
+           num_nonnulls(e.erasure_id) = 1 AS erased
       FROM events e
       JOIN kind k ON k.tenant_id = e.tenant_id AND k.event_type = e.event_type
        AND k.subscription_id = coalesce(e.test_subscription_id, k.subscription_id)
@@ -46,6 +47,7 @@ SELECT p.event_id, p.subscription_id
        ORDER BY h.id DESC LIMIT 1) AS seen
  WHERE seen.active AND seen.verified AND seen.deleted_at IS NULL AND seen.event_types && patterns_of_type(p.event_type)
    AND (p.test_subscription_id IS NOT NULL OR filter_matches(seen.filter_path, compared_attributes(p.attributes)))
+   AND (seen.filter_path IS NULL OR NOT p.erased)  -- what its filter saw is gone
    AND (seen.eligible_after_event IS NULL OR p.event_id <> ALL (seen.waiting_events)
         OR accepted_after(p.event_id, p.accepted_by, seen.eligible_after_event, seen.eligible_snapshot))
    AND NOT EXISTS (SELECT FROM routing_outbox o WHERE o.event_id = p.event_id)

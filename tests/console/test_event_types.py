@@ -79,7 +79,7 @@ def test_the_format_of_a_subscription_is_chosen_in_its_form(
         "callback_url": "https://127.0.0.1:1/hook",
         "format": "cloudevents-binary",
     }
-    assert pages.post("/console/subscriptions", **wanted).status == 201
+    assert pages.post("/console/subscriptions", **wanted).status == 303
     (made,) = running.api.good("GET", f"/v1/subscriptions?event_type={event_type}")["items"]
     assert made["format"] == "cloudevents-binary"
     form = pages.page(f"/console/subscriptions/{made['id']}/edit").body

@@ -36,7 +36,7 @@ def test_a_filter_is_kept_or_refused_beside_its_field(running: RunningSystem, pa
         "filter": '{"a": [{"numeric": [">", 1.50]}]}',
     }
     shown = pages.post("/console/subscriptions", **fields)
-    assert shown.status == 201
+    assert shown.status == 303
     (row,) = running.rows(
         "SELECT id, filter::text AS filter FROM subscriptions WHERE event_types = %s", [fields["event_types"]]
     )

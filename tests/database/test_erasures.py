@@ -252,6 +252,22 @@ async def test_nothing_of_an_erased_event_is_sent_again(
     assert (await requeue.requeue_matching(operator, requeue.DeadLetterFilter())).matched == 0
 
 
+async def test_an_event_that_a_filter_kept_away_is_not_missed(
+    operator: Connection, eraser: Connection, seed: Seed
+) -> None:
+    """Without its attributes the filter would match it now."""
+    await seed.subscription("a", filter={"country": [{"anything-but": "DE"}]})
+    draft = EventDraft(
+        "a", PAYLOAD, "default", attributes=f'{{"country":"DE","name":"{MARK}"}}', extracted=PAYLOAD
+    )
+    (accepted,) = await seed.accept(draft)
+    await route_events(seed.connection, max_events=10)
+    assert await seed.rows("SELECT FROM webhook_delivery_sagas") == []
+    await erased(operator, eraser, event_id=event_id_text(accepted.webhook_id))
+    assert await left(seed) == {}
+    assert await broken(seed) == set()
+
+
 async def test_a_backfill_passes_erased_events(operator: Connection, eraser: Connection, seed: Seed) -> None:
     event_ids = [await seed.event("a.type", PAYLOAD) for _ in range(2)]
     await route_events(seed.connection)

@@ -64,7 +64,14 @@ def test_erased_bytes_are_gone_from_disk(up: UpProcess, recorder: Recorder) -> N
             "verified_reason": "a receiver of this test",
         }
         up.api.good("POST", "/v1/subscriptions", wanted)
-    body = {"event_type": "person.changed", "payload": {"name": mark}, "ordering_key": mark}
+    attribute = {"name": "extracted", "pointer": "/name", "kind": "string"}
+    up.api.good("PUT", "/v1/event-types/person.changed", {"attributes": [attribute]})
+    body = {
+        "event_type": "person.changed",
+        "payload": {"name": mark},
+        "ordering_key": mark,
+        "attributes": {"name": mark},
+    }
     sent = up.api.post_event(json.dumps(body).encode(), ("idempotency-key", mark))
     event_id = sent.json()["id"]
 
@@ -73,6 +80,8 @@ def test_erased_bytes_are_gone_from_disk(up: UpProcess, recorder: Recorder) -> N
         return sorted(saga["status"] for saga in sagas)
 
     wait_until(lambda: attempts() == ["Completed", "PendingRetry"], "one delivered, one waits")
+    event = up.api.good("GET", f"/v1/events/{event_id}")
+    assert (event["attributes"], event["extracted_attributes"]) == ({"name": mark}, {"extracted": mark})
     url = EmbeddedPostgres(up.folder).start()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
