@@ -374,7 +374,7 @@ async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> 
         "SELECT c.relname::text AS of_table, s.seqrelid::regclass::text AS name FROM pg_sequence s"
         " JOIN pg_depend d ON d.objid = s.seqrelid AND d.deptype = 'i' JOIN pg_class c ON c.oid = d.refobjid"
     )
-    assert len(sequences) == 10
+    assert len(sequences) == 11
     for sequence in sequences:
         await seed.connection.execute(f"ALTER SEQUENCE {sequence['name']} RESTART".encode())
         (finding,) = [finding for finding in await audit(auditor) if finding.rows]
