@@ -32,7 +32,7 @@ SECTIONS = {
     "Clients": "What the API answers, or that it ends the connection.",
 }
 
-_MOST_SHOWN = 6
+_MAX_SHOWN = 6
 _LONGEST = 110
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,;:./()-]*")
 _SPELLED = {
@@ -79,7 +79,7 @@ def measured() -> str:
     """Return the outcomes since forget(), without repeats, in order; may be empty."""
     weight = max((weight for weight, _ in _noted), default=Weight.ANSWER)
     outcomes = list(Counter(outcome for found, outcome in _noted if found is weight))
-    if len(outcomes) <= _MOST_SHOWN:
+    if len(outcomes) <= _MAX_SHOWN:
         return ", ".join(outcomes)
     statuses = sorted({outcome.split()[0] for outcome in outcomes})
     return f"answers from {statuses[0]} to {statuses[-1]}"

@@ -6,9 +6,9 @@ import pytest
 
 from hooksaga.core.retention import (
     BATCH_SECONDS,
-    LARGEST_BATCH,
-    LONGEST_REST,
-    SHORTEST_REST,
+    MAX_BATCH,
+    MAX_REST,
+    MIN_REST,
     SMALLEST_BATCH,
     Pace,
     RetentionKind,
@@ -30,7 +30,7 @@ def test_a_slow_batch_halves_the_next_and_a_quick_one_lets_it_grow() -> None:
     assert pace.after(BATCH_SECONDS / 2).batch == 1125
 
 
-@pytest.mark.parametrize(("seconds", "end"), [(10.0, SMALLEST_BATCH), (0.0, LARGEST_BATCH)])
+@pytest.mark.parametrize(("seconds", "end"), [(10.0, SMALLEST_BATCH), (0.0, MAX_BATCH)])
 def test_a_batch_has_its_bounds(seconds: float, end: int) -> None:
     pace = Pace()
     for _ in range(100):
@@ -38,7 +38,7 @@ def test_a_batch_has_its_bounds(seconds: float, end: int) -> None:
     assert pace.batch == end
 
 
-@pytest.mark.parametrize(("seconds", "rest"), [(0.1, 0.4), (0.0, SHORTEST_REST), (100.0, LONGEST_REST)])
+@pytest.mark.parametrize(("seconds", "rest"), [(0.1, 0.4), (0.0, MIN_REST), (100.0, MAX_REST)])
 def test_it_rests_four_times_as_long_as_the_batch_took(seconds: float, rest: float) -> None:
     assert Pace().after(seconds).rest_seconds == pytest.approx(rest)
 

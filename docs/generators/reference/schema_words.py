@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from hooksaga.api.answers.answer import NAME_PATTERN
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, ID_CURSOR, ROUTING_CURSOR
 from hooksaga.api.description.requests import KEY_PATTERN, OWN_TYPE_PATTERN
-from hooksaga.api.query_parameters import MOST_LONG_TEXT, MOST_TEXT, query_text_pattern
+from hooksaga.api.query_parameters import MAX_LONG_TEXT, MAX_TEXT, query_text_pattern
 from hooksaga.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT, NO_CONTROL_CHARACTERS
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ _PATTERN_WORDS = {
     NO_CONTROL_CHARACTERS: "no control characters",
     **{
         f"^{query_text_pattern(most)}$": f"1 to {most} characters, no control characters"
-        for most in (MOST_TEXT, MOST_LONG_TEXT)
+        for most in (MAX_TEXT, MAX_LONG_TEXT)
     },
     **{f"^{form}$": "as it came" for form in (ID_CURSOR, ATTEMPTS_CURSOR, FOLLOW_CURSOR, ROUTING_CURSOR)},
 }

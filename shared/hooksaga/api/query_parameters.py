@@ -25,7 +25,7 @@ def query_text_pattern(most: int) -> str:
     return rf"[^\u0000-\u001f\u007f\ufffd]{{1,{most}}}"
 
 
-MOST_TEXT, MOST_LONG_TEXT = 100, 255
+MAX_TEXT, MAX_LONG_TEXT = 100, 255
 
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:[.]0{1,19})?")
 """In a query string; 14.0 is the number that it is in a body."""
@@ -93,7 +93,7 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
     return int(found[1])
 
 
-def query_text(request: Request, name: str, most: int = MOST_TEXT) -> str | None:
+def query_text(request: Request, name: str, most: int = MAX_TEXT) -> str | None:
     """Read a text query parameter, or None without it. Raises InvalidInput for text that can never be stored."""
     value = request.query_params.get(name)
     if value is not None and not re.fullmatch(query_text_pattern(most), value):

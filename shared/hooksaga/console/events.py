@@ -12,7 +12,7 @@ from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import services_of
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
-from hooksaga.api.routes.find_events import MOST_ATTRIBUTE, event_pages
+from hooksaga.api.routes.find_events import MAX_ATTRIBUTE, event_pages
 from hooksaga.console.forms import Fields, query_fields
 from hooksaga.console.lists import PAGE, export, filter_fault
 from hooksaga.console.pages import page, panel_status, render
@@ -37,7 +37,7 @@ SHOWN_SAGAS = 50
 SHOWN_DECISIONS = 100
 SHOWN_PAYLOAD = 20_000
 SHOWN_BODY = 2_000
-MOST_KEY = 255
+MAX_KEY = 255
 EMPTY_FILTER = EventFilter()
 
 
@@ -63,11 +63,11 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 
 
 def _filter(fields: Fields, visitor: Visitor) -> EventFilter:
-    attribute = fields.text("attribute", MOST_ATTRIBUTE)
+    attribute = fields.text("attribute", MAX_ATTRIBUTE)
     return EventFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         event_type=fields.text("type"),
-        idempotency_key=fields.text("key", MOST_KEY),
+        idempotency_key=fields.text("key", MAX_KEY),
         attribute=None if attribute is None else read_attribute(attribute),
         status=fields.choice("status", EventStatus),
         subscription_id=fields.number("subscription"),

@@ -17,8 +17,8 @@ from hooksaga.core.event_ids import event_id_text, short_event_id
 from hooksaga.operations.find_events import EventFilter, FoundEvent, find_events
 from hooksaga.operations.search import Kind, Numbered, things_of_number
 
-MOST_FOUND = 50
-MOST_TEXT = 255
+MAX_FOUND = 50
+MAX_TEXT = 255
 EVENT = "event"
 
 _SCOPES = {
@@ -48,7 +48,7 @@ async def search(request: Request, visitor: Visitor) -> Response:
     """Redirect to the only match, or list all."""
     fields = query_fields(request)
     try:
-        text = fields.text("q", MOST_TEXT)
+        text = fields.text("q", MAX_TEXT)
     except InvalidInput as error:
         return _list(request, visitor, fields, [], wrong=error)
     matches = [] if text is None else await _matches(request, visitor, text)
@@ -71,7 +71,7 @@ def _list(
         status=422 if wrong else 200,
         fields=fields,
         matches=matches,
-        most=MOST_FOUND,
+        most=MAX_FOUND,
         wrong=filter_fault(request, wrong),
     )
 
@@ -82,7 +82,7 @@ async def _matches(request: Request, visitor: Visitor, text: str) -> list[Match]
 
     async def read(connection: Connection) -> tuple[list[FoundEvent], list[Numbered]]:
         wanted = EventFilter(tenant_id=tenant_id, search=text)
-        events = (await find_events(connection, wanted, limit=MOST_FOUND)).items if may_open_events else []
+        events = (await find_events(connection, wanted, limit=MAX_FOUND)).items if may_open_events else []
         return events, await things_of_number(connection, text, tenant_id=tenant_id)
 
     events, things = await services_of(request).admin.run(read)

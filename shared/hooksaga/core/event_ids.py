@@ -10,8 +10,8 @@ DIGITS = 32
 SHOWN_DIGITS = 8
 """A shortened id has so many digits of the beginning and of the end."""
 
-LEAST_BEGIN = 8
-LEAST_END = 6
+MIN_BEGIN = 8
+MIN_END = 6
 _SHORTENED = re.compile(r"(?:evt_)?([0-9a-f]*)(?:…|\.\.\.)([0-9a-f]*)")
 _PART = re.compile(r"(evt_)?([0-9a-f]{6,32})")
 
@@ -59,11 +59,11 @@ def read_id_parts(text: str) -> list[IdParts]:
     text = text.strip().lower().replace("-", "")
     if found := _SHORTENED.fullmatch(text):
         begin, end = found[1], found[2]
-        fits = len(begin) >= LEAST_BEGIN or (not begin and len(end) >= LEAST_END)
+        fits = len(begin) >= MIN_BEGIN or (not begin and len(end) >= MIN_END)
         return [IdParts(begin, end)] if fits and len(begin) + len(end) <= DIGITS else []
     if not (found := _PART.fullmatch(text)):
         return []
     digits, is_begin = found[2], found[1] is not None
-    begins = [IdParts(digits, "")] if len(digits) >= LEAST_BEGIN else []
+    begins = [IdParts(digits, "")] if len(digits) >= MIN_BEGIN else []
     ends = [] if is_begin or len(digits) == DIGITS else [IdParts("", digits)]
     return begins + ends

@@ -7,7 +7,7 @@ from enum import StrEnum
 MIN_AGE = timedelta(days=1)
 """No row that ended more recently is deleted, so that a mistake cannot empty a running system."""
 
-LARGEST_BATCH = 5000
+MAX_BATCH = 5000
 SMALLEST_BATCH = 100
 BATCH_SECONDS = 0.25
 """Duration of a batch at which it keeps its size: for so long it holds its row locks."""
@@ -15,8 +15,8 @@ BATCH_SECONDS = 0.25
 RESTS_PER_BATCH = 4.0
 """Retention rests this many times as long as its last batch took: on a busy database batches take longer, so it deletes
 less there, and it never takes more than a fifth of one connection's time."""
-SHORTEST_REST = 0.05
-LONGEST_REST = 30.0
+MIN_REST = 0.05
+MAX_REST = 30.0
 
 IDLE_SECONDS = 60.0
 """Rest after a walk through all kinds, and while another process deletes."""
@@ -64,7 +64,7 @@ class Pace:
 
     def after(self, batch_seconds: float) -> "Pace":
         """Return the pace after a batch that took so long: a slow one halves the next, a quick one lets it grow."""
-        rest = min(LONGEST_REST, max(SHORTEST_REST, RESTS_PER_BATCH * batch_seconds))
+        rest = min(MAX_REST, max(MIN_REST, RESTS_PER_BATCH * batch_seconds))
         if batch_seconds > BATCH_SECONDS:
             return Pace(max(SMALLEST_BATCH, self.batch // 2), rest)
-        return Pace(min(LARGEST_BATCH, self.batch + self.batch // 8), rest)
+        return Pace(min(MAX_BATCH, self.batch + self.batch // 8), rest)

@@ -25,7 +25,7 @@ MAX_SCANNED = 10_000
 MAX_MERGED = 100
 """Maximum number of subscriptions whose logs are merged."""
 
-_LARGEST_STEP = 2_500
+_MAX_STEP = 2_500
 _EVERY_CLASS = tuple(range(10))
 _STATUS = {Outcome.COMPLETED: JobStatus.COMPLETED, Outcome.FAILED: JobStatus.FAILED}
 
@@ -236,7 +236,7 @@ async def gather(
         if len(keys) < step:
             return AttemptPage(found, None)
         begin = keys[-1]
-        scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
+        scanned, step = scanned + step, min(step * 4, _MAX_STEP)
     return AttemptPage(found, begin)
 
 

@@ -22,7 +22,7 @@ MAX_SCANNED = 20_000
 MAX_OPEN = 5_000
 """Up to this number of each kind of open work, events that wait are read from it; beyond, from the newest events."""
 
-_LARGEST_STEP = 5_000
+_MAX_STEP = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ async def find_events(
         if len(places) < step:
             return EventPage([event for _, event in found], None)
         before = places[-1].position
-        scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
+        scanned, step = scanned + step, min(step * 4, _MAX_STEP)
     return EventPage([event for _, event in found], before)
 
 

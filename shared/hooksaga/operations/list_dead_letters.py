@@ -10,7 +10,7 @@ from hooksaga.operations.requeue import DeadLetterFilter, filter_params, ids_of_
 MAX_SCANNED = 10_000
 """Maximum number of dead letters that one page reads to find those that were requeued, or were not."""
 
-_LARGEST_STEP = 2_500
+_MAX_STEP = 2_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ async def list_dead_letters(
         if len(rows) < step:
             return DeadLetterPage(found, None)
         below = rows[-1].id
-        scanned, step = scanned + step, min(step * 4, _LARGEST_STEP)
+        scanned, step = scanned + step, min(step * 4, _MAX_STEP)
     return DeadLetterPage(found, below)
 
 

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import InvalidInput
-from hooksaga.core.retention import IDLE_SECONDS, LARGEST_BATCH, MIN_AGE, Pace, RetentionKind, RetentionPolicy
+from hooksaga.core.retention import IDLE_SECONDS, MAX_BATCH, MIN_AGE, Pace, RetentionKind, RetentionPolicy
 
-BATCH = LARGEST_BATCH
+BATCH = MAX_BATCH
 BLOCKED_SECONDS = 0.2
 """Wait before a batch that could not begin is tried again."""
 

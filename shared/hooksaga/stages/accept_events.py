@@ -61,7 +61,7 @@ class _KnownRow:
 
 Answer = AcceptedEvent | HooksagaError
 
-MOST_REVISIONS = 5
+MAX_REVISIONS = 5
 """How often events are checked again because the catalogue has changed meanwhile."""
 
 
@@ -101,7 +101,7 @@ async def _checked_and_stored(
     connection: Connection, batch: Sequence[EventDraft], catalogue: EventCatalogue, *, in_order: bool
 ) -> tuple[list[Checked | InvalidInput], dict[int, Answer]]:
     """Check the drafts by the current catalogue, and store those that pass; return the results of both."""
-    for _ in range(MOST_REVISIONS):
+    for _ in range(MAX_REVISIONS):
         checked = catalogue.check(batch)
         passed = {at: one for at, one in enumerate(checked, start=1) if isinstance(one, Checked)}
         drafts = [_with_extracted(batch[at - 1], one) for at, one in passed.items()]

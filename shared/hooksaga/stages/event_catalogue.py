@@ -30,7 +30,7 @@ from hooksaga.runtime.telemetry import logger
 NO_ENTRIES = UUID(int=0)
 """Revision of a catalogue that never had an entry."""
 
-MOST_EXPLAINED = 5
+MAX_EXPLAINED = 5
 """Unknown types of a batch for which similar ones are searched."""
 
 
@@ -95,7 +95,7 @@ class EventCatalogue:
         for draft in drafts:
             known = self._types.get(draft.event_type)
             if known is None and self._reject_unknown:
-                names = self._types.keys() if explained < MOST_EXPLAINED else ()
+                names = self._types.keys() if explained < MAX_EXPLAINED else ()
                 explained += 1
                 results.append(unknown_type(draft.event_type, names))
             else:

@@ -7,8 +7,8 @@ from hooksaga.api.list_answers import ListFormat
 from hooksaga.api.query_parameters import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
-    MOST_LONG_TEXT,
-    MOST_TEXT,
+    MAX_LONG_TEXT,
+    MAX_TEXT,
     query_text_pattern,
 )
 from hooksaga.core.attempts import Outcome, StatusClass
@@ -29,8 +29,8 @@ def _cursor(form: str) -> Json:
     return _query("cursor", {"type": "string", "pattern": f"^{form}$"}, "`next` of the previous page.")
 
 
-_FILTER_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MOST_TEXT)}$"}
-_LONG_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MOST_LONG_TEXT)}$"}
+_FILTER_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MAX_TEXT)}$"}
+_LONG_TEXT: Json = {"type": "string", "pattern": f"^{query_text_pattern(MAX_LONG_TEXT)}$"}
 _LIMIT: Json = {"type": "integer", "default": DEFAULT_LIMIT, "minimum": 1, "maximum": MAX_LIMIT}
 
 PARAMETERS: Json = {

@@ -9,7 +9,7 @@ from hooksaga.api.http_api import MAX_ID, Caller, authorize, services_of
 from hooksaga.api.list_answers import FORMAT, list_response
 from hooksaga.api.lists import ReadPage, check_list_parameters
 from hooksaga.api.query_parameters import (
-    MOST_LONG_TEXT,
+    MAX_LONG_TEXT,
     query_choice,
     query_integer,
     query_moment,
@@ -34,7 +34,7 @@ _FILTERS = (
     "subscription_id",
     "error_code",
 )
-MOST_ATTRIBUTE = 265
+MAX_ATTRIBUTE = 265
 _TIMES = ("accepted_after", "accepted_before")
 
 
@@ -61,18 +61,18 @@ def event_pages(services: Services, wanted: EventFilter) -> ReadPage:
 
 
 def _filter(request: Request, caller: Caller) -> EventFilter:
-    attribute = query_text(request, "attribute", MOST_ATTRIBUTE)
+    attribute = query_text(request, "attribute", MAX_ATTRIBUTE)
     return EventFilter(
         tenant_id=query_tenant(request, caller.tenant_id),
         event_type=query_text(request, "event_type"),
-        idempotency_key=query_text(request, "idempotency_key", MOST_LONG_TEXT),
+        idempotency_key=query_text(request, "idempotency_key", MAX_LONG_TEXT),
         status=query_choice(request, "status", EventStatus),
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
         accepted_after=query_moment(request, "accepted_after"),
         accepted_before=query_moment(request, "accepted_before"),
         attribute=None if attribute is None else read_attribute(attribute),
-        search=query_text(request, "search", MOST_LONG_TEXT),
+        search=query_text(request, "search", MAX_LONG_TEXT),
     )
 
 
