@@ -324,6 +324,7 @@ HOT = [
         answers=0,
         buffers=5_000,
     ),
+    Hot(Role.INGEST, "accept_events", "subscription_to_test", {"id": 1, "tenant_id": None}, answers=1),
     Hot(
         Role.INGEST,
         "accept_events",
@@ -524,7 +525,7 @@ HOT = [
     dead_letters(failed_after="yesterday"),
     dead_letters(failed_after="tomorrow", answers=0),
     dead_letters(failed_before="2020-01-01", answers=0),
-    bulk("step_bulk_operation", step(), rows=1_500, buffers=10_000),
+    bulk("step_bulk_operation", step(), rows=1_500, buffers=20_000),
     bulk("step_bulk_operation", step(passed_by=[1]), rows=1_500, buffers=10_000),
     bulk("step_bulk_operation", step(passed_by=[1, 2]), answers=0),
     # of one operation a million open sagas are counted, on their index
@@ -601,7 +602,7 @@ HOT = [
     subscription("subscription_backlog", rows.CROWD, most=10_000, rows=20_500, buffers=45_000),
     subscription("subscription_backlog", 77, most=10_000, rows=1_500),
     prune("29 days 12 hours", rows=6_000, buffers=60_000),
-    prune("29 days 12 hours", dry_run=True, rows=3_000, buffers=20_000),
+    prune("29 days 12 hours", dry_run=True, rows=3_500, buffers=20_000),
     prune("29 days 12 hours", after="2999-01-01T00:00:00Z"),
     prune("400 days"),
     *(
@@ -632,6 +633,7 @@ HOT += [
     orchestrate("oldest_due", {}, answers=1, buffers=EACH_WAITING),
     observe("outbox_age", answers=1),
     observe("oldest_due_saga", answers=1, buffers=EACH_WAITING),
+    Hot(Role.RETENTION, "observe", "retention_lag", {}, answers=4),
     # Those that are due, on whose page the tests before have left their traces.
     observe("retry_debt_by_subscription", {"limit": 50}, answers=50, rows=50, buffers=10_000),
     observe("in_flight_by_subscription", {"limit": 50}, answers=50, rows=1_000, buffers=5_000),
@@ -814,7 +816,7 @@ HOT += [
         rows=20_100,
         buffers=25_000,
     ),
-    search("things_by_number", number=rows.BUSY_JOBS[0], tenant_id=None, answers=2, rows=20, buffers=100),
+    search("things_by_number", number=rows.BUSY_JOBS[0], tenant_id=None, answers=2, rows=40, buffers=100),
 ]
 
 LAST_HOUR = observe("deliveries_per_minute", rows=5_000)

@@ -26,7 +26,7 @@ from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import Ministack, given_endpoint, is_installed
 from hooksaga.local.sqs.runtime_api import FunctionSpec
 from hooksaga.local.sqs.sqs_api import SqsApi
-from hooksaga.local.sqs.system import _routes_of
+from hooksaga.local.sqs.system import routes_of_function
 from hooksaga.operations.api_keys import create_api_key
 
 T = TypeVar("T")
@@ -162,6 +162,6 @@ async def api_functions(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def front_url(api_functions: dict[str, LambdaFunction]) -> AsyncIterator[str]:
     """The URL at which these functions are served, as the gateway serves them on AWS."""
-    served = Front([(function, _routes_of(name)) for name, function in api_functions.items()])
+    served = Front([(function, routes_of_function(name)) for name, function in api_functions.items()])
     yield await served.start(0)
     await served.stop()

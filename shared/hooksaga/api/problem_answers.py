@@ -110,6 +110,9 @@ _STATUSES: tuple[tuple[type[Exception], int, str, dict[str, str]], ...] = (
 )
 """Status, code and headers by error class. An empty code means the error's own code."""
 
+SHARED_PATHS = {"/v1/events": ("GET", "HEAD", "POST")}
+"""The methods of the paths that several functions serve: no function has all routes of such a path."""
+
 _ROUTING_CODES = {404: "route_not_found", 405: "method_not_allowed"}
 
 
@@ -153,8 +156,9 @@ def _methods_of_path(request: Request) -> list[str]:
     """Return the methods of all routes of the path: the first matching route knows only its own."""
     routes = (route for route in request.app.routes if isinstance(route, Route) and route.methods)
     fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    fixed = [route for route in fitting if is_fixed(route)]
-    return sorted({method for route in fixed or fitting for method in route.methods or ()})
+    chosen = [route for route in fitting if is_fixed(route)] or fitting
+    elsewhere = {method for route in chosen for method in SHARED_PATHS.get(route.path, ())}
+    return sorted(elsewhere | {method for route in chosen for method in route.methods or ()})
 
 
 EXCEPTION_HANDLERS: dict[Any, ExceptionHandler] = {

@@ -3,16 +3,25 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from hooksaga.core.described_input import described_one_of
 from hooksaga.core.field_types import StrictModel
-from hooksaga.core.models import TenantId
+from hooksaga.core.models import Description, TenantId
 
 
 class ErasureStatus(StrEnum):
     RUNNING = "Running"
     COMPLETED = "Completed"
+
+
+NOT_BLANK = r"^[^\u0000-\u001f\u007f]*[^\u0000-\u001f\u007f\s][^\u0000-\u001f\u007f]*$"
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
 
 
 class NewErasure(StrictModel):
@@ -24,10 +33,9 @@ class NewErasure(StrictModel):
         default=None, description="Erase this event.", examples=["evt_019cec05dd3e7b1c9f2a6d0e4b8f7c31"]
     )
     tenant_id: TenantId | None = Field(default=None, description="Erase all events that this tenant has now.")
-    reason: str = Field(
+    reason: Annotated[Description, AfterValidator(_not_blank)] = Field(
         min_length=1,
-        max_length=500,
-        pattern=r"\S",
+        json_schema_extra={"pattern": NOT_BLANK},
         description="Why, for the record, which is kept. Name the request, not the person.",
         examples=["request 2026-117"],
     )

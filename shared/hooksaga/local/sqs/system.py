@@ -77,7 +77,7 @@ class SqsSystem(LocalSystem):
         await asyncio.gather(*(function.warm_up() for function in self.functions.values()))
         started.push_async_callback(self._stop_sources)
         await self._start_sources()
-        front = Front([(self.functions[name], _routes_of(name)) for name in API_FUNCTIONS])
+        front = Front([(self.functions[name], routes_of_function(name)) for name in API_FUNCTIONS])
         url = await front.start(self._port)
         started.push_async_callback(front.stop)
         return url
@@ -158,5 +158,6 @@ class SqsSystem(LocalSystem):
                 self.schedules[name].start()
 
 
-def _routes_of(name: str) -> Any:
+def routes_of_function(name: str) -> Any:
+    """Return the routes that the handler of this function serves."""
     return import_module(f"functions.{name}.handler").function.routes
