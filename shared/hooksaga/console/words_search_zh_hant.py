@@ -1,7 +1,7 @@
 """Traditional Chinese catalogue: the search box, filters, exports, and rows that are chosen."""
 
 SEARCH_WORDS: dict[str, str] = {
-    "Id or key": "ID 或金鑰",
+    "Id, key or attribute": "ID、金鑰或屬性",
     "Matches for {text}": "符合「{text}」的項目",
     "Match": "符合項目",
     "Time": "時間",
