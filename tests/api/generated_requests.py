@@ -9,6 +9,7 @@ from typing import Any
 import schemathesis
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
+from schemathesis.generation.meta import CaseMetadata, TestPhase
 
 from hooksaga.core.cloud_event_attributes import STRUCTURED_TYPE
 from hooksaga.core.described_input import BASE64_JSON_FORMAT, CALLBACK_URL_FORMAT
@@ -34,5 +35,10 @@ def before_call(_context: Any, case: schemathesis.Case, _kwargs: dict[str, Any])
     """A CloudEvent has its idempotency key in its attributes."""
     if case.media_type == STRUCTURED_TYPE:
         case.headers.pop("Idempotency-Key", None)
-    if case.path in IDS and case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
+    if case.path in IDS and case.meta is not None and _chooses_any_row(case.meta):
         case.path_parameters["id"] = IDS[case.path]
+
+
+def _chooses_any_row(meta: CaseMetadata) -> bool:
+    """In the stateful phase the id is that of a row that a call before has made."""
+    return meta.generation.mode is GenerationMode.POSITIVE and meta.phase.name is not TestPhase.STATEFUL
