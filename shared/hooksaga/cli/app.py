@@ -51,7 +51,7 @@ def build(only: str | None = None) -> typer.Typer:
     made = typer.Typer(
         cls=CommandGroup,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         help="Reliable webhook delivery on PostgreSQL.",
     )
