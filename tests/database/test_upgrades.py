@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import psycopg
@@ -107,7 +108,9 @@ async def upgrade(before: DatabaseAddress, new: DatabaseAddress, first: Path, wh
         await connection.close()
         await auditor.close()
     await asyncio.to_thread(migrate, new, whole)
-    assert schema_text(before.url) == schema_text(new.url)
+    upgraded, made = (schema_text(one.url).splitlines() for one in (before, new))
+    differences = "\n".join(unified_diff(upgraded, made, "upgraded", "made anew", lineterm="", n=0))
+    assert not differences, differences
 
 
 async def test_the_migrations_of_this_version(
