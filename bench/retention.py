@@ -120,7 +120,7 @@ def main() -> None:
 
 
 def _measure(options: Any) -> Any:
-    days = _month(options.days, options.keep, options.events_per_day)
+    days = month_of(options.days, options.keep, options.events_per_day)
     plain, deleting, beside = _throughputs(options.events, options.rounds)
     deleted = sum(day.rows_deleted for day in days)
     seconds = sum(day.seconds for day in days)
@@ -140,7 +140,7 @@ def _measure(options: Any) -> Any:
     )
 
 
-def _month(days: int, keep: int, events: int) -> list[Day]:
+def month_of(days: int, keep: int, events: int) -> list[Day]:
     with temporary_folder() as folder, running_receiver(folder) as receiver:
         with running_on(folder, receiver) as place:
             subscribe(place)

@@ -1,6 +1,6 @@
 -- Begins a batch of retention: checks its limits and locks the row of horizons until the batch ends. Returns the time
--- before which rows are old enough, or null while another batch, or whoever starts a delivery of an old event, holds that
--- row: retention waits for nobody.
+-- before which rows are old enough, or null while another batch, or a transaction that starts a delivery of an old event, holds that
+-- row: retention never waits for a lock here.
 CREATE OR REPLACE FUNCTION begin_retention_batch(older_than interval, max_rows integer) RETURNS timestamptz
 LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
 BEGIN

@@ -1,7 +1,7 @@
 -- Deletes one batch of events that were accepted longer ago than older_than and to which no delivery refers any more,
 -- with their routing decisions: first those that an earlier batch had to leave, then those after the place that the last
--- batch reached (retention_progress). An event that still has deliveries or dead letters is passed: who deletes the last
--- of them deletes it. A dry run starts after the given position and counts. last_id is null at the end, before is null
+-- batch reached (retention_progress). An event that still has deliveries or dead letters is passed: the batch that
+-- deletes the last of them deletes it. A dry run starts after the given position and counts. last_id is null at the end, before is null
 -- when the batch could not begin (begin_retention_batch).
 CREATE OR REPLACE FUNCTION prune_events(
     older_than interval, max_rows integer, after_at timestamptz, after_id bigint, dry_run boolean

@@ -1,4 +1,4 @@
--- What a person has at hand: a whole or shortened event id, or a number of something.
+-- What a person may have: a whole or shortened event id, or a number of something.
 
 -- name: events_by_id_parts
 -- Events whose id lies in a range and has this end, the newest first. The end is compared among the newest `most` ids

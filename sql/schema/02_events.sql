@@ -1,9 +1,9 @@
 -- load: functions/uuidv7.sql
 
--- The event store: append-only but for retention and erasure (decisions 90 and 91). payload is json, not jsonb: json keeps the text unchanged, and that text is signed
--- and sent. created_at is for display and for time ranges; accepted_by, the transaction that stored the event, orders
--- events, because a clock can be set back (decision 57). traceparent is the producer's W3C trace; when it is null,
--- the trace id is the webhook_id.
+-- The event store: append-only but for retention and erasure (decisions 90 and 91). payload is json, not jsonb: json keeps
+-- the text unchanged, and that text is signed and sent. created_at is for display and for time ranges; accepted_by, the
+-- transaction that stored the event, orders events, because a clock can be set back (decision 57). traceparent is the
+-- producer's W3C trace; when it is null, the trace id is the webhook_id.
 --
 -- attributes: names and values that the producer gave, for filters; the payload is never read for them.
 --
@@ -73,7 +73,7 @@ CREATE INDEX idx_event_tenant ON events (tenant_id, created_at);
 
 -- Search by attributes, with their name or by the value alone (decision 89). A short list of pending entries, so that no
 -- single INSERT has many of them to sort in.
--- The expression is that of attributes_of_event, which a query that calls it is planned with.
+-- The expression is the body of attributes_of_event, which the planner inlines, so that a call of it uses this index.
 CREATE INDEX idx_event_attributes ON events USING gin ((extracted_attributes || attributes))
     WITH (gin_pending_list_limit = 256) WHERE attributes <> '{}' OR extracted_attributes <> '{}';
 

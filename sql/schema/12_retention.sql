@@ -4,7 +4,7 @@
 
 -- What may be missing. Deliveries that ended before horizon, and events accepted before event_horizon, may be deleted;
 -- payloads of events accepted before payload_horizon may be. From the horizon on everything is present. Null: nothing
--- of that kind was ever deleted. Every batch holds this row, and so does whoever starts a delivery of an old event, so
+-- of that kind was ever deleted. Every batch holds this row, and so does each transaction that starts a delivery of an old event, so
 -- that neither acts on what the other is changing.
 CREATE TABLE retention_state (
     only_row boolean PRIMARY KEY DEFAULT true,
@@ -19,7 +19,7 @@ INSERT INTO retention_state DEFAULT VALUES;
 
 -- How far each kind was looked through, in the order of its time: everything up to here was deleted, or had to stay.
 -- Payloads and events continue after this place. Null: nothing was looked at yet. keep: the age that is applied now,
--- written by whoever runs retention; null: rows of this kind are kept for ever.
+-- written by the process that runs retention; null: rows of this kind are kept for ever.
 CREATE TABLE retention_progress (
     kind varchar(20) PRIMARY KEY,
     keep interval,

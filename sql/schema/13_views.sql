@@ -154,7 +154,7 @@ COMMENT ON COLUMN deliveries_per_minute.failed IS 'Failed attempts. A lost lease
 COMMENT ON COLUMN deliveries_per_minute.mean_duration_ms IS 'Mean duration of their POSTs in milliseconds.';
 COMMENT ON COLUMN deliveries_per_minute.max_duration_ms IS 'Longest duration of their POSTs in milliseconds.';
 
--- The oldest row stands for the place of a kind that nothing was deleted of yet.
+-- A kind with no batch yet is measured from its oldest row.
 CREATE VIEW retention_lag WITH (security_barrier) AS
 SELECT p.kind, extract(epoch FROM p.keep)::float8 AS keep_seconds, p.looked_at,
        greatest(extract(epoch FROM now() - p.keep - coalesce(p.looked_at, oldest.at, now() - p.keep)), 0)::float8

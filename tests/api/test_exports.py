@@ -72,6 +72,18 @@ def test_an_export_holds_what_the_pages_hold(mine: Api, name: str, monkeypatch: 
         assert exports.NEXT_HEADER not in answer.headers
 
 
+def test_the_lists_of_all_tenants_are_exported_too(running: RunningSystem) -> None:
+    api, name = running.api, new_name("listed")
+    api.good("PUT", f"/v1/event-types/{name}", {"description": "one"})
+    api.good("POST", "/v1/erasures", {"tenant_id": name, "reason": "a test"})
+    key_of = {"event-types": "name", "erasures": "id"}
+    for listed, key in key_of.items():
+        items = api.good("GET", f"/v1/{listed}")["items"]
+        lines = lines_of(exported(api, listed, "format=ndjson"))
+        assert items
+        assert [line[key] for line in lines] == [item[key] for item in items]
+
+
 def test_a_cell_is_no_formula_and_null_is_empty(mine: Api) -> None:
     (row,) = csv.DictReader(io.StringIO(exported(mine, "subscriptions", "format=csv").body.decode()))
     assert row["description"] == "'=1+1"

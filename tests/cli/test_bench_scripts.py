@@ -6,10 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from bench import all as everything
 from bench import (
+    attribute_index,
     attributes,
     closed_neighbours,
     depth,
@@ -19,6 +21,7 @@ from bench import (
     memory,
     noisy_neighbour,
     outage,
+    retention,
     rows,
 )
 from bench.load import MeasurementFailed, run_load
@@ -135,6 +138,21 @@ def test_attributes_are_measured_with_and_without() -> None:
     assert plain < few < many
     assert [(wide["subscriptions"], wide["matched"]) for wide in measured["wide"]] == [(12, 12), (12, 1)]
     assert "processor ms" in attributes.table(measured)
+
+
+def test_indexes_of_attributes_are_measured_without_the_schemas_own(place: Place) -> None:
+    with psycopg.connect(place.database_url, autocommit=True) as connection:
+        without, *others = attribute_index.measure(connection, events=200, batch=10)
+    assert without.kind == attribute_index.NONE
+    assert len(others) == len(attribute_index.INDEXES) - 1
+    assert all(one.stored_bytes > 0 for one in others)
+
+
+def test_a_month_of_retention_is_measured() -> None:
+    days = retention.month_of(days=4, keep=1, events=20)
+    assert [day.day for day in days] == [1, 2, 3, 4]
+    assert days[0].rows_deleted == 0
+    assert days[-1].rows_deleted > 0
 
 
 def test_a_straight_line_through_what_grows() -> None:

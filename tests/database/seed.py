@@ -22,6 +22,7 @@ from hooksaga.core.models import NewSubscription
 from hooksaga.core.saga import RetryPolicy, SagaStatus
 from hooksaga.core.signing import encode_secret
 from hooksaga.operations import subscriptions
+from hooksaga.operations.audit import audit
 from hooksaga.operations.verify_subscription import mark_verified
 from hooksaga.stages import deliver
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
@@ -76,6 +77,10 @@ class Seed:
         """The one value of the answer."""
         (value,) = (await self.row(query, params)).values()
         return value
+
+    async def findings(self) -> set[str]:
+        """The invariants that the audit finds broken."""
+        return {finding.invariant for finding in await audit(self.connection) if finding.rows}
 
     async def rewrite(self, statement: LiteralString, params: Params = ()) -> None:
         """Run a statement with all triggers and foreign keys off, as nobody can in production. What routing reads of

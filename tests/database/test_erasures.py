@@ -12,7 +12,6 @@ from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue, resend
-from hooksaga.operations.audit import audit
 from hooksaga.operations.erasures import (
     Erasure,
     ErasureCaller,
@@ -77,10 +76,6 @@ async def left(seed: Seed) -> dict[str, int]:
     return {table: many for table, many in (await seed.row(LEFT, {"mark": f"%{MARK}%"})).items() if many}
 
 
-async def broken(seed: Seed) -> set[str]:
-    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
-
-
 async def in_every_state(seed: Seed) -> dict[SagaStatus, int]:
     return {status: await seed.saga(status, payload=PAYLOAD) for status in SagaStatus}
 
@@ -101,7 +96,7 @@ async def test_a_tenant_is_erased_in_every_state(
     )
     assert (done.created_by, done.reason) == ("privacy desk", "request 7")
     assert await left(seed) == {}
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
     states = {status: await seed.status_of(saga_id) for status, saga_id in sagas.items()}
     assert states == {
         **dict.fromkeys((SagaStatus.PENDING, SagaStatus.PENDING_RETRY), SagaStatus.DEAD_LETTERED),
@@ -163,7 +158,7 @@ async def test_everything_that_the_producer_chose_goes(
     assert (done.attempts, done.ended) == (1, 1)
     row = await seed.row("SELECT source, external_id, traceparent, ordering_key FROM events")
     assert list(row.values()) == ["", None, None, None]
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
     (new,) = await seed.accept(draft)
     assert not new.duplicate
 
@@ -186,7 +181,7 @@ async def test_an_attempt_in_flight_ends_and_stores_no_answer(
     assert await left(seed) == {}
     dead = await seed.row("SELECT final_error_code, reason, payload_snapshot FROM dead_letters")
     assert list(dead.values()) == ["erased", "its event was erased", None]
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_job_that_waits_sends_nothing(operator: Connection, eraser: Connection, seed: Seed) -> None:
@@ -198,7 +193,7 @@ async def test_a_job_that_waits_sends_nothing(operator: Connection, eraser: Conn
     await deliver.record_results(seed.connection, [result], worker_id=WORKER)
     await orchestrate.apply_results(seed.connection, POLICY)
     assert await seed.status_of(saga_id) == SagaStatus.DEAD_LETTERED
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_lost_lease_of_an_erased_event_sends_nothing_again(
@@ -230,7 +225,7 @@ async def test_an_event_that_was_not_routed_yet_ends_as_dead_letters(
     await deliver.record_results(seed.connection, [result], worker_id=WORKER)
     await orchestrate.apply_results(seed.connection, POLICY)
     assert await seed.status_of(saga_id) == SagaStatus.DEAD_LETTERED
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 # It cannot be sent again.
@@ -265,7 +260,7 @@ async def test_an_event_that_a_filter_kept_away_is_not_missed(
     assert await seed.rows("SELECT FROM webhook_delivery_sagas") == []
     await erased(operator, eraser, event_id=event_id_text(accepted.webhook_id))
     assert await left(seed) == {}
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_backfill_passes_erased_events(operator: Connection, eraser: Connection, seed: Seed) -> None:
@@ -372,4 +367,4 @@ async def test_the_audit_finds_what_was_left(operator: Connection, eraser: Conne
     saga_id = await seed.saga(SagaStatus.COMPLETED)
     await erased(operator, eraser, tenant_id="default")
     await seed.rewrite("UPDATE webhook_delivery_jobs SET response_body = 'x' WHERE saga_id = %s", [saga_id])
-    assert await broken(seed) == {"erased_event_with_content"}
+    assert await seed.findings() == {"erased_event_with_content"}

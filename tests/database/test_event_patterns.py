@@ -10,7 +10,6 @@ from psycopg import errors
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.event_patterns import matching_patterns, patterns_of_type
 from hooksaga.core.routing import Reason
-from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import count_bulk_operation
 from hooksaga.operations.explain import explain_event
 from hooksaga.operations.subscription_health import read_missed
@@ -46,10 +45,6 @@ async def receivers(seed: Seed, event_id: int) -> list[int]:
     return [row["id"] for row in rows]
 
 
-async def findings(seed: Seed) -> set[str]:
-    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
-
-
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(event_type=TYPES, event_types=EVENT_TYPES)
 async def test_the_database_and_the_program_have_one_rule(
@@ -82,7 +77,7 @@ async def test_one_saga_however_many_match(router: Connection, operator: Connect
         (["order.paid"], None),
         ([], Reason.OTHER_EVENT_TYPE),
     ]
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_prefixes_of_a_tenant_are_its_own(router: Connection, seed: Seed) -> None:
@@ -124,7 +119,7 @@ async def test_a_wide_event_takes_each_subscription_once_in_parts(router: Connec
         parts.append(len(routed.saga_ids))
     assert await receivers(seed, event_id) == wanted
     assert parts == [2] * 6
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_changed_event_types_are_routed_from_then_on(router: Connection, seed: Seed) -> None:
@@ -137,7 +132,7 @@ async def test_changed_event_types_are_routed_from_then_on(router: Connection, s
     assert keys == [{"ordering_key": ""}] * 2
     await seed.connection.execute("UPDATE subscriptions SET active = false")
     assert await seed.value("SELECT count(*) FROM subscription_patterns") == 0
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 @pytest.mark.parametrize("wrong", ["{}", "{a,a}", "{a*}", "{{a,b},{c,d}}", "{'a b'}", "{NULL}", "{*.a}"])
@@ -181,7 +176,7 @@ async def test_a_backfill_sends_each_old_event_that_matches_once(
     assert await receivers(seed, older[0]) == [subscription]
     rows = await seed.rows("SELECT event_id AS id FROM webhook_delivery_sagas ORDER BY id")
     assert [row["id"] for row in rows] == wanted
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 @pytest.mark.parametrize(
@@ -219,9 +214,9 @@ async def test_what_a_disabled_subscription_missed_is_what_it_would_have_matched
 async def test_the_audit_compares_what_routing_reads(seed: Seed, damage: str) -> None:
     await seed.subscription(["a", "b.*"])
     await seed.subscription(["a"], verified=False)
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
     await seed.connection.execute(damage.encode())
-    assert await findings(seed) == {"routing_index_wrong"}
+    assert await seed.findings() == {"routing_index_wrong"}
 
 
 async def test_a_saga_that_is_missing_for_a_prefix_is_a_breach(router: Connection, seed: Seed) -> None:
@@ -229,4 +224,4 @@ async def test_a_saga_that_is_missing_for_a_prefix_is_a_breach(router: Connectio
     await seed.event("a.b")
     await route_events(router)
     await seed.rewrite("DELETE FROM webhook_delivery_sagas")
-    assert await findings(seed) == {"matching_subscription_without_saga"}
+    assert await seed.findings() == {"matching_subscription_without_saga"}

@@ -14,7 +14,6 @@ from hooksaga.core.event_input import EventDraft
 from hooksaga.core.filters import FailedCondition
 from hooksaga.core.models import SubscriptionChange
 from hooksaga.core.routing import Reason
-from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import count_bulk_operation
 from hooksaga.operations.explain import Routing, explain_event
 from hooksaga.operations.match_events import match_events
@@ -44,10 +43,6 @@ async def receivers(seed: Seed, event_id: int) -> list[int]:
         "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY id", [event_id]
     )
     return [row["id"] for row in rows]
-
-
-async def findings(seed: Seed) -> set[str]:
-    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
 
 
 async def set_filter(seed: Seed, subscription_id: int, wanted: dict[str, Any] | None) -> None:
@@ -82,7 +77,7 @@ async def test_an_event_goes_to_the_subscriptions_whose_filter_matches(
     }
     await route_events(router)
     assert {event: await receivers(seed, event) for event in wanted} == wanted
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
     for event, matched in wanted.items():
         decisions = (await routing_of(operator, seed, event)).decisions
         assert sorted(one.subscription_id for one in decisions if one.matched) == matched
@@ -101,7 +96,7 @@ async def test_explain_names_the_condition_that_the_router_saw(
     assert decision.failed_condition == FailedCondition("total", DEAR["total"], Decimal(50))
     assert decision.then is not None
     assert (decision.then.filter, decision.now.filter) == (json.dumps({**GERMAN, **DEAR}), json.dumps(GERMAN))
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_changed_filter_is_routed_from_then_on(router: Connection, seed: Seed) -> None:
@@ -113,7 +108,7 @@ async def test_a_changed_filter_is_routed_from_then_on(router: Connection, seed:
         await route_events(router)
         taken.append(await receivers(seed, event) == [subscription])
     assert taken == [True, True, False, True]
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_wide_event_is_filtered_in_each_part(router: Connection, seed: Seed) -> None:
@@ -123,7 +118,7 @@ async def test_a_wide_event_is_filtered_in_each_part(router: Connection, seed: S
     while (await route_events(router, wide_from=4, part_size=2)).events:
         pass
     assert await receivers(seed, event) == [one for number, one in enumerate(made) if number % 3 != 1]
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_test_event_ignores_the_filter(router: Connection, operator: Connection, seed: Seed) -> None:
@@ -132,7 +127,7 @@ async def test_a_test_event_ignores_the_filter(router: Connection, operator: Con
     (event,) = await seed.accept(EventDraft("a", "1", test_subscription_id=subscription))
     await route_events(router)
     assert await receivers(seed, event.id) == [subscription]
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_one_poisoned_filter_does_not_stop_its_neighbours(router: Connection, seed: Seed) -> None:
@@ -161,7 +156,7 @@ async def test_a_backfill_sends_the_events_that_the_filter_matches(operator: Con
         assert await step_until_nothing_is_left(operator) == 2
         taken = [event for event in events if subscription in await receivers(seed, event)]
         assert taken == [events[0], events[3]]
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_missed_events_are_those_that_the_filter_matches(connect: Connect, seed: Seed) -> None:
@@ -194,16 +189,16 @@ async def test_the_audit_finds_a_saga_that_a_filter_did_not_leave_out(router: Co
     await seed.subscription("a", filter=GERMAN)
     event = await seed.event("a", attributes={"country": "DE"})
     await route_events(router)
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
     await seed.rewrite("DELETE FROM webhook_delivery_sagas WHERE event_id = %s", [event])
-    assert await findings(seed) == {"matching_subscription_without_saga"}
+    assert await seed.findings() == {"matching_subscription_without_saga"}
 
 
 async def test_the_audit_compares_what_routing_reads(seed: Seed) -> None:
     await seed.subscription("a", filter=GERMAN)
-    assert await findings(seed) == set()
+    assert await seed.findings() == set()
     await seed.connection.execute("UPDATE subscription_patterns SET filtered = false")
-    assert await findings(seed) == {"routing_index_wrong"}
+    assert await seed.findings() == {"routing_index_wrong"}
 
 
 @pytest.mark.parametrize("columns", ["filter = '{}'", "filter_path = '$'"])

@@ -15,7 +15,6 @@ from hooksaga.core.ages import parse_age
 from hooksaga.core.errors import Conflict, InvalidInput
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue
-from hooksaga.operations.audit import audit
 from hooksaga.operations.prune import Place, Pruned, Pruning, prune, prune_batch
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
@@ -47,10 +46,6 @@ async def ids(seed: Seed, query: LiteralString) -> list[int]:
     return [next(iter(row.values())) for row in await seed.rows(query)]
 
 
-async def broken(seed: Seed) -> set[str]:
-    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
-
-
 async def test_old_completed_sagas_go_with_their_jobs(operator: Connection, seed: Seed) -> None:
     await old_saga(seed)
     await old_saga(seed)
@@ -59,7 +54,7 @@ async def test_old_completed_sagas_go_with_their_jobs(operator: Connection, seed
     assert (done.sagas, done.jobs, done.place) == (2, 2, None)
     assert await ids(seed, SAGAS) == await ids(seed, JOBS) == [young]
     assert await seed.value("SELECT count(*) FROM events") == 3
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_repeat_finds_nothing(operator: Connection, seed: Seed) -> None:
@@ -85,7 +80,7 @@ async def test_of_a_dead_saga_only_the_attempts_go(operator: Connection, seed: S
     assert (done.sagas, done.jobs) == (0, 1)
     assert await ids(seed, SAGAS) == [saga_id]
     assert await seed.value("SELECT count(*) FROM dead_letters") == 1
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_the_age_is_that_of_the_end_not_of_the_attempts(operator: Connection, seed: Seed) -> None:
@@ -114,7 +109,7 @@ async def test_every_attempt_of_a_saga_goes_in_one_batch(operator: Connection, s
         seen.append(await prune_batch(operator, one_by_one, place))
         assert await seed.value("SELECT count(*) FROM webhook_delivery_jobs") in (0, 4)
     assert [one.jobs for one in seen] == [0, 0, 0, 4, 0]
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_requeued_saga_stays_so_that_a_second_requeue_finds_it(
@@ -131,7 +126,7 @@ async def test_a_requeued_saga_stays_so_that_a_second_requeue_finds_it(
     assert (done.sagas, done.jobs) == (0, 2)
     again = await requeue.requeue_one(operator, dead_letter)
     assert (again.saga_id, again.created) == (first.saga_id, False)
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_an_event_whose_saga_was_pruned_is_never_routed_again(operator: Connection, seed: Seed) -> None:
@@ -321,7 +316,7 @@ async def test_a_missing_saga_of_a_newer_event_is_still_found(operator: Connecti
     await prune_one(operator, seed)
     await seed.event_for(await seed.subscription())
     await seed.rewrite("DELETE FROM routing_outbox")
-    assert await broken(seed) == {"event_neither_waiting_nor_routed"}
+    assert await seed.findings() == {"event_neither_waiting_nor_routed"}
 
 
 async def test_an_old_event_without_its_saga_is_still_found(operator: Connection, seed: Seed) -> None:
@@ -330,14 +325,14 @@ async def test_an_old_event_without_its_saga_is_still_found(operator: Connection
     saga_id = await old_saga(seed)
     await seed.rewrite("DELETE FROM webhook_delivery_jobs WHERE saga_id = %s", [saga_id])
     await seed.rewrite("DELETE FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
     await seed.rewrite(
         "INSERT INTO routing_decisions (event_id, after_subscription, newest_change, snapshot, sagas_started)"
         " SELECT event_id, 1000000, newest_change, snapshot, 0 FROM routing_decisions"
     )
-    assert await broken(seed) == set()  # none in its last part, but in the first
+    assert await seed.findings() == set()  # none in its last part, but in the first
     await seed.rewrite("UPDATE routing_decisions SET sagas_started = 0")
-    assert await broken(seed) == {"matching_subscription_without_saga"}
+    assert await seed.findings() == {"matching_subscription_without_saga"}
 
 
 @pytest.mark.parametrize("days", [0, 40])
@@ -345,7 +340,7 @@ async def test_jobs_of_a_completed_saga_never_go_alone(operator: Connection, see
     await prune_one(operator, seed)
     await old_saga(seed, days=days)
     await seed.rewrite("DELETE FROM webhook_delivery_jobs")
-    assert await broken(seed) == {
+    assert await seed.findings() == {
         "attempt_count_is_not_the_applied_jobs",
         "completed_saga_without_one_last_completed_job",
     }
@@ -355,14 +350,14 @@ async def test_missing_attempts_of_a_younger_dead_saga_are_found(operator: Conne
     await prune_one(operator, seed)
     await old_saga(seed, SagaStatus.DEAD_LETTERED, days=20)
     await seed.rewrite("DELETE FROM webhook_delivery_jobs")
-    assert await broken(seed) == {"attempt_count_is_not_the_applied_jobs"}
+    assert await seed.findings() == {"attempt_count_is_not_the_applied_jobs"}
 
 
 async def test_some_missing_attempts_of_an_old_dead_saga_are_found(operator: Connection, seed: Seed) -> None:
     await prune_one(operator, seed)
     await old_saga(seed, SagaStatus.DEAD_LETTERED)
     await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 2")
-    assert await broken(seed) == {"attempt_count_is_not_the_applied_jobs"}
+    assert await seed.findings() == {"attempt_count_is_not_the_applied_jobs"}
 
 
 async def test_a_broken_saga_is_left_for_the_audit(operator: Connection, seed: Seed) -> None:

@@ -14,7 +14,6 @@ from hooksaga.core.event_input import EventDraft
 from hooksaga.core.retention import RetentionKind, RetentionPolicy
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue, resend
-from hooksaga.operations.audit import audit
 from hooksaga.operations.explain import explain_event
 from hooksaga.operations.prune import (
     Pruned,
@@ -59,10 +58,6 @@ async def counts(seed: Seed) -> tuple[int, ...]:
     return tuple((await seed.row(COUNTS)).values())
 
 
-async def broken(seed: Seed) -> set[str]:
-    return {finding.invariant for finding in await audit(seed.connection) if finding.rows}
-
-
 async def old(seed: Seed, status: SagaStatus = SagaStatus.COMPLETED, days: float = 40) -> int:
     return await seed.make_old(await seed.saga(status), days)
 
@@ -89,7 +84,7 @@ async def test_an_old_dead_letter_goes_with_its_delivery_and_attempts(
     done = await pruned(retention, DEAD)
     assert (done.dead_letters, done.sagas, done.jobs) == (1, 1, 1)
     assert await counts(seed) == (2, 1, 1, 1, 2)
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_dead_letter_goes_only_with_its_whole_pair(
@@ -110,7 +105,7 @@ async def test_a_dead_letter_goes_only_with_its_whole_pair(
     await seed.rewrite("UPDATE webhook_delivery_jobs SET finished_at = now() - interval '40 days'")
     done = await pruned(retention, DEAD)
     assert (done.dead_letters, done.sagas, done.jobs) == (1, 2, 2)
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_a_dead_letter_that_is_to_be_told_stays(retention: Connection, seed: Seed) -> None:
@@ -158,7 +153,7 @@ async def test_an_event_goes_after_its_last_delivery(retention: Connection, seed
     done = await pruned(retention, DELIVERIES)
     assert (done.sagas, done.events) == (1, 1)
     assert await counts(seed) == (3, 3, 2, 1, 3)
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 async def test_an_event_without_deliveries_goes(retention: Connection, seed: Seed) -> None:
@@ -245,7 +240,7 @@ async def test_a_really_lost_event_is_still_found(retention: Connection, seed: S
     await old(seed)
     await seed.saga(SagaStatus.COMPLETED)
     await seed.rewrite("DELETE FROM events")
-    assert "row_that_names_what_is_not_there" in await broken(seed)
+    assert "row_that_names_what_is_not_there" in await seed.findings()
 
 
 # Payloads.
@@ -262,7 +257,7 @@ async def test_a_payload_goes_earlier_than_its_row(
     assert (await pruned(retention, PAYLOADS)).payloads == 2
     assert await seed.value("SELECT count(*) FROM events WHERE payload IS NOT NULL") == 2
     assert await seed.value("SELECT count(*) FROM dead_letters WHERE payload_snapshot IS NOT NULL") == 0
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
     event = await inspect.show_event(operator, await event_of(seed, saga_id), tenant_id=None)
     assert (event.payload, event.is_erased) == (None, False)
     assert event.payload_removed_at is not None
@@ -402,7 +397,7 @@ async def test_a_resend_that_is_not_visible_yet_keeps_its_event(connect: Connect
         assert (await prune_batch(retention, Pruning(MONTH))).is_blocked
     assert (await pruned(retention, DELIVERIES)).sagas == 1
     assert (await pruned(retention, EVENTS)).rows == 0
-    assert await broken(seed) == set()
+    assert await seed.findings() == set()
 
 
 # What even the role that deletes may not.

@@ -194,7 +194,7 @@ def test_a_dead_letter_comes_with_its_requeue(
 
 
 def test_a_match_without_a_saga_was_pruned() -> None:
-    assert told(decision(matched=True)) == ["delivered; the record was pruned later"]
+    assert told(decision(matched=True)) == ["it ended; retention deleted the record later"]
 
 
 INACTIVE = {**ELIGIBLE, "active": False, "eligible_since": None}

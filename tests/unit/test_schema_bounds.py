@@ -129,10 +129,19 @@ def test_a_mismatch_names_the_place_and_the_rule_and_never_the_value(
 
 
 @pytest.mark.parametrize(
-    "payload",
-    ["1e999999999", "-1e-999999999", "1e99999999999999999999", "9" * 5000, "0.1", "1.0", '"\\u0000"', "null"],
-    ids=lambda text: text[:20],
+    ("payload", "matches"),
+    [
+        ("0.1", True),
+        ("1.0", True),
+        ("1e999999999", False),
+        ("-1e-999999999", False),
+        ("1e99999999999999999999", False),
+        ("9" * 5000, False),
+        ('"\\u0000"', False),
+        ("null", False),
+    ],
+    ids=lambda value: str(value)[:20],
 )
-def test_any_number_is_checked(payload: str) -> None:
+def test_any_number_is_checked(payload: str, matches: bool) -> None:
     schema = compile_schema('{"multipleOf": 0.01, "minimum": -5, "enum": [0.1, 1]}')
-    schema.mismatch(read_payload(payload))
+    assert (schema.mismatch(read_payload(payload)) is None) is matches

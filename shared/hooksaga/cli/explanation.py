@@ -95,7 +95,7 @@ def _clauses(event: Json, decision: Json) -> Iterator[str]:
     if saga is not None:
         yield f"{_started(saga)}{_standing(saga)}"
     elif decision["matched"]:
-        yield "delivered; the record was pruned later"
+        yield "it ended; retention deleted the record later"
 
 
 def _why(event: Json, decision: Json) -> str:

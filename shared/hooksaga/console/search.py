@@ -1,4 +1,4 @@
-"""The search box of every page: whatever a person has at hand leads to its page, or to a list."""
+"""The search box of every page: an id, a key or a value leads to its page, or to a list."""
 
 from dataclasses import dataclass
 from datetime import datetime

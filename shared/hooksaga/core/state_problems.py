@@ -60,7 +60,7 @@ STATE_PROBLEMS = (
     Problem(
         "idempotency_conflict",
         409,
-        "This idempotency key was used before with another event type, ordering key or payload.",
+        "This idempotency key was used before with another event type, ordering key, payload or attributes.",
         "Use a new key for new content. To repeat a call, send the same bytes.",
     ),
     Problem(

@@ -1,4 +1,4 @@
-"""Search by what a person has at hand: a whole or shortened event id, an idempotency key, the value of an
+"""Search by what a person may have: a whole or shortened event id, an idempotency key, the value of an
 attribute, or a number. Reads only."""
 
 from dataclasses import dataclass

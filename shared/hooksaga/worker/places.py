@@ -59,7 +59,8 @@ class LanePlaces:
         return list(islice(self._started, most))
 
     def claim(self, asked: Iterable[int], claimed: Mapping[int, int]) -> None:
-        """Note claimed jobs, each with its subscription, whoever started them. The rest of asked is not to be had."""
+        """Note claimed jobs, each with its subscription, including those of other processes.
+        The rest of asked is not to be had."""
         for job_id in {*asked, *claimed}:
             if job_id in self._started:
                 self._give_back(self._started.pop(job_id))

@@ -26,7 +26,7 @@ from hooksaga.worker.wakes import Wakes
 
 WATCH_SECONDS = 15.0
 ERASE_SECONDS = 2.0
-"""Rest after a look for running erasures: they are rare, and whoever asked for one waits."""
+"""Rest after a look for running erasures: they are rare, but their caller waits."""
 
 BULK_HORIZON_SECONDS = 3.0
 """How far ahead the sagas of bulk operations are started: a few polls, so that a late poll leaves no gap."""

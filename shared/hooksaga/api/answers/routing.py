@@ -118,7 +118,7 @@ class RoutingDecision(Answer):
     ]
     saga: Annotated[
         SagaStanding | None,
-        described("The delivery. `null` for a match: it was delivered, and deleted by retention.", None),
+        described("The delivery. `null` for a match: the delivery ended, and retention deleted it.", None),
     ]
 
 

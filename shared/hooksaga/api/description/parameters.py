@@ -94,7 +94,7 @@ PARAMETERS: Json = {
     "search": _query(
         "search",
         _LONG_TEXT,
-        "What a person has at hand: an event id, whole or shortened to its beginning or its end, an idempotency "
+        "What a person may have: an event id, whole or shortened to its beginning or its end, an idempotency "
         "key, or the value of an attribute.",
     ),
     "idempotency_key_filter": _query(
