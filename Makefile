@@ -17,7 +17,7 @@ TEST_WORKERS ?= 4
 # With this set, each process of a test run would compile all its imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth test test-postgres test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
+.PHONY: dist help install install-sqs install-dev install-infra demo demo-sqs up localstack synth templates aws-proof test test-postgres test-long faults soak screenshots hostile-cases mutants check format bench bench-all lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,9 +69,16 @@ demo-sqs: install-sqs ## run the demo with real queues and the Lambda functions,
 synth: install-infra ## synthesize and check the CloudFormation templates, without an AWS account
 	$(BIN)/python -m infra.cdk_cli synth --quiet $(ARGS)
 
-dist: install-dev ## build the wheel and the sdist in dist/, check them, install the wheel and run it
+templates: install-infra ## write plain CloudFormation templates with their assets, e.g. make templates ARGS="--env prod"
+	$(BIN)/python -m infra.templates $(ARGS)
+
+aws-proof: install-infra ## deploy to your AWS account, disturb, check and destroy, e.g. make aws-proof ARGS="--yes"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m infra.proof $(ARGS)
+
+dist: install-dev ## build the wheels and sdists of both packages in dist/, check them, install and run them
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m build --no-isolation --outdir dist cdk
 	$(BIN)/twine check --strict dist/*
 	HOOKSAGA_DIST=dist $(BIN)/python -m pytest -n 0 tests/wheel $(ARGS)
 
@@ -90,17 +97,19 @@ test-postgres: install-dev ## run the database tests on another PostgreSQL, e.g.
 test-long: install-dev ## run the long tests
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(ARGS)
 
-screenshots: install-dev ## retake the screenshots of docs/console.md in a real browser
-	HOOKSAGA_SCREENSHOTS=docs/console $(BIN)/python -m pytest -n 0 tests/console/test_browser.py $(ARGS)
+screenshots: install-dev ## retake the screenshots of docs/console.md; with LOOKS=folder also every page in every look
+	HOOKSAGA_SCREENSHOTS=docs/console HOOKSAGA_LOOKS=$(LOOKS) HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n 0 tests/console/test_browser.py \
+	    tests/console/test_looks.py tests/console/test_portal_browser.py tests/console/test_embed_example.py $(ARGS)
 
 hostile-cases: install-dev ## run the tests of hostile receivers, DNS servers and clients, and write docs/hostile-cases.md
 	HOOKSAGA_FAULTS=all $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -p tests.hostile_page -m hostile \
 	    --hostile-page docs/hostile-cases.md tests/egress tests/delivery tests/api tests/e2e $(ARGS)
 
+# mutmut takes modules by their own names only below a folder src.
 mutants: $(VENV)/.installed-mutants ## run mutation tests of the core and list the surviving mutants
-	@mkdir -p mutants
-	PYTHONPATH=$(CURDIR)/mutants $(BIN)/mutmut run --max-children $(PYTEST_WORKERS) $(ARGS)
-	$(BIN)/mutmut results
+	@mkdir -p mutants && ln -sfn shared src
+	PYTHONPATH=$(CURDIR)/mutants/src:$(CURDIR)/mutants $(BIN)/mutmut run --max-children $(PYTEST_WORKERS) $(ARGS); \
+	    status=$$?; $(BIN)/mutmut results; rm -f src; exit $$status
 
 check: install-dev ## check formatting, lint, types and import layers
 	$(BIN)/ruff format --check .
@@ -117,7 +126,7 @@ lock: install-dev ## update the versions in constraints.txt
 	    --no-annotate --no-header --no-emit-index-url --no-emit-find-links --quiet -o constraints.txt
 
 clean: ## remove .venv and caches; keep the data in .hooksaga
-	rm -rf $(VENV) build dist cdk.out .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants
+	rm -rf $(VENV) build dist cdk.out templates .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # With the stamps below a second run does nothing, and a changed list of packages is installed again.

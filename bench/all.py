@@ -25,15 +25,17 @@ from bench import rows
 from bench.rows import COLUMNS, Row
 from hooksaga.cli.signals import interrupt_on_sigterm
 
+BENCH = "hooksaga.cli.app bench"
 BEGIN, END = "<!-- figures: bench/all.py -->", "<!-- /figures -->"
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """arguments and quick: for python; runs: how often it is run, one after the other."""
+    """options and quick: of the command; runs: how often it is run, one after the other."""
 
-    arguments: tuple[str, ...]
-    quick: tuple[str, ...]
+    command: str
+    options: str
+    quick: str
     rows: Callable[[list[Any]], list[Row]]
     runs: int = 1
 
@@ -66,10 +68,13 @@ def _result(name: str, run: int, options: argparse.Namespace) -> Any:
     kept = options.into / f"{name}{'-quick' if options.quick else ''}-{run + 1}.json"
     if not kept.exists():
         measurement = MEASUREMENTS[name]
-        arguments = measurement.quick if options.quick else measurement.arguments
+        words = f"{measurement.command} --json {measurement.quick if options.quick else measurement.options}"
         print(f"{name}, run {run + 1} of {measurement.runs}", file=sys.stderr, flush=True)
         done = subprocess.run(
-            [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", *words.split()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         if done.returncode != 0:
             sys.exit(f"{name} ended with {done.returncode}")
@@ -107,67 +112,35 @@ def write_page(page: Path, text: str) -> None:
     page.write_text(f"{content[:begin]}\n\n{text}\n\n{content[end:]}", encoding="utf-8")
 
 
-def _bench(*arguments: str) -> tuple[str, ...]:
-    return ("hooksaga.cli.app", "bench", "--json", *arguments)
-
-
-def _script(name: str, *arguments: str) -> tuple[str, ...]:
-    return (f"bench.{name}", "--json", *arguments)
-
-
 MEASUREMENTS = {
-    "throughput": Measurement(
-        _bench("--events", "20000"), _bench("--events", "300"), rows.throughput, runs=3
-    ),
+    "throughput": Measurement(BENCH, "--events 20000", "--events 300", rows.throughput, runs=3),
     "latency": Measurement(
-        _bench("--events", "6000", "--rate", "200"),
-        _bench("--events", "100", "--rate", "100"),
-        rows.latency,
-        runs=3,
+        BENCH, "--events 6000 --rate 200", "--events 100 --rate 100", rows.latency, runs=3
     ),
-    "ingest": Measurement(
-        _script("ingest"), _script("ingest", "--events", "300", "--batch-events", "500"), rows.ingest, runs=3
-    ),
+    "ingest": Measurement("bench.ingest", "", "--events 300 --batch-events 500", rows.ingest, runs=3),
     "ingest-delivering": Measurement(
-        _script("ingest", "--deliver"),
-        _script("ingest", "--deliver", "--events", "300", "--batch-events", "500"),
-        rows.delivering,
-        runs=3,
+        "bench.ingest", "--deliver", "--deliver --events 300 --batch-events 500", rows.delivering, runs=3
     ),
     "fan-out": Measurement(
-        _script("fan_out"),
-        _script("fan_out", "--subscriptions", "100", "--rate", "50", "--seconds", "3", "--rounds", "1"),
-        rows.fan_out,
+        "bench.fan_out", "", "--subscriptions 100 --rate 50 --seconds 3 --rounds 1", rows.fan_out
     ),
     "noisy-neighbour": Measurement(
-        _script("noisy_neighbour"),
-        _script("noisy_neighbour", "--rate", "50", "--seconds", "3", "--settle", "1", "--rounds", "1"),
-        rows.noisy,
+        "bench.noisy_neighbour", "", "--rate 50 --seconds 3 --settle 1 --rounds 1", rows.noisy
     ),
     "noisy-neighbour-half": Measurement(
-        _script("noisy_neighbour", "--half", "--batch", "20", "--seconds", "30", "--settle", "5"),
-        _script(
-            "noisy_neighbour",
-            *["--half", "--events", "500", "--seconds", "3", "--settle", "1", "--rounds", "1"],
-        ),
+        "bench.noisy_neighbour",
+        "--half --batch 20 --seconds 30 --settle 5",
+        "--half --events 500 --seconds 3 --settle 1 --rounds 1",
         rows.noisy,
     ),
     "closed-neighbours": Measurement(
-        _script("closed_neighbours"),
-        _script("closed_neighbours", "--subscriptions", "100", "--events", "300", "--rounds", "1"),
-        rows.closed,
+        "bench.closed_neighbours", "", "--subscriptions 100 --events 300 --rounds 1", rows.closed
     ),
-    "outage": Measurement(
-        _script("outage"), _script("outage", "--hours", "0.05", "--rate", "1", "--faster", "100"), rows.outage
-    ),
+    "outage": Measurement("bench.outage", "", "--hours 0.05 --rate 1 --faster 100", rows.outage),
     "depth": Measurement(
-        _script("depth"),
-        _script("depth", "--finished", "5000", "--waiting", "1000", "--events", "600", "--rounds", "1"),
-        rows.depth,
+        "bench.depth", "", "--finished 5000 --waiting 1000 --events 600 --rounds 1", rows.depth
     ),
-    "memory": Measurement(
-        _script("memory"), _script("memory", "--deliveries", "2000", "--round", "1000"), rows.memory
-    ),
+    "memory": Measurement("bench.memory", "", "--deliveries 2000 --round 1000", rows.memory),
 }
 
 

@@ -8,22 +8,18 @@ kinds take turns, so that what else the machine does falls on all of them.
 """
 
 import os
-import shutil
 import statistics
-import tempfile
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
 
 from bench.figures import shown
-from bench.place import parser_of, run_command
-from hooksaga.adapters.database import DatabaseAddress
-from hooksaga.adapters.migrations import migrate
-from hooksaga.local.postgres import EmbeddedPostgres
+from bench.place import empty_database, parser_of, run_command
 
 ROUNDS = 20
 """Turns of each kind."""
@@ -91,20 +87,12 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=500_000, help="of each kind")
     parser.add_argument("--batch", type=int, default=100, help="events of a transaction")
     options = parser.parse_args()
+    run_command(lambda: _measure(options.events, options.batch), table, json=options.json)
 
-    def run() -> Any:
-        folder = Path(tempfile.mkdtemp(prefix="hooksaga-bench-"))
-        server = EmbeddedPostgres(folder)
-        try:
-            url = server.start()
-            migrate(DatabaseAddress(url))
-            with psycopg.connect(url, autocommit=True) as connection:
-                return [asdict(one) for one in measure(connection, options.events, options.batch)]
-        finally:
-            server.stop()
-            shutil.rmtree(folder, ignore_errors=True)
 
-    run_command(run, table, json=options.json)
+def _measure(events: int, batch: int) -> list[Measured]:
+    with empty_database() as url, psycopg.connect(url, autocommit=True) as connection:
+        return measure(connection, events, batch)
 
 
 _GIN_INDEXES: LiteralString = """
@@ -181,10 +169,10 @@ def _milliseconds(connection: psycopg.Connection, kind: str, pair: str, value: s
     return round(statistics.median(once() for _ in range(11)), 2)
 
 
-def table(measured: Any) -> str:
+def table(measured: Sequence[Measured]) -> str:
     """The kinds beside each other."""
     columns = ("kind", "CPU µs", "log bytes", "stored bytes", "rare value ms", "common value ms")
-    return shown(columns, [tuple(one.values()) for one in measured])
+    return shown(columns, [astuple(one) for one in measured])
 
 
 if __name__ == "__main__":

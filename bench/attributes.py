@@ -13,14 +13,15 @@ import json
 import statistics
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from bench.figures import shown
 from bench.place import parser_of, report, run_command
-from bench.processor import cpu_of_tree
+from bench.processor import cpu_of_server
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.migrations import migrate
 from hooksaga.core.event_attributes import NO_ATTRIBUTES
@@ -65,7 +66,7 @@ class Kind:
     accept_postgres: float
     route_python: float
     route_postgres: float
-    row_bytes: float
+    row_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,8 @@ def main() -> None:
     parser.add_argument("--wide", type=int, default=1_000, help="subscriptions of one type")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-
-    def run() -> Any:
-        measured = event_loop.run(measure(options.events, options.wide, options.rounds))
-        return asdict(measured)
-
-    run_command(run, table, json=options.json)
+    measured = partial(measure, options.events, options.wide, options.rounds)
+    run_command(lambda: event_loop.run(measured()), table, json=options.json)
 
 
 async def measure(events: int, wide: int, rounds: int) -> Measured:
@@ -116,14 +113,12 @@ async def measure(events: int, wide: int, rounds: int) -> Measured:
 
 class _Stages:
     def __init__(self, address: DatabaseAddress, folder: Path) -> None:
-        self._postmaster = int(
-            (folder / "postgres" / "postmaster.pid").read_text(encoding="utf-8").split()[0]
-        )
+        self._folder = folder
         self._sessions = {role: Session(address, role) for role in (Role.OWNER, Role.INGEST, Role.ROUTER)}
 
     def spent(self) -> tuple[float, float]:
         """Seconds of this process and of PostgreSQL, whose sessions live as long as the measurement."""
-        return time.process_time(), cpu_of_tree(self._postmaster)
+        return time.process_time(), cpu_of_server(self._folder)
 
     async def subscribe(self, event_type: str, filters: list[dict[str, Any] | None]) -> None:
         params = {
@@ -138,9 +133,7 @@ class _Stages:
         drafts = [EventDraft(event_type, payload, attributes=attributes) for payload in payloads]
         for first in range(0, count, BATCH):
             batch = drafts[first : first + BATCH]
-            await self._sessions[Role.INGEST].run(
-                lambda connection, batch=batch: accept_events(connection, batch)
-            )
+            await self._sessions[Role.INGEST].run(accept_events, batch)
 
     async def route(self) -> int:
         """Returns the number of sagas."""
@@ -186,7 +179,7 @@ async def _kinds(stages: _Stages, events: int, rounds: int) -> list[Kind]:
         accept_python, accept_postgres, route_python, route_postgres = (
             round(statistics.median(column), 1) for column in zip(*spent[name], strict=True)
         )
-        row_bytes = round(await stages.row_bytes(type_of(name)), 0)
+        row_bytes = round(await stages.row_bytes(type_of(name)))
         kinds.append(Kind(name, accept_python, accept_postgres, route_python, route_postgres, row_bytes))
     return kinds
 
@@ -218,19 +211,8 @@ async def _wide(stages: _Stages, name: str, subscriptions: int) -> Wide:
     return Wide(name, subscriptions, matched, round(median, 1), round(mean, 1))
 
 
-def table(result: dict[str, Any]) -> str:
-    kinds = [
-        (
-            kind["name"],
-            *(
-                f"{kind[f'{stage}_{part}']:.1f}"
-                for stage in ("accept", "route")
-                for part in ("python", "postgres")
-            ),
-            f"{kind['row_bytes']:.0f}",
-        )
-        for kind in result["kinds"]
-    ]
+def table(result: Measured) -> str:
+    kinds = [astuple(kind) for kind in result.kinds]
     columns = (
         "µs per event",
         "accept Python",
@@ -240,8 +222,8 @@ def table(result: dict[str, Any]) -> str:
         "bytes of the row",
     )
     wide = [
-        (wide["name"], f"{wide['subscriptions']:,}", wide["matched"], wide["median_ms"], wide["processor_ms"])
-        for wide in result["wide"]
+        (wide.name, f"{wide.subscriptions:,}", wide.matched, wide.median_ms, wide.processor_ms)
+        for wide in result.wide
     ]
     return (
         shown(columns, kinds)

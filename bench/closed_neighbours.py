@@ -10,20 +10,18 @@ the process has looked at all of them once.
 
 import argparse
 import statistics
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 
 from bench import depth
-from bench.figures import shown, times
-from bench.place import Place, parser_of, report, run_command, running_on, temporary_folder
-from bench.receiver import RunningReceiver, running_receiver
+from bench.figures import rates_shown, times
+from bench.place import Place, parser_of, report, run_command, running_on, running_server, temporary_folder
+from bench.receiver import running_receiver
 from hooksaga.core.flow import LAST_PROBE_SECONDS
 from hooksaga.core.saga import RetryPolicy
-from hooksaga.local.postgres import EmbeddedPostgres
 
 EVENT_TYPE = "bench.closed"
 SETTLE_SECONDS = 5
@@ -51,7 +49,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="runs on each database")
     parser.add_argument("--paused", type=float, default=0.5, help="share of them that is paused")
     options = parser.parse_args()
-    run_command(lambda: asdict(_compare(options)), table, json=options.json)
+    run_command(lambda: _compare(options), table, json=options.json)
 
 
 def _compare(options: argparse.Namespace) -> Closed:
@@ -61,14 +59,16 @@ def _compare(options: argparse.Namespace) -> Closed:
                 depth.subscribe(place)
                 if folder is beside:
                     subscribe(place, options.subscriptions)
-        _fill(beside, options.backlog, options.paused)
-        rates = _measure(without, beside, receiver, options)
+        with running_server(beside) as url:
+            close(url, options.backlog, options.paused)
+        folders = {"without": without, "beside": beside}
+        rates = depth.rates_in_turn(folders, receiver, options, settle_seconds=SETTLE_SECONDS)
         return Closed(
             options.subscriptions,
             options.backlog,
-            rates[without],
-            rates[beside],
-            times(statistics.median(rates[beside]), statistics.median(rates[without])),
+            rates["without"],
+            rates["beside"],
+            times(statistics.median(rates["beside"]), statistics.median(rates["without"])),
             *_left(beside),
         )
 
@@ -76,12 +76,6 @@ def _compare(options: argparse.Namespace) -> Closed:
 def subscribe(place: Place, subscriptions: int) -> None:
     report(f"making {subscriptions:,} subscriptions")
     place.subscribe([(EVENT_TYPE, f"/status/503/{number}") for number in range(subscriptions)])
-
-
-def _fill(folder: Path, backlog: int, paused: float) -> None:
-    url = EmbeddedPostgres(folder).start()
-    close(url, backlog, paused)
-    EmbeddedPostgres(folder).stop()
 
 
 def close(url: str, backlog: int, paused: float = 0.5) -> None:
@@ -104,26 +98,10 @@ def close(url: str, backlog: int, paused: float = 0.5) -> None:
         connection.execute("CHECKPOINT")
 
 
-def _measure(without: Path, beside: Path, receiver: RunningReceiver, options: Any) -> dict[Path, list[float]]:
-    rates: dict[Path, list[float]] = {without: [], beside: []}
-    for number in range(options.rounds):
-        for folder, done in rates.items():
-            with running_on(folder, receiver) as place:
-                time.sleep(SETTLE_SECONDS)
-                done.append(depth.throughput(place, options.events))
-                what = "without" if folder is without else "beside"
-                report(f"round {number + 1}, {what}: {done[-1]:,.0f}/s")
-    return rates
-
-
 def _left(folder: Path) -> tuple[int, int]:
-    url = EmbeddedPostgres(folder).start()
-    try:
-        with psycopg.connect(url) as connection:
-            probes, waiting = connection.execute(LEFT, {"event_type": EVENT_TYPE}).fetchone() or (0, 0)
-            return probes, waiting
-    finally:
-        EmbeddedPostgres(folder).stop()
+    with running_server(folder) as url, psycopg.connect(url) as connection:
+        probes, waiting = connection.execute(LEFT, {"event_type": EVENT_TYPE}).fetchone() or (0, 0)
+        return probes, waiting
 
 
 EVENTS: LiteralString = """
@@ -162,20 +140,13 @@ LEFT: LiteralString = """
              WHERE %(event_type)s = ANY (s.event_types) AND g.status IN ('Pending', 'PendingRetry'))"""
 
 
-def table(result: dict[str, Any]) -> str:
-    rows = [
-        (name, *(f"{rate:,.0f}" for rate in result[key]), f"{statistics.median(result[key]):,.0f}")
-        for name, key in (("without them", "without"), ("beside them", "beside"))
-    ]
-    runs = len(result["without"])
-    closed = (
-        f"{result['subscriptions']:,} closed subscriptions, {result['backlog']} deliveries waiting for each"
-    )
+def table(result: Closed) -> str:
+    closed = f"{result.subscriptions:,} closed subscriptions, {result.backlog} deliveries waiting for each"
     return "\n".join(
         (
             closed,
-            shown(("deliveries/s", *(f"run {run + 1}" for run in range(runs)), "median"), rows),
-            f"beside them: {result['share']} times; {result['probes']:,} probes of theirs",
+            rates_shown({"without them": result.without, "beside them": result.beside}),
+            f"beside them: {result.share} times; {result.probes:,} probes of theirs",
         )
     )
 

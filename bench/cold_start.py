@@ -12,15 +12,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from bench.figures import shown
-from hooksaga.adapters.database import DatabaseAddress
-from hooksaga.adapters.migrations import migrate
+from bench.place import empty_database
 from hooksaga.aws.deployment import LOCAL
-from hooksaga.local.postgres import EmbeddedPostgres
 
 START = """
 import resource, sys, time
@@ -47,14 +43,8 @@ def main() -> None:
     if options.modules:
         _show_modules()
         return
-    with tempfile.TemporaryDirectory(prefix="cold-") as folder:
-        server = EmbeddedPostgres(Path(folder))
-        url = server.start()
-        try:
-            migrate(DatabaseAddress(url))
-            rows = [_row(name, url, options.rounds) for name in LOCAL.functions]
-        finally:
-            server.stop()
+    with empty_database() as url:
+        rows = [_row(name, url, options.rounds) for name in LOCAL.functions]
     print(shown(("function", "import ms", "its CPU ms", "first row ms", "MB"), rows))
 
 
@@ -66,7 +56,6 @@ def _row(name: str, url: str, rounds: int) -> tuple[object, ...]:
 
 
 def _start(name: str, url: str) -> list[float]:
-
     environment = os.environ | {"HOOKSAGA_DATABASE_URL": url}
     command = [sys.executable, "-c", START, name, str(time.time())]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -6,26 +6,22 @@ application is called in this process, so the times are those of the page itself
 
 import argparse
 import asyncio
-import shutil
 import statistics
-import tempfile
 import time
-from pathlib import Path
 from typing import LiteralString
 
 import httpx
 import psycopg
 
+from bench.place import empty_database
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.http_sender import HttpSender
-from hooksaga.adapters.migrations import migrate
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.api.asgi import build_app
 from hooksaga.api.services import build_services
 from hooksaga.console.routes import ROUTES
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.trace import Traced
-from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.runtime.settings import read_settings
 from tests.database import a_million_rows as rows
@@ -46,6 +42,10 @@ MORE_JOBS: LiteralString = """
 
 PAGES = (
     "/console",
+    "/console?range=24h",
+    "/console?range=7d",
+    "/console/open?state=due",
+    "/console/open?state=waiting+for+a+retry",
     "/console/events",
     "/console/events?type=type.7",
     "/console/events?type=none.such",
@@ -70,7 +70,7 @@ PAGES = (
     "/console/subscriptions/45000",
     "/console/dead-letters",
     "/console/dead-letters?subscription=77",
-    "/console/dead-letters?requeued=not+yet+requeued",
+    "/console/dead-letters?state=standing",
     "/console/dead-letters?error=tls_error",
     "/console/dead-letters?before={long_ago}",
     "/console/dead-letters/500000",
@@ -93,16 +93,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=5_000_000)
     wanted = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="hooksaga-pages-"))
-    server = EmbeddedPostgres(folder)
-    try:
-        url = server.start()
-        migrate(DatabaseAddress(url))
+    with empty_database() as url:
         _fill(url, wanted.jobs)
         slow = asyncio.run(_measure(url))
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
     raise SystemExit(1 if slow else 0)
 
 
@@ -125,7 +118,7 @@ def _count(connection: psycopg.Connection) -> int:
 async def _measure(url: str) -> bool:
     address = DatabaseAddress(url)
     session, key = Session(address, Role.ADMIN), generate_api_key()
-    await session.run(lambda connection: create_api_key(connection, key, name="bench"))
+    await session.run(create_api_key, key, name="bench")
     await session.close()
     sender = HttpSender(AddressPolicy(), connect_timeout_seconds=5)
     box = SecretBox([generate_key()])

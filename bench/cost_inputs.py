@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.cost_inputs [--events 500]
 
-Every function is invoked with batches of 1 and of 10. WAL, stored and log bytes and the database's processor time come
+Every function is invoked with batches of 1, 10 and 100. The bytes, and the database's processor time and writes, come
 from two fan-outs, so that what an event costs and what each of its deliveries costs can be told apart. A machine that
 is busy with other things makes the times longer, never the bytes.
 """
@@ -11,17 +11,19 @@ import argparse
 import datetime
 import json
 import platform
+import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bench.figures import as_json
 from bench.lambda_place import PAYLOAD_BYTES, Pipeline, Spent, log_into, running_pipeline
-from bench.processor import cpu_of_tree
+from bench.processor import cpu_of_server
 from hooksaga.adapters.queues import Queue
-from hooksaga.local import postmaster
 from hooksaga.local.sqs.event_source import tick_event
 
 TARGET = Path(__file__).resolve().parents[1] / "shared" / "hooksaga" / "cost" / "inputs.json"
@@ -34,23 +36,33 @@ STEPS = (
 TICKS = ("router", "orchestrator", "lease_cleaner", "health_monitor")
 WARM_UP_EVENTS = 50
 FAN_OUTS = (1, 4)
-SIZES = ("wal", "stored", "logged", "cpu_ms")
+BATCHES = (1, 10, 100)
+STATISTICS_SECONDS = 11
+"""A session that does nothing tells its statistics after ten seconds."""
 
 STORED = """
     SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 """
 WAL = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
+WRITES = """
+    SELECT sum(CASE object WHEN 'wal' THEN fsyncs ELSE writes + extends END)::bigint FROM pg_stat_io
+    WHERE object IN ('wal', 'relation')
+"""
+COUNTED_EVENTS = 20
+COUNT_ON = ("ALTER SYSTEM SET log_min_duration_statement = 0", "SELECT pg_reload_conf()")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Bytes that some events made, and milliseconds of the database's processor time."""
+    """Bytes that some events made, milliseconds of the database's processor time, and writes to its disk: flushes of
+    the log, and pages of tables and indexes."""
 
     wal: int
     stored: int
     logged: int
     cpu_ms: float
+    writes: int
 
 
 def main() -> None:
@@ -76,14 +88,23 @@ def _measure(events: int, fan_out: int) -> dict[str, Any]:
         log = pipeline.folder / "log"
         with log_into(log):
             _run(pipeline, WARM_UP_EVENTS, 10)
-            pipeline.run("CHECKPOINT")
-            single = _run(pipeline, events // 5, 1)
-            before = _size(pipeline, log)
-            full = _run(pipeline, events, 10)
-            after = _size(pipeline, log)
+            runs = {str(batch): _run_measured(pipeline, log, events, batch) for batch in BATCHES}
             ticks = {name: _tick(pipeline, name) for name in TICKS}
-    sizes = {name: (getattr(after, name) - getattr(before, name)) / events for name in SIZES}
-    return {"1": single, "10": full, "ticks": ticks, "sizes": sizes}
+            statements = _statements(pipeline)
+    return {"runs": runs, "ticks": ticks, "statements": statements}
+
+
+def _run_measured(pipeline: Pipeline, log: Path, events: int, batch: int) -> dict[str, Any]:
+    """Invocations, and what each event made, in batches of this size. Pages are written by the checkpoint."""
+    pipeline.run("CHECKPOINT")
+    before = _size(pipeline, log)
+    spent = _run(pipeline, events, batch)
+    cpu_ms = cpu_of_server(pipeline.folder) * 1000
+    pipeline.run("CHECKPOINT")
+    time.sleep(STATISTICS_SECONDS)
+    after = asdict(_size(pipeline, log)) | {"cpu_ms": cpu_ms}
+    sizes = {one.name: (after[one.name] - getattr(before, one.name)) / events for one in fields(Size)}
+    return {"spent": spent, "sizes": sizes}
 
 
 def _run(pipeline: Pipeline, events: int, batch: int) -> dict[str, Any]:
@@ -109,6 +130,19 @@ def _tick(pipeline: Pipeline, name: str) -> dict[str, float]:
     return _told(spent, 0)
 
 
+def _statements(pipeline: Pipeline) -> float:
+    """Statements for each event that comes alone, from the POST to its last delivery applied, by the server's log."""
+    for statement in COUNT_ON:
+        pipeline.run(statement)
+    time.sleep(1)
+    server_log = pipeline.folder / "postgres" / "server.log"
+    before = server_log.stat().st_size
+    _run(pipeline, COUNTED_EVENTS, 1)
+    lines = server_log.read_bytes()[before:].decode(errors="replace").splitlines()
+    executed = [line for line in lines if " ms  execute " in line or " ms  statement: " in line]
+    return round(len(executed) / COUNTED_EVENTS, 1)
+
+
 def _told(spent: Spent, calls: int) -> dict[str, float]:
     """What one invocation takes."""
     return {
@@ -119,27 +153,48 @@ def _told(spent: Spent, calls: int) -> dict[str, float]:
 
 
 def _size(pipeline: Pipeline, log: Path) -> Size:
-    server = postmaster.running_on(pipeline.folder / "postgres")
-    cpu_ms = cpu_of_tree(server.pid if server else None) * 1000
-    return Size(pipeline.run(WAL)[0][0], pipeline.run(STORED)[0][0], log.stat().st_size, cpu_ms)
+    (wal,), (stored,), (writes,) = (pipeline.run(query)[0] for query in (WAL, STORED, WRITES))
+    return Size(wal, stored, log.stat().st_size, cpu_of_server(pipeline.folder) * 1000, writes)
 
 
 def _together(one: Any, four: Any, events: int) -> dict[str, Any]:
-    deliveries = FAN_OUTS[1] - FAN_OUTS[0]
-    per_delivery = {name: (four["sizes"][name] - one["sizes"][name]) / deliveries for name in SIZES}
-    per_event = {name: one["sizes"][name] - per_delivery[name] for name in SIZES}
-    cpu_ms = {"event": per_event.pop("cpu_ms"), "delivery": per_delivery.pop("cpu_ms")}
+    of_each = {
+        batch: _apart(one["runs"][batch]["sizes"], four["runs"][batch]["sizes"]) for batch in one["runs"]
+    }
     return {
         "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "payload_bytes": PAYLOAD_BYTES,
         "events": events,
-        "invocations": {"1": one["1"], "10": one["10"]},
+        "invocations": {batch: run["spent"] for batch, run in one["runs"].items()},
         "ticks": one["ticks"],
-        "bytes_per_event": {name: round(value) for name, value in per_event.items()},
-        "bytes_per_delivery": {name: round(value) for name, value in per_delivery.items()},
-        "database_cpu_ms": {name: round(max(0.0, value), 2) for name, value in cpu_ms.items()},
+        "statements": one["statements"],
+        "stored_bytes": {part: round(_stored(of_each.values(), part)) for part in ("event", "delivery")},
+        "made": {
+            batch: {part: _made(sizes) for part, sizes in parts.items()} for batch, parts in of_each.items()
+        },
     }
+
+
+def _stored(runs: Iterable[dict[str, dict[str, float]]], part: str) -> float:
+    """On average of all runs: a table grows by many pages at once, so that a run may fill those of the one before."""
+    return statistics.mean(run[part]["stored"] for run in runs)
+
+
+def _made(sizes: dict[str, float]) -> dict[str, float]:
+    return {
+        "database_ms": round(max(0.0, sizes["cpu_ms"]), 3),
+        "wal_bytes": round(max(0.0, sizes["wal"])),
+        "writes": round(max(0.0, sizes["writes"]), 2),
+        "log_bytes": round(max(0.0, sizes["logged"])),
+    }
+
+
+def _apart(one: dict[str, float], four: dict[str, float]) -> dict[str, dict[str, float]]:
+    """What an event costs, and each of its deliveries, from two fan-outs."""
+    deliveries = FAN_OUTS[1] - FAN_OUTS[0]
+    delivery = {name: (four[name] - one[name]) / deliveries for name in one}
+    return {"event": {name: one[name] - delivery[name] for name in one}, "delivery": delivery}
 
 
 if __name__ == "__main__":

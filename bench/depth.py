@@ -8,11 +8,12 @@ are those that EXPLAIN ANALYZE tells, planning included, as the role that runs t
 all the others; each is the median of nine runs that are rolled back. Five million need some 6 GB of disk.
 """
 
+import argparse
 import json
 import statistics
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -20,14 +21,13 @@ import psycopg
 from psycopg import sql
 
 from bench import history
-from bench.figures import ms, shown, times
+from bench.figures import ms, rates_shown, shown, times
 from bench.load import run_load
-from bench.place import Place, parser_of, report, run_command, running_on, temporary_folder
+from bench.place import Place, parser_of, report, run_command, running_on, running_server, temporary_folder
 from bench.receiver import RunningReceiver, running_receiver
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
-from hooksaga.local.postgres import EmbeddedPostgres
 
 EVENT_TYPE = "bench.depth"
 BATCH = 100
@@ -65,24 +65,27 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=20_000, help="delivered in each run")
     parser.add_argument("--rounds", type=int, default=3, help="runs on each")
     options = parser.parse_args()
-
-    def run() -> Any:
-        with (
-            temporary_folder() as empty,
-            temporary_folder() as full,
-            running_receiver(empty) as receiver,
-        ):
-            _prepare(empty, receiver)
-            _prepare(full, receiver)
-            _fill(full, options.finished, options.waiting)
-            return asdict(_measure(empty, full, receiver, options))
-
-    run_command(run, table, json=options.json)
+    run_command(lambda: _measure(options), table, json=options.json)
 
 
-def _prepare(folder: Path, receiver: RunningReceiver) -> None:
-    with running_on(folder, receiver) as place:
-        subscribe(place)
+def _measure(options: argparse.Namespace) -> Depth:
+    with temporary_folder() as empty, temporary_folder() as full, running_receiver(empty) as receiver:
+        for folder in (empty, full):
+            with running_on(folder, receiver) as place:
+                subscribe(place)
+        report(f"making {options.finished:,} finished jobs and {options.waiting:,} waiting sagas")
+        fill_history(full, finished=options.finished, waiting=options.waiting)
+        rates = rates_in_turn({"empty": empty, "full": full}, receiver, options)
+        empty_ms, full_ms = (_query_times_of(folder) for folder in (empty, full))
+        return Depth(
+            options.finished,
+            options.waiting,
+            _size_mb(full),
+            rates["empty"],
+            rates["full"],
+            times(statistics.median(rates["full"]), statistics.median(rates["empty"])),
+            [QueryTime(name, empty_ms[name], full_ms[name]) for name in empty_ms],
+        )
 
 
 def subscribe(place: Place) -> list[int]:
@@ -93,11 +96,9 @@ def subscribe(place: Place) -> list[int]:
     )
 
 
-def _fill(folder: Path, finished: int, waiting: int) -> None:
-    report(f"making {finished:,} finished jobs and {waiting:,} waiting sagas")
-    url = EmbeddedPostgres(folder).start()
-    history.fill(url, history_subscriptions(url), finished=finished, waiting=waiting)
-    EmbeddedPostgres(folder).stop()
+def fill_history(folder: Path, *, finished: int, waiting: int) -> None:
+    with running_server(folder) as url:
+        history.fill(url, history_subscriptions(url), finished=finished, waiting=waiting)
 
 
 def history_subscriptions(url: str) -> list[int]:
@@ -106,23 +107,18 @@ def history_subscriptions(url: str) -> list[int]:
         return [row[0] for row in connection.execute(wanted, [history.EVENT_TYPE])]
 
 
-def _measure(empty: Path, full: Path, receiver: RunningReceiver, options: Any) -> Depth:
-    rates: dict[Path, list[float]] = {empty: [], full: []}
+def rates_in_turn(
+    folders: Mapping[str, Path], receiver: RunningReceiver, options: Any, *, settle_seconds: float = 0
+) -> dict[str, list[float]]:
+    """Deliveries a second of each run, by the name of the folder. options: with events and rounds."""
+    rates: dict[str, list[float]] = {name: [] for name in folders}
     for number in range(options.rounds):
-        for folder, done in rates.items():
+        for name, folder in folders.items():
             with running_on(folder, receiver) as place:
-                done.append(throughput(place, options.events))
-                report(f"round {number + 1}, {'empty' if folder is empty else 'full'}: {done[-1]:,.0f}/s")
-    queries = {folder: _query_times_of(folder) for folder in rates}
-    return Depth(
-        options.finished,
-        options.waiting,
-        _size_mb(full),
-        rates[empty],
-        rates[full],
-        times(statistics.median(rates[full]), statistics.median(rates[empty])),
-        [QueryTime(name, queries[empty][name], queries[full][name]) for name in queries[empty]],
-    )
+                time.sleep(settle_seconds)
+                rates[name].append(throughput(place, options.events))
+                report(f"round {number + 1}, {name}: {rates[name][-1]:,.0f}/s")
+    return rates
 
 
 def throughput(place: Place, events: int) -> float:
@@ -132,23 +128,15 @@ def throughput(place: Place, events: int) -> float:
     place.receiver.take()
     loaded = run_load(place.load(EVENT_TYPE, count=events, batch=BATCH, connections=8))
     place.receiver.wait_for(events)
-    place.wait_until_none(OPEN)
+    place.wait_until_delivered()
     seconds = time.monotonic() - loaded.started_at
     place.receiver.take()
     return round(events / seconds, 1)
 
 
-OPEN: LiteralString = """
-    SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas WHERE status = 'InProgress' LIMIT 1) AS open"""
-
-
 def _query_times_of(folder: Path) -> dict[str, float]:
-    server = EmbeddedPostgres(folder)
-    url = server.start()
-    try:
+    with running_server(folder) as url:
         return query_times(url, history_subscriptions(url))
-    finally:
-        server.stop()
 
 
 def _size_mb(folder: Path) -> int:
@@ -175,6 +163,9 @@ def query_times(url: str, subscription_ids: Sequence[int]) -> dict[str, float]:
     with psycopg.connect(url) as connection:
         connection.execute("SET LOCAL session_replication_role = replica")
         waiting = _make_due(connection, subscription_ids)
+        connection.execute(
+            "UPDATE subscription_flow SET version = 0"
+        )  # start_due wants the version that was read
     return {
         f"{role.value}: {query}": _median_ms(url, role, stage, query, params)
         for role, stage, query, params in _asked(waiting, list(subscription_ids[-2:]))
@@ -222,9 +213,11 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
     clean = {"max_lost_leases": 5, "in_hand": [], "job_ids": None, **limit}
     start = {
         "subscription_ids": subscriptions,
+        "versions": [0, 0],
         "in_flight": [1000, 1000],
         "starts": [DUE, DUE],
         "probes": [False, False],
+        "tokens": [None, None],
         "slow": [False, False],
         "max_attempts": [5, 5],
         "has_ordered": [False, False],
@@ -236,11 +229,10 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
         (
             Role.ORCHESTRATOR,
             "orchestrate",
-            "lock_flow",
+            "flow_to_start",
             {"subscription_ids": subscriptions, "most_woken": 500},
         ),
         (Role.ORCHESTRATOR, "orchestrate", "start_due", start),
-        (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": subscriptions}),
         (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, **limit}),
         (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
         (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"job_ids": None, **limit}),
@@ -266,19 +258,14 @@ def _median_ms(url: str, role: Role, stage: str, query: str, params: dict[str, A
     return round(statistics.median(took), 3)
 
 
-def table(result: dict[str, Any]) -> str:
-    rates = [
-        (name, *(f"{rate:,.0f}" for rate in result[key]), f"{statistics.median(result[key]):,.0f}")
-        for name, key in (("empty", "empty_rates"), ("full", "full_rates"))
-    ]
-    runs = len(result["empty_rates"])
-    queries = [(one["query"], ms(one["empty_ms"]), ms(one["full_ms"])) for one in result["queries"]]
-    depth = f"{result['finished']:,} finished jobs, {result['waiting']:,} waiting sagas, {result['database_mb']:,} MB"
+def table(result: Depth) -> str:
+    queries = [(one.query, ms(one.empty_ms), ms(one.full_ms)) for one in result.queries]
+    depth = f"{result.finished:,} finished jobs, {result.waiting:,} waiting sagas, {result.database_mb:,} MB"
     return "\n".join(
         (
             depth,
-            shown(("deliveries/s", *(f"run {run + 1}" for run in range(runs)), "median"), rates),
-            f"full: {result['share']} times empty",
+            rates_shown({"empty": result.empty_rates, "full": result.full_rates}),
+            f"full: {result.share} times empty",
             "",
             shown((f"query, {DUE} rows due", "empty ms", "full ms"), queries),
         )

@@ -10,12 +10,12 @@ event and the last of its deliveries (a second at least), with the same stretch 
 import statistics
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from bench.figures import ms, shown, times
 from bench.load import Loaded, MeasurementFailed, run_load, running_load
-from bench.place import Place, new_place, parser_of, report, run_command
+from bench.place import Place, parser_of, report, run_at_new_place
 from bench.receiver import Deliveries
 from hooksaga.local.api_client import ApiClient
 from hooksaga.local.bench_figures import Percentiles, percentiles
@@ -66,17 +66,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200, help="other events a second")
     parser.add_argument("--seconds", type=float, default=15, help="of other events in each run")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-
-    def run() -> Any:
-        with new_place() as place:
-            return asdict(
-                measure(
-                    place, options.subscriptions, options.rate, seconds=options.seconds, rounds=options.rounds
-                )
-            )
-
-    run_command(run, table, json=options.json)
+    run_at_new_place(parser, measure, table)
 
 
 def measure(place: Place, subscriptions: int, rate: float, *, seconds: float, rounds: int) -> FanOut:
@@ -131,9 +121,9 @@ def _round(place: Place, subscriptions: int, rate: float, seconds: float) -> Rou
 
 def _post_wide(place: Place) -> float:
     """When it was known to be accepted. From this process: starting another one takes longer than the stretch."""
-    with ApiClient(place.url, place.key) as api:
-        api.call("POST", "/v1/events", json={"event_type": WIDE, "payload": {"number": 1}})
-        return time.monotonic()
+    api = ApiClient(place.url, place.key)
+    api.call("POST", "/v1/events", json={"event_type": WIDE, "payload": {"number": 1}})
+    return time.monotonic()
 
 
 def _between(loaded: Loaded, arrived: Mapping[tuple[str, str], float], since: float, until: float) -> Others:
@@ -159,24 +149,21 @@ def _median_times(pairs: list[tuple[float | None, float | None]]) -> float:
     return round(statistics.median(times(value or 0, comparison or 0) for value, comparison in pairs), 2)
 
 
-def table(result: dict[str, Any]) -> str:
+def table(result: FanOut) -> str:
     rows = [
         (
-            f"{one['deliveries']:,}",
-            f"{one['seconds']:.1f}",
-            *(
-                ms(one[run][kind]["p95"])
-                for kind in ("accept_ms", "latency_ms")
-                for run in ("alone", "beside")
-            ),
+            f"{one.deliveries:,}",
+            f"{one.seconds:.1f}",
+            *(ms(run.accept_ms.p95) for run in (one.alone, one.beside)),
+            *(ms(run.latency_ms.p95) for run in (one.alone, one.beside)),
         )
-        for one in result["rounds"]
+        for one in result.rounds
     ]
     columns = ("deliveries", "seconds", "202 p95 ms alone", "beside", "arrival p95 ms alone", "beside")
     return (
         shown(columns, rows)
-        + f"\nmedian: {result['deliveries_per_second']:,.0f} deliveries a second; p95 of others' 202 is"
-        f" {result['accept_times']} times that alone, of their arrival {result['latency_times']} times"
+        + f"\nmedian: {result.deliveries_per_second:,.0f} deliveries a second; p95 of others' 202 is"
+        f" {result.accept_times} times that alone, of their arrival {result.latency_times} times"
     )
 
 

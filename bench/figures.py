@@ -1,7 +1,9 @@
 """How a measurement is shown: a table for a person, JSON for a program."""
 
 import json
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 
 def shown(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -13,8 +15,16 @@ def shown(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     )
 
 
+def rates_shown(rates: Mapping[str, Sequence[float]]) -> str:
+    """A table of the deliveries a second of each run, and their median, by name."""
+    runs = max(map(len, rates.values()))
+    rows = [(name, *(f"{one:,.0f}" for one in (*of, statistics.median(of)))) for name, of in rates.items()]
+    return shown(("deliveries/s", *(f"run {run + 1}" for run in range(runs)), "median"), rows)
+
+
 def as_json(value: object) -> str:
-    return json.dumps(value, indent=2) + "\n"
+    """A value with dataclasses in it."""
+    return json.dumps(value, indent=2, default=asdict) + "\n"
 
 
 def ms(value: float | None) -> str:

@@ -14,8 +14,7 @@ import argparse
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import astuple, dataclass, replace
 
 from bench.figures import ms, shown
 from bench.place import parser_of, report, run_command
@@ -23,7 +22,9 @@ from bench.simulated_orchestrator import Saga
 from bench.simulated_pipeline import Pipeline, Traffic
 from hooksaga.aws.deployment import ENVIRONMENTS, Environment
 from hooksaga.aws.deployment_order import CONNECTIONS_FOR_PEOPLE
+from hooksaga.cost.demand import demand_of
 from hooksaga.cost.sources import Inputs, read_inputs
+from hooksaga.cost.work import SECONDS, Load
 from hooksaga.local.bench_figures import Percentiles, percentiles
 
 TRAFFIC = {
@@ -37,7 +38,7 @@ LAST_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class Simulated:
     """The others in one run. A latency of null: not delivered. timeouts: attempts that the silent endpoint got. busy:
-    copies at work, on average. database_cores: at work for all deliveries, as far as measured."""
+    copies at work, on average. database_cores: processors at work, by the measurements of `hooksaga cost`."""
 
     environment: str
     is_silent: bool
@@ -52,7 +53,7 @@ class Simulated:
     dead_letters: int
     timeouts: int
     busy: dict[str, float]
-    database_cores: float | None
+    database_cores: float
 
 
 def main() -> None:
@@ -64,7 +65,7 @@ def main() -> None:
     parser.add_argument("--quick", type=int, nargs="+", help="copies for quick receivers")
     parser.add_argument("--orchestrators", type=int, nargs="+", help="copies of the orchestrator")
     options = parser.parse_args()
-    run_command(lambda: [asdict(one) for one in _run(options)], table, json=options.json)
+    run_command(lambda: _run(options), table, json=options.json)
 
 
 def _run(options: argparse.Namespace) -> list[Simulated]:
@@ -111,49 +112,44 @@ def simulate(env: Environment, traffic: Traffic, inputs: Inputs) -> Simulated:
         connections=env.connections + CONNECTIONS_FOR_PEOPLE,
         offered_per_second=round(len(offered) / last, 1),
         delivered_share=round(sum(wait < math.inf for wait in waits) / len(waits), 4),
-        latency_ms=_finite(percentiles(waits)),
+        latency_ms=Percentiles(*map(_known, astuple(percentiles(waits)))),
         longest_ms=_known(max(waits)),
         dead_letters=pipeline.orchestrator.dead_letters,
         timeouts=pipeline.timeouts,
-        database_cores=_database_cores(inputs, traffic),
+        database_cores=_database_cores(env, inputs, traffic),
         busy={name: round(one.busy_seconds / traffic.seconds, 1) for name, one in pipeline.sources.items()},
     )
 
 
-def _database_cores(inputs: Inputs, traffic: Traffic) -> float | None:
-    """Return None where it was not measured."""
-    cpu = inputs.database_cpu_ms
-    return cpu and round(traffic.rate * (cpu.event + cpu.delivery * traffic.fan_out) / 1000, 2)
+def _database_cores(env: Environment, inputs: Inputs, traffic: Traffic) -> float:
+    load = Load(traffic.rate * SECONDS, traffic.fan_out, failure_rate=0)
+    return round(demand_of(load, env, inputs).cores, 2)
 
 
 def _wait_ms(saga: Saga) -> float:
     return math.inf if saga.arrived_at is None else (saga.arrived_at - saga.accepted_at) * 1000
 
 
-def _finite(ranks: Percentiles) -> Percentiles:
-    return Percentiles(_known(ranks.p50), _known(ranks.p95), _known(ranks.p99))
-
-
 def _known(milliseconds: float | None) -> float | None:
     return None if milliseconds is None or milliseconds == math.inf else round(milliseconds, 1)
 
 
-def table(result: Sequence[Any]) -> str:
+def table(result: Sequence[Simulated]) -> str:
     rows = [
         (
-            one["environment"],
-            "one silent" if one["is_silent"] else "all good",
-            one["quick_copies"],
-            one["orchestrators"],
-            one["connections"],
-            f"{one['offered_per_second']:,.0f}",
-            f"{one['delivered_share']:.2%}",
-            *(ms(one["latency_ms"][rank]) for rank in ("p50", "p95", "p99")),
-            ms(one["longest_ms"]),
-            one["timeouts"],
-            f"{one['busy']['delivery']:.1f}",
-            f"{one['busy']['orchestration']:.1f}",
-            one["database_cores"] or "-",
+            one.environment,
+            "one silent" if one.is_silent else "all good",
+            one.quick_copies,
+            one.orchestrators,
+            one.connections,
+            f"{one.offered_per_second:,.0f}",
+            f"{one.delivered_share:.2%}",
+            *map(ms, astuple(one.latency_ms)),
+            ms(one.longest_ms),
+            one.timeouts,
+            f"{one.busy['delivery']:.1f}",
+            f"{one.busy['orchestration']:.1f}",
+            one.database_cores,
         )
         for one in result
     ]

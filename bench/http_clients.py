@@ -2,17 +2,15 @@
 
     .venv/bin/pip install httpx-aiohttp && .venv/bin/python bench/http_clients.py [POSTS]
 
-The receiver is `hooksaga receiver --quiet` in a process of its own. Each client sends the same 600-byte body with
+The receiver is that of `hooksaga bench`, a process of its own. Each client sends the same 600-byte body with
 50 POSTs in flight. The runs follow each other and are repeated, so that a machine that drifts shows it.
 """
 
 import asyncio
-import multiprocessing
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import aiohttp
@@ -20,7 +18,7 @@ import httpx
 
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest
 from hooksaga.core.address_policy import AddressPolicy
-from hooksaga.local.receiver import run_receiver
+from hooksaga.local.bench_processes import child, receive
 from hooksaga.local.tls import ensure_certificates
 
 BODY = b'{"payload":"' + b"x" * 586 + b'"}'
@@ -29,10 +27,6 @@ ROUNDS = 3
 HEADERS = {"content-type": "application/json"}
 
 Post = Callable[[], Awaitable[object]]
-
-
-def _receive(folder: Path, announce: Connection) -> None:
-    run_receiver("127.0.0.1", 0, data_dir=folder, announce=announce.send, quiet=True)
 
 
 async def _rate(post: Post, posts: int) -> float:
@@ -79,17 +73,8 @@ async def _measure(url: str, ca_file: str, posts: int) -> None:
 
 def main() -> None:
     posts = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=_receive, args=(folder, theirs))
-        process.start()
-        try:
-            asyncio.run(_measure(ours.recv() + "/ok", str(ensure_certificates(folder).ca), posts))
-        finally:
-            process.terminate()
-            process.join()
+    with tempfile.TemporaryDirectory() as name, child(receive, Path(name)) as receiver:
+        asyncio.run(_measure(receiver.recv() + "/ok", str(ensure_certificates(Path(name)).ca), posts))
 
 
 if __name__ == "__main__":

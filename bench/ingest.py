@@ -8,12 +8,12 @@ a connection counts. The client is a process of its own. The events are routed m
 subscription, and they are delivered as well.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 
 from bench.figures import ms, shown
 from bench.load import Loaded, run_load
-from bench.place import Place, new_place, parser_of, report, run_command
+from bench.place import Place, parser_of, report, run_at_new_place
 from hooksaga.local.bench_figures import Percentiles, percentiles
 
 EVENT_TYPE = "bench.ingest"
@@ -42,20 +42,7 @@ def main() -> None:
     parser.add_argument("--batch-events", type=int, default=100_000, help="of each run, in batches")
     parser.add_argument("--batch", type=int, default=100, help="events of a batch, 500 at the most")
     parser.add_argument("--deliver", action="store_true", help="deliver the events as well")
-    options = parser.parse_args()
-
-    def run() -> Any:
-        with new_place() as place:
-            runs = measure(
-                place,
-                events=options.events,
-                batch_events=options.batch_events,
-                batch=options.batch,
-                deliver=options.deliver,
-            )
-        return [asdict(run) for run in runs]
-
-    run_command(run, table, json=options.json)
+    run_at_new_place(parser, measure, table)
 
 
 def measure(place: Place, *, events: int, batch_events: int, batch: int, deliver: bool) -> list[Ingested]:
@@ -96,15 +83,15 @@ def _ingested(kind: str, batch: int, rate: float | None, loaded: Loaded, cpu: di
     )
 
 
-def table(runs: list[dict[str, Any]]) -> str:
+def table(runs: Sequence[Ingested]) -> str:
     names = ("hooksaga", "postgres", "receiver", "client")
     rows = [
         (
-            run["kind"] if run["batch"] == 1 else f"batches of {run['batch']}",
-            "all at once" if run["rate"] is None else f"{run['rate']:,.0f}/s",
-            f"{run['events_per_second']:,.0f}",
-            *(ms(run["request_ms"][rank]) for rank in ("p50", "p95", "p99")),
-            *(f"{run['cpu'].get(name, 0) * 100:.0f} %" for name in names),
+            run.kind if run.batch == 1 else f"batches of {run.batch}",
+            "all at once" if run.rate is None else f"{run.rate:,.0f}/s",
+            f"{run.events_per_second:,.0f}",
+            *map(ms, astuple(run.request_ms)),
+            *(f"{run.cpu.get(name, 0) * 100:.0f} %" for name in names),
         )
         for run in runs
     ]

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, LiteralString
 
-import psycopg
-
+from bench.place import rows_of
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.migrations import migrate
 from hooksaga.adapters.queues import Queue, Queues
@@ -118,9 +117,7 @@ class Pipeline:
 
     def run(self, statement: LiteralString, params: Sequence[Any] = ()) -> list[Any]:
         """The rows of the answer, as the database's owner."""
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
-            answer = connection.execute(statement, params)
-            return answer.fetchall() if answer.description else []
+        return rows_of(self.database_url, statement, params)
 
     def close(self) -> None:
         """Close the connections to receivers, which Lambda would drop with the process."""
@@ -147,6 +144,7 @@ def running_pipeline(fan_out: int = 1) -> Generator[Pipeline]:
             key = generate_key()
             os.environ |= {
                 "HOOKSAGA_DATABASE_URL": url,
+                "HOOKSAGA_PREPARED_STATEMENTS": "true",
                 "HOOKSAGA_SECRETS_KEY": key,
                 "HOOKSAGA_EGRESS_ALLOW": "127.0.0.0/8",
                 "HOOKSAGA_CA_FILE": str(ensure_certificates(folder).ca),
@@ -166,11 +164,9 @@ def _prepare(url: str, secrets_key: str, receiver: str, fan_out: int) -> str:
 
     async def prepare() -> None:
         session = Session(DatabaseAddress(url), Role.OWNER)
-        await session.run(lambda connection: create_api_key(connection, api_key, name="bench"))
+        await session.run(create_api_key, api_key, name="bench")
         for number in range(fan_out):
-            await session.run(
-                lambda connection, number=number: _subscribe(connection, box, f"{receiver}/{number}")
-            )
+            await session.run(_subscribe, box, f"{receiver}/{number}")
         await session.close()
 
     asyncio.run(prepare())

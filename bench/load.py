@@ -9,7 +9,7 @@ import asyncio
 import re
 import signal
 import time
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
@@ -152,27 +152,16 @@ class RefusedRequest(Exception):
 
 
 def _requests(load: Load) -> list[bytes]:
-    bodies = (
+    bodies = [
         make_body(load.event_types[number % len(load.event_types)], make_payload(number, load.payload_bytes))
         for number in range(load.count)
-    )
+    ]
     if load.batch == 1:
         return [_request(load, "/v1/events", body) for body in bodies]
     return [
-        _request(load, "/v1/events/batch", b'{"items":[' + b",".join(items) + b"]}")
-        for items in _in_batches(bodies, load.batch)
+        _request(load, "/v1/events/batch", b'{"items":[' + b",".join(bodies[at : at + load.batch]) + b"]}")
+        for at in range(0, load.count, load.batch)
     ]
-
-
-def _in_batches(bodies: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    for body in bodies:
-        batch.append(body)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _request(load: Load, path: str, body: bytes) -> bytes:

@@ -9,14 +9,12 @@ caches and pools are full.
 """
 
 import statistics
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import psutil
+from dataclasses import dataclass
 
 from bench.figures import shown
 from bench.load import running_load
-from bench.place import Place, new_place, parser_of, report, run_command
+from bench.place import Place, parser_of, report, run_at_new_place
+from bench.processor import resident_of_tree
 
 EVENT_TYPE = "bench.memory"
 BATCH = 100
@@ -47,22 +45,17 @@ class Memory:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--deliveries", type=int, default=500_000)
-    parser.add_argument("--round", type=int, default=20_000, help="deliveries of a round")
-    options = parser.parse_args()
-
-    def run() -> Any:
-        with new_place() as place:
-            return asdict(measure(place, options.deliveries, of_a_round=options.round))
-
-    run_command(run, table, json=options.json)
+    parser.add_argument(
+        "--round", dest="of_a_round", metavar="ROUND", type=int, default=20_000, help="deliveries of a round"
+    )
+    run_at_new_place(parser, measure, table)
 
 
 def measure(place: Place, deliveries: int, *, of_a_round: int) -> Memory:
     place.subscribe([(EVENT_TYPE, "/ok/memory")])
-    process = psutil.Process(place.pid)
     rounds: list[Round] = []
     while (done := rounds[-1].deliveries if rounds else 0) < deliveries:
-        rounds.append(_round(place, process, done, min(of_a_round, deliveries - done)))
+        rounds.append(_round(place, done, min(of_a_round, deliveries - done)))
         report(f"{rounds[-1].deliveries:,} deliveries: {rounds[-1].resident_mb:.1f} MB")
     return Memory(
         deliveries,
@@ -74,19 +67,16 @@ def measure(place: Place, deliveries: int, *, of_a_round: int) -> Memory:
     )
 
 
-def _round(place: Place, process: psutil.Process, done: int, count: int) -> Round:
+def _round(place: Place, done: int, count: int) -> Round:
     seen: list[int] = []
     with running_load(place.load(EVENT_TYPE, count=count, batch=BATCH, connections=8)) as load:
         load.began()
-        place.receiver.wait_for(count, during=lambda: seen.append(process.memory_info().rss))
+        place.receiver.wait_for(count, during=lambda: seen.append(resident_of_tree(place.pid)))
         load.result()
     place.receiver.take()
-    place.wait_until_none(OPEN)
-    seen.append(process.memory_info().rss)
+    place.wait_until_delivered()
+    seen.append(resident_of_tree(place.pid))
     return Round(done + count, round(seen[-1] / MEGABYTE, 1), round(max(seen) / MEGABYTE, 1))
-
-
-OPEN = "SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas WHERE status = 'InProgress' LIMIT 1) AS open"
 
 
 def slope(rounds: list[Round]) -> float:
@@ -99,14 +89,11 @@ def slope(rounds: list[Round]) -> float:
     return round(line.slope * 100_000, 2)
 
 
-def table(result: dict[str, Any]) -> str:
-    rows = [
-        (f"{one['deliveries']:,}", f"{one['resident_mb']:.1f}", f"{one['peak_mb']:.1f}")
-        for one in result["rounds"]
-    ]
+def table(result: Memory) -> str:
+    rows = [(f"{one.deliveries:,}", f"{one.resident_mb:.1f}", f"{one.peak_mb:.1f}") for one in result.rounds]
     return (
         shown(("deliveries", "resident MB", "peak MB"), rows)
-        + f"\nsecond half: {result['mb_per_100_000']:+.2f} MB for each 100,000 deliveries"
+        + f"\nsecond half: {result.mb_per_100_000:+.2f} MB for each 100,000 deliveries"
     )
 
 

@@ -15,9 +15,8 @@ import argparse
 import statistics
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from typing import Any
 
 from bench.figures import ms, shown, times
 from bench.load import MeasurementFailed, run_load
@@ -69,7 +68,7 @@ def main() -> None:
     parser.add_argument("--settle", type=float, default=10, help="first seconds, which are shown apart")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each kind")
     options = parser.parse_args()
-    run_command(lambda: asdict(_compare(options)), table, json=options.json)
+    run_command(lambda: _compare(options), table, json=options.json)
 
 
 def _compare(options: argparse.Namespace) -> Noise:
@@ -144,23 +143,23 @@ def compared(rate: float, quiet: list[Neighbours], noisy: list[Neighbours]) -> N
     return Noise(rate, round(calm, 1), round(loud, 1), times(loud, calm), lost, quiet, noisy)
 
 
-def table(result: dict[str, Any]) -> str:
+def table(result: Noise) -> str:
     rows = [
         (
             kind,
-            f"{run['deliveries']:,}",
-            run["lost"],
-            *(ms(run["settling_ms"][rank]) for rank in ("p50", "p95")),
-            *(ms(run["latency_ms"][rank]) for rank in ("p50", "p95", "p99")),
+            f"{run.deliveries:,}",
+            run.lost,
+            *map(ms, astuple(run.settling_ms)[:2]),
+            *map(ms, astuple(run.latency_ms)),
         )
-        for kind, runs in (("twenty good", result["quiet"]), ("one black hole", result["noisy"]))
+        for kind, runs in (("twenty good", result.quiet), ("one black hole", result.noisy))
         for run in runs
     ]
     columns = ("receivers", "deliveries", "lost", "first p50 ms", "p95 ms", "then p50 ms", "p95 ms", "p99 ms")
     return (
         shown(columns, rows)
-        + f"\nat {result['rate']:,.0f} events a second; p95 of the others beside a black hole: {result['times']} times"
-        f" that without; {result['lost']} of theirs lost"
+        + f"\nat {result.rate:,.0f} events a second; p95 of the others beside a black hole: {result.times} times"
+        f" that without; {result.lost} of theirs lost"
     )
 
 

@@ -8,8 +8,8 @@ What is started takes its own time. In order: no attempt begins while one that h
 """
 
 import time
-from dataclasses import asdict, dataclass
-from typing import Any, LiteralString
+from dataclasses import dataclass
+from typing import LiteralString
 
 from bench.figures import shown
 from bench.load import MeasurementFailed, running_load
@@ -61,12 +61,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=5, help="events a second")
     parser.add_argument("--faster", type=float, default=60, help="so many times")
     options = parser.parse_args()
+    run_command(lambda: _outage(options.hours, options.rate, options.faster), table, json=options.json)
 
-    def run() -> Any:
-        with new_place(program="bench.up", environment=shortened(options.faster)) as place:
-            return asdict(measure(place, options.hours, options.rate, options.faster))
 
-    run_command(run, table, json=options.json)
+def _outage(hours: float, rate: float, faster: float) -> Outage:
+    with new_place(program="bench.up", environment=shortened(faster)) as place:
+        return measure(place, hours, rate, faster)
 
 
 def shortened(faster: float) -> dict[str, str]:
@@ -155,19 +155,19 @@ OUT_OF_ORDER: LiteralString = """
     SELECT count(*) FROM started WHERE attempt_at < newest_before"""
 
 
-def table(result: dict[str, Any]) -> str:
+def table(result: Outage) -> str:
     rows = [
-        ("events while it was down", f"{result['events_while_down']:,}"),
-        ("attempts of them meanwhile", f"{result['attempts']:,}, {result['share']:.2%} of all they may have"),
-        ("dead letters", result["dead_letters"]),
-        ("events in all; not delivered", f"{result['events']:,}; {result['not_delivered']}"),
+        ("events while it was down", f"{result.events_while_down:,}"),
+        ("attempts of them meanwhile", f"{result.attempts:,}, {result.share:.2%} of all they may have"),
+        ("dead letters", result.dead_letters),
+        ("events in all; not delivered", f"{result.events:,}; {result.not_delivered}"),
         (
             "seconds until the first, until all",
-            f"{result['until_first_seconds']}, {result['until_all_seconds']}",
+            f"{result.until_first_seconds}, {result.until_all_seconds}",
         ),
-        ("limit after the first, at most", f"{result['first_limit']:.0f}, {result['highest_limit']:.0f}"),
-        ("most in flight; looks above the limit", f"{result['most_in_flight']}; {result['over_limit']}"),
-        ("attempts before an older one", result["out_of_order"]),
+        ("limit after the first, at most", f"{result.first_limit:.0f}, {result.highest_limit:.0f}"),
+        ("most in flight; looks above the limit", f"{result.most_in_flight}; {result.over_limit}"),
+        ("attempts before an older one", result.out_of_order),
     ]
     return shown(("an outage", ""), rows)
 

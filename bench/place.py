@@ -21,13 +21,14 @@ import psycopg
 
 from bench.figures import as_json
 from bench.load import Load, MeasurementFailed
-from bench.processor import cpu_of_tree
+from bench.processor import cpu_of_server, cpu_of_tree
 from bench.receiver import POLL_SECONDS, STALLED_SECONDS, RunningReceiver, running_receiver
+from hooksaga.adapters.database import DatabaseAddress
+from hooksaga.adapters.migrations import migrate
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.cli.signals import interrupt_on_sigterm
 from hooksaga.core.secrets_keys import split_keys
 from hooksaga.core.signing import encode_secret
-from hooksaga.local import postmaster
 from hooksaga.local.postgres import EmbeddedPostgres
 
 START_SECONDS = 60
@@ -60,9 +61,7 @@ class Place:
 
     def run(self, statement: LiteralString, params: Sequence[Any] | None = None) -> list[Any]:
         """The rows of the answer, as the database's owner."""
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
-            answer = connection.execute(statement, params)
-            return answer.fetchall() if answer.description else []
+        return rows_of(self.database_url, statement, params)
 
     def wait_until_none(self, statement: LiteralString, params: Sequence[Any] | None = None) -> None:
         """Until the statement counts 0. Raises MeasurementFailed after STALLED_SECONDS."""
@@ -72,17 +71,28 @@ class Place:
                 raise MeasurementFailed(f"{left} left after {STALLED_SECONDS} s: {statement.strip()}")
             time.sleep(POLL_SECONDS)
 
+    def wait_until_delivered(self) -> None:
+        """Until no attempt is in progress."""
+        self.wait_until_none(
+            "SELECT count(*) FROM (SELECT FROM webhook_delivery_sagas WHERE status = 'InProgress' LIMIT 1) AS open"
+        )
+
     def wait_until_routed(self) -> None:
         self.wait_until_none("SELECT count(*) FROM (SELECT FROM routing_outbox LIMIT 1) AS waiting")
 
     def cpu(self) -> dict[str, float]:
         """Processor seconds so far, by process."""
-        server = postmaster.running_on(self.folder / "postgres")
         return {
             "hooksaga": cpu_of_tree(self.pid),
-            "postgres": cpu_of_tree(server.pid if server else None),
+            "postgres": cpu_of_server(self.folder),
             "receiver": cpu_of_tree(self.receiver.pid),
         }
+
+
+def rows_of(url: str, statement: LiteralString, params: Sequence[Any] | None = None) -> list[Any]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        answer = connection.execute(statement, params)
+        return answer.fetchall() if answer.description else []
 
 
 SUBSCRIBE: LiteralString = """
@@ -161,6 +171,24 @@ def running_on(
         _stop(process)
 
 
+@contextmanager
+def running_server(folder: Path) -> Generator[str]:
+    """The PostgreSQL of a data folder that nothing else uses meanwhile; its URL."""
+    server = EmbeddedPostgres(folder)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@contextmanager
+def empty_database() -> Generator[str]:
+    """A database with hooksaga's schema in a temporary folder; its URL."""
+    with temporary_folder() as folder, running_server(folder) as url:
+        migrate(DatabaseAddress(url))
+        yield url
+
+
 def _ready_at(process: subprocess.Popen[bytes], output: Path) -> str:
     give_up = time.monotonic() + START_SECONDS
     while not (ready := re.search(r"ready at (http://\S+)", output.read_text(encoding="utf-8"))):
@@ -202,3 +230,17 @@ def run_command(measure: Callable[[], Any], table: Callable[[Any], str], *, json
     except KeyboardInterrupt:
         sys.exit(130)
     print(as_json(result) if json else table(result))
+
+
+def run_at_new_place(
+    parser: argparse.ArgumentParser, measure: Callable[..., Any], table: Callable[[Any], str]
+) -> None:
+    """Like run_command, at a new place, with the parser's options as arguments."""
+    options = vars(parser.parse_args())
+    json = options.pop("json")
+
+    def measure_there() -> Any:
+        with new_place() as place:
+            return measure(place, **options)
+
+    run_command(measure_there, table, json=json)

@@ -14,7 +14,7 @@ that one of the two deletes all the time.
 import asyncio
 import statistics
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, LiteralString
@@ -22,13 +22,12 @@ from typing import Any, LiteralString
 import psycopg
 
 from bench import history
-from bench.depth import history_subscriptions, subscribe, throughput
+from bench.depth import fill_history, history_subscriptions, subscribe, throughput
 from bench.figures import shown, times
-from bench.place import parser_of, report, run_command, running_on, temporary_folder
+from bench.place import parser_of, report, run_command, running_on, running_server, temporary_folder
 from bench.receiver import running_receiver
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.retention import RetentionKind
-from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.operations.prune import Pruned, Pruning, prune, prune_batch
 
 FAN_OUT = 3
@@ -42,33 +41,6 @@ AGES = {
 }
 BACKLOG = 150_000
 
-EVENTS: LiteralString = """
-    INSERT INTO events (event_type, created_at, payload, external_id)
-    SELECT 'bench.history', %(day)s + n * interval '23 hours' / %(events)s,
-           ('{"number":' || n || ',"filler":"' || repeat('x', 570) || '"}')::json, gen_random_uuid()
-      FROM generate_series(1, %(events)s) AS n"""
-ROUTED: LiteralString = """
-    INSERT INTO routing_decisions (event_id, routed_at, newest_change, snapshot, sagas_started)
-    SELECT id, created_at, 0, pg_current_snapshot(), 3 FROM events WHERE created_at >= %(day)s"""
-SAGAS: LiteralString = """
-    INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count, next_attempt_at,
-                                        final_error_code, created_at, updated_at)
-    SELECT e.id, s.id, CASE WHEN dies THEN 'DeadLettered' ELSE 'Completed' END::saga_status, 1, e.created_at,
-           CASE WHEN dies THEN 'http_503' END, e.created_at, e.created_at + interval '1 second'
-      FROM events e
-     CROSS JOIN generate_series(0, 2) AS copy
-      JOIN unnest(%(subscription_ids)s::bigint[]) WITH ORDINALITY AS s (id, place) ON s.place = 1 + (e.id + copy) %% 50
-     CROSS JOIN LATERAL (SELECT (e.id * 3 + copy) %% 1000 < %(dead)s AS dies) AS state
-     WHERE e.created_at >= %(day)s"""
-JOBS: LiteralString = """
-    INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, status,
-              claim_count, worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, leased_at,
-              finished_at, applied_at, response_body)
-    SELECT id, subscription_id, 1, created_at, 5,
-           CASE WHEN status = 'Completed' THEN 'Completed' ELSE 'Failed' END::job_status, 1, 'history',
-           CASE WHEN status = 'Completed' THEN 200 ELSE 503 END, final_error_code, 12, '192.0.2.1', created_at,
-           created_at, updated_at, updated_at, 'ok'
-      FROM webhook_delivery_sagas WHERE created_at >= %(day)s"""
 DEAD_LETTERS: LiteralString = """
     INSERT INTO dead_letters (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, failed_at,
                               payload_snapshot)
@@ -119,24 +91,22 @@ def main() -> None:
     run_command(partial(_measure, options), table, json=options.json)
 
 
-def _measure(options: Any) -> Any:
+def _measure(options: Any) -> Month:
     days = month_of(options.days, options.keep, options.events_per_day)
     plain, deleting, beside = _throughputs(options.events, options.rounds)
     deleted = sum(day.rows_deleted for day in days)
     seconds = sum(day.seconds for day in days)
     steady = days[min(options.keep + 1, len(days) - 1)]
-    return asdict(
-        Month(
-            options.keep,
-            options.events_per_day,
-            days,
-            round(deleted / seconds) if seconds else 0,
-            times(days[-1].tables_kb + days[-1].indexes_kb, steady.tables_kb + steady.indexes_kb),
-            plain,
-            deleting,
-            times(statistics.median(deleting), statistics.median(plain)) if plain else 0.0,
-            beside,
-        )
+    return Month(
+        options.keep,
+        options.events_per_day,
+        days,
+        round(deleted / seconds) if seconds else 0,
+        times(days[-1].tables_kb + days[-1].indexes_kb, steady.tables_kb + steady.indexes_kb),
+        plain,
+        deleting,
+        times(statistics.median(deleting), statistics.median(plain)) if plain else 0.0,
+        beside,
     )
 
 
@@ -144,11 +114,9 @@ def month_of(days: int, keep: int, events: int) -> list[Day]:
     with temporary_folder() as folder, running_receiver(folder) as receiver:
         with running_on(folder, receiver) as place:
             subscribe(place)
-        url = EmbeddedPostgres(folder).start()
-        ids = history_subscriptions(url)
-        with psycopg.connect(url, autocommit=True) as connection:
-            found = [_day(connection, url, ids, number, days, keep, events) for number in range(1, days + 1)]
-    return found
+        with running_server(folder) as url, psycopg.connect(url, autocommit=True) as connection:
+            ids = history_subscriptions(url)
+            return [_day(connection, url, ids, number, days, keep, events) for number in range(1, days + 1)]
 
 
 def _day(
@@ -157,11 +125,14 @@ def _day(
     age = timedelta(days=days - number + 1)  # this day began so long ago
     now = connection.execute("SELECT now()").fetchone()
     assert now is not None
-    values = {"day": now[0] - age, "events": events, "subscription_ids": ids, "dead": DEAD_PER_THOUSAND}
+    begin, dead = now[0] - age, events * FAN_OUT * DEAD_PER_THOUSAND // 1000
+    made = history.History(
+        begin, timedelta(hours=23), events, dead, "DeadLettered", FAN_OUT, keyed=True, body="ok"
+    )
     with connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")
-        for statement in (EVENTS, ROUTED, SAGAS, JOBS, DEAD_LETTERS):
-            connection.execute(statement, values)
+        history.insert(connection, made, ids)
+        connection.execute(DEAD_LETTERS, {"day": begin})
     started = time.monotonic()
     deleted = asyncio.run(_prune(url, age + timedelta(days=keep - 1)))
     seconds = time.monotonic() - started
@@ -191,7 +162,7 @@ async def _prune(url: str, older_than: timedelta) -> int:
             wanted = Pruning(older_than, kind=kind)
 
             async def run(after: Any, wanted: Pruning = wanted) -> Pruned:
-                return await session.run(partial(prune_batch, wanted=wanted, after=after))
+                return await session.run(prune_batch, wanted=wanted, after=after)
 
             rows += (await prune(run)).rows
     finally:
@@ -220,28 +191,24 @@ def _throughput(events: int, ages: dict[str, str]) -> tuple[float, int]:
     with temporary_folder() as folder, running_receiver(folder) as receiver:
         with running_on(folder, receiver) as place:
             subscribe(place)
-        server = EmbeddedPostgres(folder)
-        url = server.start()
-        history.fill(url, history_subscriptions(url), finished=BACKLOG, waiting=0)
-        server.stop()
+        fill_history(folder, finished=BACKLOG, waiting=0)
         with running_on(folder, receiver, environment=ages) as place:
             return throughput(place, events), place.run(BACKLOG_LEFT)[0][0]
 
 
-def table(result: Any) -> str:
+def table(result: Month) -> str:
     days = [
-        (day["day"], f"{day['tables_kb']:,}", f"{day['indexes_kb']:,}", f"{day['rows_deleted']:,}")
-        for day in result["days"]
+        (day.day, f"{day.tables_kb:,}", f"{day.indexes_kb:,}", f"{day.rows_deleted:,}") for day in result.days
     ]
     lines = [shown(("day", "tables KiB", "indexes KiB", "rows deleted"), days)]
     lines.append(
-        f"deletion: {result['rows_per_second']:,} rows/s; last day over first full age: {result['growth']} times"
+        f"deletion: {result.rows_per_second:,} rows/s; last day over first full age: {result.growth} times"
     )
-    if result["plain_rates"]:
-        rates = [f"{statistics.median(result[name]):,.0f}" for name in ("plain_rates", "deleting_rates")]
+    if result.plain_rates:
+        plain, deleting = statistics.median(result.plain_rates), statistics.median(result.deleting_rates)
         lines.append(
-            f"throughput: {rates[0]} deliveries/s without retention, {rates[1]} with it ({result['share']} times),"
-            f" {result['deleted_beside']:,} old jobs deleted meanwhile"
+            f"throughput: {plain:,.0f} deliveries/s without retention, {deleting:,.0f} with it ({result.share} times),"
+            f" {result.deleted_beside:,} old jobs deleted meanwhile"
         )
     return "\n".join(lines)
 

@@ -66,7 +66,7 @@ def delivering(results: list[Any]) -> list[Row]:
 
 
 def fan_out(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     figure = f"{one['seconds']:.1f} s, {one['deliveries_per_second']:,.0f} deliveries/s"
     alone = f"others' p95 to 202 {one['accept_p95_ms']:,.1f} ms, {one['accept_times']} times that alone"
     arrivals = f"{one['latency_times']} times that alone"
@@ -77,21 +77,21 @@ def fan_out(results: list[Any]) -> list[Row]:
 
 
 def noisy(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     what = f"one of 20 a black hole, {one['rate']:,.0f} events/s: p95 of the 19"
     beside = f"{one['quiet_p95_ms']:,.1f} ms without: {one['times']} times"
     return [(what, f"{one['noisy_p95_ms']:,.1f} ms; {one['lost']} lost", beside, "1.5 times; 0")]
 
 
 def closed(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     what = f"throughput beside {one['subscriptions']:,} paused or broken subscriptions with backlogs"
     beside = f"{_of(one['without'])} without them: {one['share']} times"
     return [(what, f"{_of(one['beside'])} deliveries/s", beside, "0.9 times")]
 
 
 def outage(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     what = f"an endpoint down for an hour, {one['events_while_down']:,} events: attempts meanwhile"
     figure = f"{one['attempts']:,}; {one['dead_letters']} dead letters; {one['not_delivered']} not delivered"
     share = (
@@ -101,7 +101,7 @@ def outage(results: list[Any]) -> list[Row]:
 
 
 def depth(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     slowest = max(one["queries"], key=lambda query: query["full_ms"])
     depth = f"{one['finished']:,} jobs and {one['waiting']:,} waiting sagas"
     return [
@@ -121,7 +121,7 @@ def depth(results: list[Any]) -> list[Row]:
 
 
 def memory(results: list[Any]) -> list[Row]:
-    one = results[0]
+    (one,) = results
     ends = f"{one['first_mb']:.0f} MB after the first round, {one['last_mb']:.0f} MB at the end"
     growth = f"{ends}; {one['mb_per_100_000']:+.1f} MB per 100,000"
     return [

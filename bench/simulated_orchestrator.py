@@ -1,9 +1,8 @@
 """The orchestrator of SQS mode in simulated time: it admits by the functions of core/flow.py, with rows in memory.
 
 A call does what functions/orchestrator does: it applies results, starts what has room, tries again what another call
-has locked, and sends one delayed message for each subscription that time opens. It holds the locks of flow rows for the
-second half of a step: measured, a transaction takes some 0.7 of an invocation, and its locks begin after the first
-statement.
+has locked, and sends one delayed message for each subscription that time opens. It holds the locks of flow rows as long
+as a call waits for the database, which is careful: of its two statements only the second locks them.
 """
 
 import heapq
@@ -23,12 +22,13 @@ from hooksaga.core.flow import Flow, FlowSettings, Result, Room, room
 from hooksaga.core.saga import JobFailed, RetryPolicy, SagaStatus, decide
 from hooksaga.core.saga import Saga as SagaState
 from hooksaga.cost.sources import Inputs
-from hooksaga.cost.work import SQS_CALL_MS, STEPS, Part, of_batch
-from hooksaga.stages.start_attempts import BATCH
+from hooksaga.cost.work import DATABASE_MS, SQS_CALL_MS, STEPS, Part, of_batch
+from hooksaga.stages.start_plan import BATCH
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 SQS_CALL_SECONDS = SQS_CALL_MS / 1000
 TICK_SECONDS = 60.0
+RESULTS, NEW_SAGAS = "orchestrator, results", "orchestrator, new sagas"
 PROBED = 100
 """A probe is one of the oldest so many."""
 
@@ -80,6 +80,11 @@ class Times:
             self._known[key] = Part(STEPS[step], 1, each).milliseconds(self._env) / 1000
         return self._known[key]
 
+    def locked(self, step: str, items: int) -> float:
+        """Seconds of it in which rows are locked."""
+        each = of_batch(self._inputs, step, max(1, items))
+        return (max(0.0, each.ms - each.cpu_ms) + DATABASE_MS) / 1000
+
 
 Wakes = dict[Subscription, datetime]
 
@@ -128,8 +133,8 @@ class Orchestrator:
         for pause in (*LEFT_PAUSES_SECONDS, 0):
             if not left:
                 return due
-            seconds = self._times.of("orchestrator, results", len(left)) / 2
-            yield seconds
+            seconds = self._times.locked(RESULTS, len(left))
+            yield self._times.of(RESULTS, len(left)) - seconds
             of_each: dict[Subscription, list[Outcome]] = {}
             for outcome in left:
                 of_each.setdefault(outcome.saga.subscription, []).append(outcome)
@@ -185,8 +190,8 @@ class Orchestrator:
         todo = sorted(set(subscriptions), key=lambda one: one.number)
         pauses = list(LEFT_PAUSES_SECONDS)
         while todo:
-            seconds = self._times.of("orchestrator, new sagas", len(todo)) / 2
-            yield seconds
+            spent = self._times.of(NEW_SAGAS, len(todo)) - self._times.locked(NEW_SAGAS, len(todo))
+            yield spent
             free = [one for one in todo if one.locked_until <= self._loop.now]
             again = [one for one in todo if one.locked_until > self._loop.now]
             self.locked += len(again)
@@ -196,10 +201,10 @@ class Orchestrator:
                 started, has_more = self._start_one(subscription, share, wakes)
                 (slow if subscription.flow.is_slow(self._now) else quick).extend(started)
                 again += [subscription] if has_more else []
-            seconds = self._times.of("orchestrator, new sagas", max(len(free), len(quick) + len(slow))) / 2
+            items = max(len(free), len(quick) + len(slow))
             for subscription in free:
-                subscription.locked_until = self._loop.now + seconds
-            yield seconds
+                subscription.locked_until = self._loop.now + self._times.locked(NEW_SAGAS, items)
+            yield self._times.of(NEW_SAGAS, max(items, len(todo))) - spent
             if quick or slow:
                 yield SQS_CALL_SECONDS
                 self._deliver(quick, False)

@@ -27,9 +27,7 @@ from hooksaga.core.flow import Result
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import RetryPolicy
 from hooksaga.cost.sources import Inputs
-
-RECEIVER_SPREAD = 0.6
-"""Standard deviation of the logarithm: one answer in a hundred takes four times the median."""
+from hooksaga.cost.work import RECEIVER_SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,15 @@ class Pipeline:
         }
 
     def _source(self, handler: Handler, copies: int, queue: str) -> Source:
-        batch = self._env.batch_size_of(queue)
-        return Source(self.loop, handler, copies=copies, batch=batch, receive_seconds=SQS_CALL_SECONDS)
+        batching = self._env.batching(queue)
+        return Source(
+            self.loop,
+            handler,
+            copies=copies,
+            batch=batching.size,
+            window_seconds=batching.window_seconds,
+            receive_seconds=SQS_CALL_SECONDS,
+        )
 
     def run(self) -> None:
         self.loop.spawn(self._accept())

@@ -10,14 +10,11 @@ the guards of sagas and jobs off, or the checks of their foreign keys, to see wh
 
 import argparse
 import asyncio
-import os
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
-import psutil
-
+from bench.processor import cpu_of_server
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.http_sender import SendOutcome
 from hooksaga.adapters.migrations import migrate
@@ -32,12 +29,14 @@ from hooksaga.stages import deliver, route_events
 from hooksaga.stages.accept_events import accept_events
 from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.job_rows import AttemptResult, ClaimedJob
-from hooksaga.stages.start_attempts import Places, start_attempts
+from hooksaga.stages.start_attempts import start_attempts
+from hooksaga.stages.start_plan import Places
 from hooksaga.stages.telemetry import note_attempts, note_moves, note_routed
 from hooksaga.stages.wakes import waiting_subscriptions
 from hooksaga.worker import event_loop
+from hooksaga.worker.worker_identity import new_worker_id
 
-WORKER = "bench"
+WORKER = new_worker_id()
 PAYLOAD_BYTES = 600
 ACCEPTED_AT_ONCE = 500
 ANSWER = SendOutcome(200, None, "ok", False, None, "127.0.0.1", 5)
@@ -67,17 +66,17 @@ async def _measure(deliveries: int, batch: int, without: str | None) -> None:
         server = EmbeddedPostgres(folder)
         address = DatabaseAddress(await asyncio.to_thread(server.start), prepare=True)
         await asyncio.to_thread(migrate, address)
-        chain = _Chain(address, deliveries, batch)
+        chain = Chain(address, deliveries, batch)
         await chain.prepare(without)
         print(f"{'stage':8} {'Python':>10} {'PostgreSQL':>12}   microseconds of a processor per delivery")
         spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
         async def run(name: str, stage: Stage) -> int:
-            postgres, python = _postgres_seconds(folder), time.process_time()
+            postgres, python = cpu_of_server(folder), time.process_time()
             done = await stage()
             python = time.process_time() - python
             spent[name][0] += python
-            spent[name][1] += _postgres_seconds(folder) - postgres
+            spent[name][1] += cpu_of_server(folder) - postgres
             return done
 
         await run("accept", chain.accept)
@@ -96,21 +95,6 @@ def _show(name: str, python: float, postgres: float, deliveries: int) -> None:
     print(f"{name:8} {1e6 * python / deliveries:10.1f} {1e6 * postgres / deliveries:12.1f}", flush=True)
 
 
-def _postgres_seconds(folder: Path) -> float:
-    """Of all server processes that work in the folder; those of a Session live as long as the measurement."""
-    seconds = 0.0
-    for process in psutil.process_iter(["name"]):
-        try:
-            if process.info["name"] == "postgres" and process.cwd() == os.fspath(
-                folder.resolve() / "postgres"
-            ):
-                times = process.cpu_times()
-                seconds += times.user + times.system
-        except psutil.Error:
-            continue
-    return seconds
-
-
 class _Batch(Places):
     def __init__(self, size: int) -> None:
         self._size = size
@@ -119,7 +103,7 @@ class _Batch(Places):
         return self._size
 
 
-class _Chain:
+class Chain:
     """The stages of `deliveries` events that go to one subscription, one stage after the other."""
 
     def __init__(self, address: DatabaseAddress, deliveries: int, batch: int) -> None:
@@ -146,9 +130,7 @@ class _Chain:
     async def accept(self) -> int:
         for first in range(0, len(self._drafts), ACCEPTED_AT_ONCE):
             batch = self._drafts[first : first + ACCEPTED_AT_ONCE]
-            await self._sessions[Role.INGEST].run(
-                lambda connection, batch=batch: accept_events(connection, batch)
-            )
+            await self._sessions[Role.INGEST].run(accept_events, batch)
         return len(self._drafts)
 
     async def route(self) -> int:
@@ -162,11 +144,7 @@ class _Chain:
         started, policy, session = 0, RetryPolicy(), self._sessions[Role.ORCHESTRATOR]
         ids, _ = await session.run(waiting_subscriptions)
         while ids:
-            done = await session.run(
-                lambda connection, ids=ids: start_attempts(
-                    connection, policy, subscription_ids=ids, places=self._places
-                )
-            )
+            done = await session.run(start_attempts, policy, subscription_ids=ids, places=self._places)
             note_moves(done.moves)
             started += len(done.moves)
             ids = ids if done.moves else []
@@ -175,9 +153,7 @@ class _Chain:
     async def claim(self) -> int:
         session, self._jobs = self._sessions[Role.DELIVERY], []
         while claimed := await session.run(
-            lambda connection: deliver.claim_waiting_jobs(
-                connection, slow=False, limit=self._batch, worker_id=WORKER, lease_seconds=900
-            )
+            deliver.claim_waiting_jobs, slow=False, limit=self._batch, worker_id=WORKER, lease_seconds=900
         ):
             self._jobs += claimed
         return len(self._jobs)
@@ -186,18 +162,14 @@ class _Chain:
         for first in range(0, len(self._jobs), self._batch):
             results = [AttemptResult(job, ANSWER, "") for job in self._jobs[first : first + self._batch]]
             written = await self._sessions[Role.DELIVERY].run(
-                lambda connection, results=results: deliver.record_results(
-                    connection, results, worker_id=WORKER
-                )
+                deliver.record_results, results, worker_id=WORKER
             )
             note_attempts(results, written, WORKER)
         return len(self._jobs)
 
     async def apply(self) -> int:
         applied, policy = 0, RetryPolicy()
-        while moves := await self._sessions[Role.ORCHESTRATOR].run(
-            lambda connection: apply_results(connection, policy, limit=self._batch)
-        ):
+        while moves := await self._sessions[Role.ORCHESTRATOR].run(apply_results, policy, limit=self._batch):
             note_moves(moves)
             applied += len(moves)
         return applied

@@ -226,6 +226,7 @@ CREATE FUNCTION public.drop_erased_answer() RETURNS trigger
     AS $$
 BEGIN
     NEW.response_body := NULL;
+    NEW.response_headers := NULL;
     NEW.response_truncated := false;
     NEW.own_header_names := NULL;
     RETURN NEW;
@@ -341,6 +342,7 @@ CREATE FUNCTION public.erase_events(of_erasure bigint, event_ids bigint[]) RETUR
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -388,7 +390,8 @@ BEGIN
     of_sagas := ARRAY(SELECT s.id FROM webhook_delivery_sagas s WHERE s.event_id = ANY (erased));
     in_flight := (SELECT count(*) FROM webhook_delivery_jobs j
                    WHERE j.saga_id = ANY (of_sagas) AND j.status::text = 'Leased');
-    UPDATE webhook_delivery_jobs j SET erased = true, response_body = NULL, response_truncated = false, own_header_names = NULL
+    UPDATE webhook_delivery_jobs j
+       SET erased = true, response_body = NULL, response_headers = NULL, response_truncated = false, own_header_names = NULL
      WHERE j.saga_id = ANY (of_sagas) AND NOT j.erased;
     GET DIAGNOSTICS attempts = ROW_COUNT;
 
@@ -412,7 +415,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone, attributes jsonb)
+CREATE FUNCTION public.events_around(patterns character varying[], around timestamp with time zone, most integer) RETURNS TABLE(id bigint, tenant_id character varying, created_at timestamp with time zone, attributes jsonb, is_erased boolean)
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'public'
     AS $$
@@ -420,13 +423,15 @@ CREATE FUNCTION public.events_around(patterns character varying[], around timest
 BEGIN
     IF '*' = ANY (patterns) THEN
         RETURN QUERY
-            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes)
+            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes),
+                    e.removed_at IS NOT NULL
                FROM events e
               WHERE e.created_at >= around AND e.test_subscription_id IS NULL
                 AND patterns && patterns_of_type(e.event_type)
               ORDER BY e.created_at LIMIT most)
             UNION ALL
-            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes)
+            (SELECT e.id, e.tenant_id, e.created_at, attributes_of_event(e.attributes, e.extracted_attributes),
+                    e.removed_at IS NOT NULL
                FROM events e
               WHERE e.created_at < around AND e.test_subscription_id IS NULL
                 AND patterns && patterns_of_type(e.event_type)
@@ -435,13 +440,17 @@ BEGIN
         RETURN QUERY
             WITH of_type AS MATERIALIZED (SELECT types_of_patterns(patterns) AS event_type)
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
-                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes) FROM events
+                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes),
+                        removed_at IS NOT NULL
+                   FROM events
                   WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at >= around
                   ORDER BY created_at LIMIT most) AS e
               ORDER BY created_at LIMIT most)
             UNION ALL
             (SELECT e.* FROM of_type CROSS JOIN LATERAL (
-                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes) FROM events
+                 SELECT id, tenant_id, created_at, attributes_of_event(attributes, extracted_attributes),
+                        removed_at IS NOT NULL
+                   FROM events
                   WHERE event_type = of_type.event_type AND test_subscription_id IS NULL AND created_at < around
                   ORDER BY created_at DESC LIMIT most) AS e
               ORDER BY created_at DESC LIMIT most);
@@ -596,23 +605,35 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.in_progress(subscription bigint, most integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    RETURN (SELECT count(*)::int
+              FROM (SELECT FROM webhook_delivery_sagas g
+                     WHERE g.status = 'InProgress' AND g.subscription_id = subscription
+                     LIMIT most) AS counted);
+END
+$$;
+
 CREATE TABLE public.webhook_delivery_sagas (
     id bigint NOT NULL,
     event_id bigint NOT NULL,
     subscription_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
     status public.saga_status DEFAULT 'Pending'::public.saga_status NOT NULL,
     attempt_count integer DEFAULT 0 NOT NULL,
-    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
-    final_error_code character varying(100),
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
     requeued_from bigint,
     resent_from bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    final_error_code character varying(100),
     ordering_key character varying(255),
     bulk_operation_id bigint,
     CONSTRAINT attempt_count_is_not_negative CHECK ((attempt_count >= 0))
 )
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
 
 CREATE FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) RETURNS boolean
     LANGUAGE sql STABLE
@@ -696,6 +717,7 @@ CREATE FUNCTION public.lock_content(event_ids bigint[]) RETURNS bigint[]
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 DECLARE
     held_letters bigint[];
@@ -722,6 +744,7 @@ CREATE FUNCTION public.lock_whole_pairs(saga_ids bigint[]) RETURNS bigint[]
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 DECLARE
     held_sagas bigint[];
@@ -800,21 +823,28 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
     SET enable_seqscan TO 'off'
     AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, h.disabled_at, h.disabled_failing_since,
-               (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
+        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, coalesce(h.disabled_at, ended.changed_at) AS disabled_at,
+               coalesce(h.disabled_failing_since, h.disabled_at, ended.changed_at) AS disabled_failing_since,
+               ended.id AS change
+          FROM subscriptions s
+          JOIN subscription_health h ON h.subscription_id = s.id
+         CROSS JOIN LATERAL (
+            SELECT id, changed_at FROM subscription_history
+             WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
-                     ORDER BY id DESC LIMIT 1), 0)) AS change
-          FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
-         WHERE h.subscription_id = disabled_id AND h.disabled_at IS NOT NULL
+                     ORDER BY id DESC LIMIT 1), CASE WHEN h.disabled_at IS NOT NULL THEN 0 END)
+             ORDER BY id LIMIT 1) AS ended
+         WHERE s.id = disabled_id
     ), dead AS (
         SELECT l.*, min(l.id) FILTER (WHERE l.failed_at >= l.disabled_failing_since) OVER () AS first_id
-          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since
+          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since,
+                       num_nonnulls(d.payload_snapshot) = 1 AS has_payload
                   FROM disabled JOIN dead_letters d ON d.subscription_id = disabled.id
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded', 'erased') AND NOT EXISTS (
+               count(*) FILTER (WHERE has_payload AND coalesce(final_error_code, '') NOT IN ('canceled', 'discarded') AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
@@ -827,6 +857,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
           FROM accepted a CROSS JOIN LATERAL (
             SELECT a.tenant_id = (SELECT tenant_id FROM disabled)
                    AND filter_matches(a.filter_path, compared_attributes(a.attributes))
+                   AND NOT a.is_erased
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = a.id AND g.subscription_id = a.by_subscription)
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)
@@ -1264,16 +1295,21 @@ CREATE FUNCTION public.refuse_jobs_of_ended_sagas() RETURNS trigger
     AS $$
 DECLARE
     ended bigint;
+    may_end boolean;
 BEGIN
-    WITH held AS MATERIALIZED (
-        SELECT s.id, s.status, s.subscription_id, n.subscription_id AS wanted
-          FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id
-         ORDER BY s.id FOR SHARE OF s
-    )
-    SELECT id INTO ended FROM held
-     WHERE status IN ('Completed', 'DeadLettered') OR subscription_id <> wanted
-     LIMIT 1;
-    IF FOUND THEN
+    SELECT min(s.id) FILTER (WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id),
+           bool_or(s.xmin <> pg_current_xact_id()::xid)
+      INTO ended, may_end
+      FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id;
+    IF ended IS NULL AND may_end THEN
+        WITH held AS MATERIALIZED (
+            SELECT s.id, s.status
+              FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id
+             ORDER BY s.id FOR SHARE OF s
+        )
+        SELECT min(h.id) INTO ended FROM held h WHERE h.status IN ('Completed', 'DeadLettered');
+    END IF;
+    IF ended IS NOT NULL THEN
         RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription', ended
             USING ERRCODE = 'HS001';
     END IF;
@@ -1662,7 +1698,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) RETURNS TABLE(id bigint, created boolean)
+CREATE FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, attribute character varying, wanted jsonb, why character varying, key_id bigint, caller character varying) RETURNS TABLE(id bigint, created boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     AS $$
@@ -1680,11 +1716,13 @@ BEGIN
         END IF;
     END IF;
     LOOP
-        INSERT INTO erasures (tenant_id, event_id, webhook_id, reason, created_by, created_by_key_id, until_id)
-        VALUES (tenant_of, event_of, of_webhook_id, why,
+        INSERT INTO erasures (tenant_id, event_id, webhook_id, attribute_name, attribute_values, reason, created_by,
+                              created_by_key_id, until_id)
+        VALUES (tenant_of, event_of, of_webhook_id, attribute, wanted, why,
                 coalesce((SELECT k.name FROM api_keys k WHERE k.id = key_id), caller), key_id,
                 coalesce(event_of, (SELECT max(e.id) FROM events e), 0))
-        ON CONFLICT (tenant_id, coalesce(event_id, 0)) WHERE status = 'Running' DO NOTHING
+        ON CONFLICT (tenant_id, coalesce(event_id, 0), coalesce(attribute_name, ''),
+                     coalesce(jsonb_hash_extended(attribute_values, 0), 0)) WHERE status = 'Running' DO NOTHING
         RETURNING erasures.id INTO made;
         IF made IS NOT NULL THEN
             RETURN QUERY SELECT made, true;
@@ -1692,7 +1730,10 @@ BEGIN
         END IF;
         RETURN QUERY
             SELECT r.id, false FROM erasures r
-             WHERE r.tenant_id = tenant_of AND coalesce(r.event_id, 0) = coalesce(event_of, 0) AND r.status = 'Running';
+             WHERE r.tenant_id = tenant_of AND coalesce(r.event_id, 0) = coalesce(event_of, 0)
+               AND coalesce(r.attribute_name, '') = coalesce(attribute, '')
+               AND coalesce(jsonb_hash_extended(r.attribute_values, 0), 0) = coalesce(jsonb_hash_extended(wanted, 0), 0)
+               AND r.status = 'Running';
         IF FOUND THEN
             RETURN;
         END IF;  -- it ended between the two statements
@@ -1885,7 +1926,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.step_erasure(max_events integer, max_read integer) RETURNS TABLE(erasure_id bigint, status public.erasure_status, events bigint, ended bigint, skipped bigint)
+CREATE FUNCTION public.step_erasure(max_events integer, max_read integer, max_deliveries integer) RETURNS TABLE(erasure_id bigint, status public.erasure_status, events bigint, ended bigint, skipped bigint)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
     SET enable_seqscan TO 'off'
@@ -1895,6 +1936,7 @@ CREATE FUNCTION public.step_erasure(max_events integer, max_read integer) RETURN
 #variable_conflict use_column
 DECLARE
     op erasures;
+    few bigint[];
     wanted bigint[];
     read_to bigint;
     read_all boolean;
@@ -1913,15 +1955,33 @@ BEGIN
         read_all := true;
     ELSE
         WITH read AS MATERIALIZED (
-            SELECT e.id, e.tenant_id = op.tenant_id AND e.erasure_id IS NULL AS is_wanted,
-                   count(*) FILTER (WHERE e.tenant_id = op.tenant_id AND e.erasure_id IS NULL) OVER (ORDER BY e.id) AS nth
-              FROM (SELECT o.id, o.tenant_id, o.erasure_id FROM events o
+            SELECT e.id, e.is_wanted, count(*) FILTER (WHERE e.is_wanted) OVER (ORDER BY e.id) AS nth
+              FROM (SELECT o.id,
+                           o.tenant_id = op.tenant_id AND o.erasure_id IS NULL
+                               AND (op.attribute_name IS NULL
+                                    OR attributes_of_event(o.attributes, o.extracted_attributes) -> op.attribute_name
+                                       <@ op.attribute_values) AS is_wanted
+                      FROM events o
                      WHERE o.id > op.after_id AND o.id <= op.until_id ORDER BY o.id LIMIT max_read) AS e
         )
         SELECT coalesce(array_agg(r.id ORDER BY r.id) FILTER (WHERE r.is_wanted), '{}'), max(r.id),
                (SELECT count(*) < max_read AND max(nth) <= max_events FROM read)
           INTO wanted, read_to, read_all
           FROM read r WHERE r.nth <= max_events;
+        few := ARRAY(
+            SELECT w.id
+              FROM (SELECT e.id, sum(n.deliveries) OVER (ORDER BY e.id) - n.deliveries AS before
+                      FROM unnest(wanted) AS e (id)
+                     CROSS JOIN LATERAL (
+                          SELECT count(*) AS deliveries
+                            FROM (SELECT FROM webhook_delivery_sagas s WHERE s.event_id = e.id LIMIT max_deliveries) AS l
+                          ) AS n) AS w
+             WHERE w.before < max_deliveries ORDER BY w.id);
+        IF cardinality(few) < cardinality(wanted) THEN
+            wanted := few;
+            read_to := few[cardinality(few)];
+            read_all := false;
+        END IF;
     END IF;
     SELECT * INTO done FROM erase_events(op.id, wanted);
     SELECT min(w.id), count(*) INTO first_left, skipped FROM unnest(wanted) AS w (id) WHERE w.id <> ALL (done.erased);
@@ -1940,7 +2000,8 @@ BEGIN
            attempts = r.attempts + done.attempts, ended = r.ended + done.ended, in_flight = r.in_flight + done.in_flight,
            steps = r.steps + 1, last_step_at = clock_timestamp(),
            status = CASE WHEN is_over THEN 'Completed'::erasure_status ELSE r.status END,
-           finished_at = CASE WHEN is_over THEN clock_timestamp() END
+           finished_at = CASE WHEN is_over THEN clock_timestamp() END,
+           attribute_values = CASE WHEN is_over THEN NULL ELSE r.attribute_values END
      WHERE r.id = op.id
     RETURNING r.id, r.status INTO erasure_id, status;
     IF is_over THEN  -- the search for ordered deliveries may stand at a key that is gone
@@ -1956,7 +2017,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION public.step_erasure(max_events integer, max_read integer) OWNER TO retention_operator;
+ALTER FUNCTION public.step_erasure(max_events integer, max_read integer, max_deliveries integer) OWNER TO retention_operator;
 
 CREATE FUNCTION public.types_of_patterns(patterns character varying[]) RETURNS SETOF character varying
     LANGUAGE plpgsql STABLE
@@ -2105,35 +2166,36 @@ CREATE TABLE public.webhook_delivery_jobs (
     id bigint NOT NULL,
     saga_id bigint NOT NULL,
     subscription_id bigint NOT NULL,
-    attempt_number integer NOT NULL,
-    status public.job_status DEFAULT 'Pending'::public.job_status NOT NULL,
-    lease_until timestamp with time zone,
     attempt_at timestamp with time zone NOT NULL,
-    response_status integer,
-    error_code character varying(100),
-    worker_id character varying(100),
-    claim_count integer DEFAULT 0 NOT NULL,
-    lost_leases integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    dispatched_at timestamp with time zone,
-    leased_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    duration_ms integer,
-    response_body text,
-    response_truncated boolean DEFAULT false NOT NULL,
-    retry_after_seconds integer,
-    resolved_ip inet,
-    reconnected boolean DEFAULT false NOT NULL,
-    applied_at timestamp with time zone,
-    max_attempts integer,
-    own_header_names text,
-    sent_format character varying(30),
+    attempt_number integer NOT NULL,
+    max_attempts smallint,
     slow boolean DEFAULT false NOT NULL,
     erased boolean DEFAULT false NOT NULL,
+    status public.job_status DEFAULT 'Pending'::public.job_status NOT NULL,
+    claim_count integer DEFAULT 0 NOT NULL,
+    lease_until timestamp with time zone,
+    leased_at timestamp with time zone,
+    dispatched_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    applied_at timestamp with time zone,
+    lost_leases integer DEFAULT 0 NOT NULL,
+    duration_ms integer,
+    retry_after_seconds integer,
+    response_status integer,
+    response_truncated boolean DEFAULT false NOT NULL,
+    reconnected boolean DEFAULT false NOT NULL,
+    worker_id character varying(100),
+    resolved_ip inet,
+    error_code character varying(100),
+    sent_format character varying(30),
+    own_header_names text,
+    response_body text,
+    response_headers text,
     CONSTRAINT attempt_number_is_positive CHECK ((attempt_number >= 1)),
     CONSTRAINT response_status_in_range CHECK (((response_status >= 100) AND (response_status <= 999)))
 )
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
 
 CREATE VIEW public.deliveries_per_minute WITH (security_barrier='true') AS
  SELECT date_trunc('minute'::text, finished_at) AS minute,
@@ -2168,6 +2230,8 @@ CREATE TABLE public.erasures (
     tenant_id character varying(100) NOT NULL,
     event_id bigint,
     webhook_id uuid,
+    attribute_name character varying(64),
+    attribute_values jsonb,
     status public.erasure_status DEFAULT 'Running'::public.erasure_status NOT NULL,
     reason character varying(500) NOT NULL,
     created_by character varying(100) NOT NULL,
@@ -2185,7 +2249,13 @@ CREATE TABLE public.erasures (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     finished_at timestamp with time zone,
     CONSTRAINT a_completed_erasure_has_its_time CHECK (((status = 'Completed'::public.erasure_status) = (finished_at IS NOT NULL))),
+    CONSTRAINT a_running_erasure_knows_its_values CHECK ((num_nonnulls(attribute_values) =
+CASE status
+    WHEN 'Running'::public.erasure_status THEN num_nonnulls(attribute_name)
+    ELSE 0
+END)),
     CONSTRAINT an_erasure_has_a_reason CHECK (((reason)::text <> ''::text)),
+    CONSTRAINT one_event_has_no_attribute CHECK ((num_nonnulls(event_id, attribute_name) < 2)),
     CONSTRAINT one_event_is_named_in_both_forms CHECK ((num_nonnulls(event_id, webhook_id) = ANY (ARRAY[0, 2])))
 )
 WITH (fillfactor='70');
@@ -2535,8 +2605,8 @@ CREATE TABLE public.routing_decisions (
     through_subscription bigint,
     routed_at timestamp with time zone DEFAULT now() NOT NULL,
     newest_change bigint NOT NULL,
+    sagas_started smallint NOT NULL,
     snapshot pg_snapshot NOT NULL,
-    sagas_started integer NOT NULL,
     CONSTRAINT part_has_a_range CHECK ((through_subscription > after_subscription))
 );
 
@@ -2554,6 +2624,7 @@ CREATE TABLE public.subscription_health (
     disabled_reason character varying(100),
     disabled_failing_since timestamp with time zone,
     breaker_told_at timestamp with time zone,
+    told_failing_since timestamp with time zone,
     CONSTRAINT a_run_of_failures_has_a_beginning CHECK (((consecutive_failures > 0) = (first_failure_at IS NOT NULL))),
     CONSTRAINT disabling_has_a_reason CHECK ((((disabled_at IS NULL) = (disabled_reason IS NULL)) AND ((disabled_at IS NULL) = (disabled_failing_since IS NULL))))
 )
@@ -2835,6 +2906,8 @@ CREATE INDEX idx_health_disabled ON public.subscription_health USING btree (disa
 
 CREATE INDEX idx_health_failing ON public.subscription_health USING btree (first_failure_at, last_failure_at) WHERE ((first_failure_at IS NOT NULL) AND (disabled_at IS NULL));
 
+CREATE INDEX idx_health_told_failing ON public.subscription_health USING btree (subscription_id, told_failing_since, last_success_at) WHERE ((told_failing_since IS NOT NULL) AND (disabled_at IS NULL));
+
 CREATE INDEX idx_history_subscription ON public.subscription_history USING btree (subscription_id, id);
 
 CREATE INDEX idx_job_dispatch ON public.webhook_delivery_jobs USING btree (dispatched_at) WHERE ((status = 'Pending'::public.job_status) IS TRUE);
@@ -2887,7 +2960,7 @@ CREATE INDEX idx_sub_tenant ON public.subscriptions USING btree (tenant_id, id);
 
 CREATE UNIQUE INDEX uniq_bulk_open ON public.bulk_operations USING btree (kind, COALESCE(tenant_id, ''::character varying), filter) WHERE (status = ANY (ARRAY['Running'::public.bulk_status, 'Paused'::public.bulk_status]));
 
-CREATE UNIQUE INDEX uniq_erasure_running ON public.erasures USING btree (tenant_id, COALESCE(event_id, (0)::bigint)) WHERE (status = 'Running'::public.erasure_status);
+CREATE UNIQUE INDEX uniq_erasure_running ON public.erasures USING btree (tenant_id, COALESCE(event_id, (0)::bigint), COALESCE(attribute_name, ''::character varying), COALESCE(jsonb_hash_extended(attribute_values, (0)::bigint), (0)::bigint)) WHERE (status = 'Running'::public.erasure_status);
 
 CREATE UNIQUE INDEX uniq_event_external_id ON public.events USING btree (external_id, tenant_id, source) WHERE (external_id IS NOT NULL);
 
@@ -2927,7 +3000,7 @@ CREATE TRIGGER a_new_subscription_is_watched AFTER INSERT ON public.subscription
 
 CREATE TRIGGER a_subscription_keeps_its_tenant BEFORE UPDATE ON public.subscriptions FOR EACH ROW WHEN (((new.tenant_id)::text <> (old.tenant_id)::text)) EXECUTE FUNCTION public.refuse_change('a subscription keeps its tenant');
 
-CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((new.erased AND (num_nonnulls(new.response_body, new.own_header_names) > 0))) EXECUTE FUNCTION public.drop_erased_answer();
+CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((new.erased AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) > 0))) EXECUTE FUNCTION public.drop_erased_answer();
 
 CREATE TRIGGER attributes_are_valid BEFORE INSERT ON public.events FOR EACH ROW WHEN (((new.attributes <> '{}'::jsonb) AND (CURRENT_USER <> 'event_ingest_writer'::name))) EXECUTE FUNCTION public.refuse_wrong_attributes();
 
@@ -2947,7 +3020,7 @@ CREATE TRIGGER dead_letters_never_change BEFORE DELETE OR UPDATE ON public.dead_
 
 CREATE TRIGGER dead_letters_only_lose_their_payload BEFORE UPDATE ON public.dead_letters FOR EACH ROW WHEN (((new.payload_snapshot IS NOT NULL) OR ((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.failed_at <> old.failed_at)) OR (((new.final_error_code)::text IS DISTINCT FROM (old.final_error_code)::text) OR ((new.reason)::text IS DISTINCT FROM (old.reason)::text)))) EXECUTE FUNCTION public.refuse_change('a dead letter only loses its payload');
 
-CREATE TRIGGER erasure_facts_hold BEFORE UPDATE ON public.erasures FOR EACH ROW WHEN (((old.status = 'Completed'::public.erasure_status) OR ((new.id <> old.id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.reason)::text <> (old.reason)::text) OR ((new.created_by)::text <> (old.created_by)::text) OR (new.until_id <> old.until_id) OR (new.created_at <> old.created_at)) OR (((new.event_id IS DISTINCT FROM old.event_id) OR (new.webhook_id IS DISTINCT FROM old.webhook_id)) OR (new.created_by_key_id IS DISTINCT FROM old.created_by_key_id)) OR (new.events < old.events) OR (new.dead_letters < old.dead_letters) OR (new.attempts < old.attempts) OR (new.ended < old.ended) OR (new.in_flight < old.in_flight))) EXECUTE FUNCTION public.refuse_change('who wanted what never changes, and counts only grow');
+CREATE TRIGGER erasure_facts_hold BEFORE UPDATE ON public.erasures FOR EACH ROW WHEN (((old.status = 'Completed'::public.erasure_status) OR ((new.id <> old.id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.reason)::text <> (old.reason)::text) OR ((new.created_by)::text <> (old.created_by)::text) OR (new.until_id <> old.until_id) OR (new.created_at <> old.created_at)) OR ((((new.event_id IS DISTINCT FROM old.event_id) OR (new.webhook_id IS DISTINCT FROM old.webhook_id)) OR (new.created_by_key_id IS DISTINCT FROM old.created_by_key_id)) OR ((new.attribute_name)::text IS DISTINCT FROM (old.attribute_name)::text)) OR (new.attribute_values <> old.attribute_values) OR (new.events < old.events) OR (new.dead_letters < old.dead_letters) OR (new.attempts < old.attempts) OR (new.ended < old.ended) OR (new.in_flight < old.in_flight))) EXECUTE FUNCTION public.refuse_change('who wanted what never changes, and counts only grow');
 
 CREATE TRIGGER erasures_are_kept BEFORE DELETE OR TRUNCATE ON public.erasures FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('it is the record of who erased what');
 
@@ -2959,7 +3032,7 @@ CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE ON public.events FOR 
 
 CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON public.events FOR EACH ROW WHEN (((new.payload IS NOT NULL) OR (new.removed_at IS NULL) OR ((new.id <> old.id) OR (new.webhook_id <> old.webhook_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.created_at <> old.created_at) OR (new.accepted_by <> old.accepted_by)) OR (new.test_subscription_id IS DISTINCT FROM old.test_subscription_id) OR ((new.erasure_id IS DISTINCT FROM old.erasure_id) AND (old.erasure_id IS NOT NULL)) OR (new.removed_at <> old.removed_at) OR ((new.attributes <> old.attributes) AND (new.attributes <> '{}'::jsonb)) OR ((new.extracted_attributes <> old.extracted_attributes) AND (new.extracted_attributes <> '{}'::jsonb)) OR ((new.cloud_event IS DISTINCT FROM old.cloud_event) AND (new.cloud_event IS NOT NULL)) OR ((new.erasure_id IS NULL) AND ((old.created_at > (now() - '1 day'::interval)) OR ((new.source)::text <> (old.source)::text) OR (new.attributes <> old.attributes) OR (new.extracted_attributes <> old.extracted_attributes) OR (((((new.external_id)::text IS DISTINCT FROM (old.external_id)::text) OR ((new.traceparent)::text IS DISTINCT FROM (old.traceparent)::text)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)) OR (new.cloud_event IS DISTINCT FROM old.cloud_event)))))) EXECUTE FUNCTION public.refuse_change('an event only loses its content');
 
-CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND (NOT (((new.response_body IS DISTINCT FROM old.response_body) OR (new.response_truncated IS DISTINCT FROM old.response_truncated)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names)))) OR ((CURRENT_USER = 'retention_operator'::name) AND new.erased AND (NOT (new.applied_at IS DISTINCT FROM old.applied_at)) AND (num_nonnulls(new.response_body, new.own_header_names) = 0))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
+CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND (NOT ((((new.response_body IS DISTINCT FROM old.response_body) OR (new.response_headers IS DISTINCT FROM old.response_headers)) OR (new.response_truncated IS DISTINCT FROM old.response_truncated)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names)))) OR ((CURRENT_USER = 'retention_operator'::name) AND new.erased AND (NOT (new.applied_at IS DISTINCT FROM old.applied_at)) AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) = 0))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
 
 CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR ((new.erased <> old.erased) AND (old.erased OR (CURRENT_USER <> 'retention_operator'::name))) OR (new.claim_count <> (old.claim_count +
         CASE
@@ -3106,6 +3179,7 @@ GRANT ALL ON FUNCTION public.are_event_types(patterns character varying[]) TO su
 REVOKE ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) TO router_worker;
 GRANT ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.attributes_of_event(given jsonb, extracted jsonb) TO retention_operator;
 
 REVOKE ALL ON FUNCTION public.begin_retention_batch(older_than interval, max_rows integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_retention_batch(older_than interval, max_rows integer) TO retention_operator;
@@ -3276,6 +3350,9 @@ REVOKE ALL ON FUNCTION public.find_bulk_candidates(op public.bulk_operations, la
 
 REVOKE ALL ON FUNCTION public.give_retention_its_owner() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.in_progress(subscription bigint, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.in_progress(subscription bigint, most integer) TO saga_orchestrator;
+
 GRANT SELECT ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT ON TABLE public.webhook_delivery_sagas TO job_worker;
 GRANT SELECT ON TABLE public.webhook_delivery_sagas TO dead_letter_operator;
@@ -3292,6 +3369,9 @@ GRANT SELECT(event_id) ON TABLE public.webhook_delivery_sagas TO subscription_ad
 GRANT SELECT(subscription_id),INSERT(subscription_id) ON TABLE public.webhook_delivery_sagas TO router_worker;
 GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
+GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
+
 GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
 GRANT SELECT(status) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 GRANT UPDATE(status) ON TABLE public.webhook_delivery_sagas TO retention_operator;
@@ -3300,18 +3380,15 @@ GRANT UPDATE(attempt_count) ON TABLE public.webhook_delivery_sagas TO saga_orche
 GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO endpoint_health_monitor;
 GRANT SELECT(attempt_count) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
 
-GRANT UPDATE(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT SELECT(next_attempt_at) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
-
-GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO retention_operator;
+GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT SELECT(requeued_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
 
 GRANT SELECT(resent_from) ON TABLE public.webhook_delivery_sagas TO router_worker;
 
-GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
-GRANT UPDATE(updated_at) ON TABLE public.webhook_delivery_sagas TO retention_operator;
+GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO saga_orchestrator;
+GRANT UPDATE(final_error_code) ON TABLE public.webhook_delivery_sagas TO retention_operator;
 
 GRANT INSERT(ordering_key) ON TABLE public.webhook_delivery_sagas TO router_worker;
 GRANT SELECT(ordering_key) ON TABLE public.webhook_delivery_sagas TO subscription_admin;
@@ -3430,8 +3507,8 @@ REVOKE ALL ON FUNCTION public.stamp_finished_at() FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.start_bulk_operation(wanted_kind public.bulk_kind, tenant character varying, wanted jsonb, rate double precision, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
 
-REVOKE ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
+REVOKE ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, attribute character varying, wanted jsonb, why character varying, key_id bigint, caller character varying) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.start_erasure(of_webhook_id uuid, tenant character varying, attribute character varying, wanted jsonb, why character varying, key_id bigint, caller character varying) TO dead_letter_operator;
 
 REVOKE ALL ON FUNCTION public.start_flow() FROM PUBLIC;
 
@@ -3442,9 +3519,9 @@ REVOKE ALL ON FUNCTION public.start_sagas_again(origin_ids bigint[], once boolea
 REVOKE ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.step_bulk_operation(passed_by bigint[], horizon_seconds double precision, max_sagas integer, max_lanes integer, max_open integer) TO dead_letter_operator;
 
-REVOKE ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) TO dead_letter_operator;
-GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer) TO retention_worker;
+REVOKE ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer, max_deliveries integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer, max_deliveries integer) TO dead_letter_operator;
+GRANT ALL ON FUNCTION public.step_erasure(max_events integer, max_read integer, max_deliveries integer) TO retention_worker;
 
 REVOKE ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.types_of_patterns(patterns character varying[]) TO dead_letter_operator;
@@ -3520,69 +3597,74 @@ GRANT INSERT(saga_id) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator
 GRANT INSERT(subscription_id) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 GRANT SELECT(subscription_id) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
 
-GRANT INSERT(attempt_number) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
-
-GRANT UPDATE(status) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(status) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
-GRANT SELECT(status) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
-
-GRANT UPDATE(lease_until) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(lease_until) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
-
 GRANT INSERT(attempt_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
-GRANT UPDATE(response_status) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(error_code) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(error_code) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
-GRANT SELECT(error_code) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
-
-GRANT UPDATE(worker_id) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(claim_count) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(lost_leases) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
-
-GRANT UPDATE(dispatched_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
-GRANT UPDATE(dispatched_at) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
-
-GRANT UPDATE(leased_at) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT SELECT(leased_at) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
-
-GRANT UPDATE(finished_at) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT SELECT(finished_at) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
-
-GRANT UPDATE(duration_ms) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO retention_operator;
-
-GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO retention_operator;
-
-GRANT UPDATE(retry_after_seconds) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(resolved_ip) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(reconnected) ON TABLE public.webhook_delivery_jobs TO job_worker;
-
-GRANT UPDATE(applied_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
+GRANT INSERT(attempt_number) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
 GRANT INSERT(max_attempts) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
-
-GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO job_worker;
-GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO retention_operator;
-
-GRANT UPDATE(sent_format) ON TABLE public.webhook_delivery_jobs TO job_worker;
 
 GRANT INSERT(slow) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
 GRANT UPDATE(erased) ON TABLE public.webhook_delivery_jobs TO retention_operator;
 
+GRANT UPDATE(status) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(status) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
+GRANT SELECT(status) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
+
+GRANT UPDATE(claim_count) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(lease_until) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(lease_until) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
+
+GRANT UPDATE(leased_at) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT SELECT(leased_at) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
+
+GRANT UPDATE(dispatched_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
+GRANT UPDATE(dispatched_at) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
+
+GRANT UPDATE(finished_at) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT SELECT(finished_at) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
+
+GRANT UPDATE(applied_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
+
+GRANT UPDATE(lost_leases) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
+
+GRANT UPDATE(duration_ms) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(retry_after_seconds) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(response_status) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(response_truncated) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
+GRANT UPDATE(reconnected) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(worker_id) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(resolved_ip) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(error_code) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(error_code) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
+GRANT SELECT(error_code) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
+
+GRANT UPDATE(sent_format) ON TABLE public.webhook_delivery_jobs TO job_worker;
+
+GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(own_header_names) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
+GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(response_body) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
+GRANT UPDATE(response_headers) ON TABLE public.webhook_delivery_jobs TO job_worker;
+GRANT UPDATE(response_headers) ON TABLE public.webhook_delivery_jobs TO retention_operator;
+
 GRANT SELECT ON TABLE public.deliveries_per_minute TO observer;
 
 GRANT SELECT ON TABLE public.erasures TO dead_letter_operator;
 GRANT SELECT ON TABLE public.erasures TO retention_operator;
+
+GRANT UPDATE(attribute_values) ON TABLE public.erasures TO retention_operator;
 
 GRANT UPDATE(status) ON TABLE public.erasures TO retention_operator;
 
@@ -3683,11 +3765,11 @@ GRANT SELECT(erasure_id),UPDATE(erasure_id) ON TABLE public.events TO retention_
 GRANT INSERT(attributes) ON TABLE public.events TO event_ingest_writer;
 GRANT INSERT(attributes) ON TABLE public.events TO event_producer;
 GRANT SELECT(attributes) ON TABLE public.events TO router_worker;
-GRANT UPDATE(attributes) ON TABLE public.events TO retention_operator;
+GRANT SELECT(attributes),UPDATE(attributes) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(extracted_attributes) ON TABLE public.events TO event_ingest_writer;
 GRANT SELECT(extracted_attributes) ON TABLE public.events TO router_worker;
-GRANT UPDATE(extracted_attributes) ON TABLE public.events TO retention_operator;
+GRANT SELECT(extracted_attributes),UPDATE(extracted_attributes) ON TABLE public.events TO retention_operator;
 
 GRANT INSERT(cloud_event) ON TABLE public.events TO event_ingest_writer;
 GRANT UPDATE(cloud_event) ON TABLE public.events TO retention_operator;
@@ -3803,9 +3885,9 @@ GRANT INSERT(through_subscription) ON TABLE public.routing_decisions TO router_w
 
 GRANT INSERT(newest_change) ON TABLE public.routing_decisions TO router_worker;
 
-GRANT INSERT(snapshot) ON TABLE public.routing_decisions TO router_worker;
-
 GRANT INSERT(sagas_started) ON TABLE public.routing_decisions TO router_worker;
+
+GRANT INSERT(snapshot) ON TABLE public.routing_decisions TO router_worker;
 
 GRANT SELECT ON TABLE public.subscription_health TO endpoint_health_monitor;
 GRANT SELECT ON TABLE public.subscription_health TO subscription_admin;
@@ -3836,6 +3918,8 @@ GRANT SELECT(disabled_failing_since) ON TABLE public.subscription_health TO saga
 GRANT UPDATE(disabled_failing_since) ON TABLE public.subscription_health TO endpoint_health_monitor;
 
 GRANT UPDATE(breaker_told_at) ON TABLE public.subscription_health TO endpoint_health_monitor;
+
+GRANT UPDATE(told_failing_since) ON TABLE public.subscription_health TO endpoint_health_monitor;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription_health_behind TO endpoint_health_monitor;
 

@@ -39,5 +39,6 @@ ONLY_JSON = {
     '{"a": "\\u0000"}': "attributes.a",
     '{"a": 1e-99999999999999999999}': "attributes.a",
     '{"a": 1e999999}': "attributes.a",
+    '{"a": 0e99999999999}': "attributes.a",
 }
 """Texts that the database does not read as jsonb at all."""

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,14 @@ OTHER_POSTGRES = "HOOKSAGA_TEST_POSTGRES"
 _FOLDERS = "hooksaga-tests-"
 _MEMORY = Path("/dev/shm")
 _ROOM_FOR_A_SERVER = 6 * 2**30
-_UNSAFE_BUT_FAST = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "autovacuum = off")
+_UNSAFE_BUT_FAST = (
+    "fsync = off",
+    "synchronous_commit = off",
+    "full_page_writes = off",
+    "autovacuum_naptime = '20d'",
+)
 _numbers = itertools.count(1)
+_copies = itertools.count(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -114,6 +120,23 @@ def maintenance(test_server: str) -> Iterator[psycopg.Connection]:
     """A superuser's connection beside all test databases, to make and drop them."""
     with psycopg.connect(make_conninfo(test_server, dbname="postgres"), autocommit=True) as connection:
         yield connection
+
+
+@contextmanager
+def copy_of(maintenance: psycopg.Connection, template: str) -> Iterator[str]:
+    """Name of a new database with what another one has. Nobody may be connected to that."""
+    name = f"copy_{next(_copies)}"
+    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
+    maintenance.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
+    yield name
+    maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def module_database(test_server: str, maintenance: psycopg.Connection) -> Iterator[str]:
+    """URL of a migrated, empty database for all tests of one module."""
+    with copy_of(maintenance, "hooksaga") as name:
+        yield make_conninfo(test_server, dbname=name)
 
 
 @pytest.fixture

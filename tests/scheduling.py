@@ -1,5 +1,8 @@
 """The order of tests, and their distribution to the processes of a run with several."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -12,6 +15,11 @@ class FilesAndInfra(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return SHARED_START if nodeid.startswith(SHARED_START) else super()._split_scope(nodeid)
+
+
+def long_but(names: Iterable[str], *often: str) -> list[Any]:
+    """Parameters of a test, of which `make test` has some; the others are long."""
+    return [name if name in often else pytest.param(name, marks=pytest.mark.long) for name in names]
 
 
 def longest_files_first(items: list[pytest.Item]) -> None:

@@ -4,7 +4,6 @@
 """
 
 import json
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,14 +69,17 @@ def _functions(resources: Resources) -> dict[str, str]:
 
 
 def _queues(resources: Resources) -> dict[str, str]:
-    """The work queues' names by logical id."""
+    """The queues' names by logical id, without redrive queues to which no function sends."""
     found = {
         name: one["Properties"]["QueueName"]
         for name, one in resources.items()
         if one["Type"] == "AWS::SQS::Queue"
     }
+    short = {queue: name.split("-", 2)[2] for queue, name in found.items()}
     return {
-        queue: QUEUE + name.split("-", 2)[2] for queue, name in found.items() if not name.endswith("-redrive")
+        queue: QUEUE + name
+        for queue, name in short.items()
+        if not name.endswith("-redrive") or name == "intake-redrive"
     }
 
 
@@ -115,13 +117,10 @@ def _leaves(resources: Resources, functions: dict[str, str]) -> Iterator[str]:
 
 
 def _id(value: Any) -> str:
-    """The logical id, or the export's name, that an intrinsic points to."""
+    """The logical id that an intrinsic points to."""
     match value:
         case {"Fn::GetAtt": [name, *_]} | {"Ref": name}:
             return name
-        case {"Fn::ImportValue": name}:
-            found = re.search(r"ExportsOutput(?:FnGetAtt|Ref)(\w+?[0-9A-F]{8})", name)
-            return found.group(1) if found else name
         case _:
             return str(value)
 

@@ -99,9 +99,7 @@ async def _claim(
             one_alone=not any(job.alone for job in jobs),
         )
         try:
-            claimed = await function.session.run(
-                partial(claim, lease_seconds=function.settings.lease_seconds)
-            )
+            claimed = await function.session.run(claim, lease_seconds=function.settings.lease_seconds)
         except DatabaseUnavailable as error:
             logger.warning("database unavailable", extra={"messages": len(missing), "error": str(error)})
             return jobs, missing
@@ -121,7 +119,7 @@ def _could_finish(function: SendingFunction, invocation: Invocation, job: Claime
 async def _hand_back(function: SendingFunction, jobs: Sequence[ClaimedJob]) -> set[int]:
     try:
         if jobs:
-            await function.session.run(partial(deliver.hand_back_jobs, jobs=jobs, worker_id=WORKER_ID))
+            await function.session.run(deliver.hand_back_jobs, jobs=jobs, worker_id=WORKER_ID)
     except DatabaseUnavailable as error:  # their leases expire
         logger.warning("jobs not handed back", extra={"jobs": len(jobs), "error": str(error)})
     return {job.id for job in jobs}

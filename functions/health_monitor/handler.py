@@ -1,7 +1,6 @@
 """Health monitor: a tick every minute counts attempts, warns, disables endpoints, and sends operational events. It also
 measures how many subscriptions wait."""
 
-from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
@@ -42,7 +41,7 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
 
 
 async def _take(function: Function, step: Step) -> Watched:
-    done = await function.session.run(partial(step, policy=function.settings.health_policy))
+    done = await function.session.run(step, policy=function.settings.health_policy)
     note_watched(done)
     note_refused(done.refused)
     await wake_router(function.queues, done.events)

@@ -1,6 +1,5 @@
 """Lease cleaning: a tick every minute. The orchestrator's sweep dispatches the reset jobs again."""
 
-from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
@@ -26,11 +25,7 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
     refused: list[RefusedRow] = []
     while invocation.seconds_left() > 0:
         resets = await function.session.run(
-            partial(
-                clean_leases,
-                max_lost_leases=function.settings.max_lost_leases,
-                on_refusal=refused.append,
-            )
+            clean_leases, max_lost_leases=function.settings.max_lost_leases, on_refusal=refused.append
         )
         note_resets(resets)
         count += len(resets)

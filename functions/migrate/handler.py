@@ -3,7 +3,7 @@
 from typing import Any
 
 from hooksaga.adapters.migrations import migrate
-from hooksaga.aws.function import Event, function_address
+from hooksaga.aws.function import Event, function_address, log_in_context
 from hooksaga.aws.triggers import Trigger, expect
 from hooksaga.runtime.settings import read_settings
 from hooksaga.runtime.telemetry import note_migration_waits
@@ -15,6 +15,7 @@ def handler(event: Event, context: Any) -> Any:
     A failed migration raises an exception, which stops the deployment. CloudFormation's `Delete` leaves the schema
     unchanged.
     """
+    log_in_context(context, is_first=True)
     expect(event, Trigger.DEPLOYMENT, Trigger.EMPTY)
     if event.get("RequestType") == "Delete":
         return {"applied": []}

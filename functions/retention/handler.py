@@ -2,11 +2,10 @@
 measures how far behind it is."""
 
 import asyncio
-from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
-from hooksaga.aws.function import Event, Function, Invocation
+from hooksaga.aws.function import SECONDS_FOR_ONE_BATCH, Event, Function, Invocation
 from hooksaga.aws.triggers import Trigger, expect
 from hooksaga.operations.erasures import step_erasure
 from hooksaga.operations.prune import (
@@ -20,9 +19,6 @@ from hooksaga.operations.prune import (
 )
 from hooksaga.operations.telemetry import note_erased, note_lag, note_pruned
 
-SECONDS_FOR_ONE_BATCH = 8.0
-"""With less time left, no batch is started."""
-
 function = Function(Role.RETENTION)
 
 
@@ -35,11 +31,11 @@ def handler(event: Event, context: Any) -> Any:
 async def run(function: Function, invocation: Invocation) -> dict[str, int]:
     await _erase(function, invocation)
     policy = function.settings.retention_policy
-    note_lag(await function.session.run(partial(plan_retention, policy=policy)))
+    note_lag(await function.session.run(plan_retention, policy=policy))
     walk, total = RetentionWalk(policy), Deleted()
 
     async def run_batch(wanted: Pruning, after: Place | None) -> Pruned:
-        return await function.session.run(partial(prune_batch, wanted=wanted, after=after))
+        return await function.session.run(prune_batch, wanted=wanted, after=after)
 
     while invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:
         done = await walk.step(run_batch)
@@ -47,7 +43,7 @@ async def run(function: Function, invocation: Invocation) -> dict[str, int]:
             break
         note_pruned(done)
         total = total.plus(done)
-        if walk.begins:
+        if walk.begins or invocation.seconds_left() - walk.rest_seconds <= SECONDS_FOR_ONE_BATCH:
             break
         await asyncio.sleep(walk.rest_seconds)
     return total.counts()

@@ -1,7 +1,6 @@
 """Routing: SQS `routing`, and a tick every minute that routes events whose message was lost."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from hooksaga.adapters.database import Role
@@ -53,9 +52,7 @@ async def _route_all(
     reported: set[RefusedRow] = set()
     while invocation.seconds_left() > 0:
         refused: list[RefusedRow] = []
-        routed = await function.session.run(
-            partial(route_events, event_ids=event_ids, on_refusal=refused.append)
-        )
+        routed = await function.session.run(route_events, event_ids=event_ids, on_refusal=refused.append)
         note_refused(row for row in refused if row not in reported)
         reported.update(refused)
         if not routed.events:

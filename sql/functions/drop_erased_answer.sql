@@ -3,6 +3,7 @@ CREATE OR REPLACE FUNCTION drop_erased_answer() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
     NEW.response_body := NULL;
+    NEW.response_headers := NULL;
     NEW.response_truncated := false;
     NEW.own_header_names := NULL;
     RETURN NEW;

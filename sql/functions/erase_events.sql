@@ -10,7 +10,8 @@ RETURNS TABLE (
     erased bigint[], dead_letters bigint, attempts bigint, ended bigint, in_flight bigint, subscription_ids bigint[]
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, public
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
 DECLARE
     held_sagas bigint[];
@@ -57,7 +58,8 @@ BEGIN
     of_sagas := ARRAY(SELECT s.id FROM webhook_delivery_sagas s WHERE s.event_id = ANY (erased));
     in_flight := (SELECT count(*) FROM webhook_delivery_jobs j
                    WHERE j.saga_id = ANY (of_sagas) AND j.status::text = 'Leased');
-    UPDATE webhook_delivery_jobs j SET erased = true, response_body = NULL, response_truncated = false, own_header_names = NULL
+    UPDATE webhook_delivery_jobs j
+       SET erased = true, response_body = NULL, response_headers = NULL, response_truncated = false, own_header_names = NULL
      WHERE j.saga_id = ANY (of_sagas) AND NOT j.erased;
     GET DIAGNOSTICS attempts = ROW_COUNT;
 

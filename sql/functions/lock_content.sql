@@ -1,7 +1,8 @@
 -- Locks the named events with their dead letters, and returns those of which every row could be locked.
 CREATE OR REPLACE FUNCTION lock_content(event_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, public
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     held_letters bigint[];
     held_events bigint[];

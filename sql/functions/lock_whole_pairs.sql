@@ -2,7 +2,8 @@
 -- subscription every row could be locked.
 CREATE OR REPLACE FUNCTION lock_whole_pairs(saga_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = pg_catalog, public
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     held_sagas bigint[];
     held_jobs bigint[];

@@ -1,5 +1,6 @@
 -- Counts what a disabled subscription has missed, reading at most `most` rows for each count. SECURITY DEFINER: roles
--- that configure subscriptions get two numbers, and read neither events nor dead letters.
+-- that configure subscriptions get two numbers, and read neither events nor dead letters. It was disabled by the monitor,
+-- or somebody switched it off after it had received events: then since the change that its history holds.
 --
 -- An event was missed if it has no saga and its routing saw the subscription disabled, or is still to come. Times
 -- only select where to look, so that a clock set back hides nothing: all events from disabled_at on, and as many from
@@ -9,21 +10,28 @@ CREATE OR REPLACE FUNCTION missed_while_disabled(disabled_id bigint, most intege
 RETURNS TABLE (failing_since timestamptz, since timestamptz, dead_letters bigint, events bigint, at_least boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET enable_seqscan = off AS $$
     WITH disabled AS MATERIALIZED (
-        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, h.disabled_at, h.disabled_failing_since,
-               (SELECT min(id) FROM subscription_history WHERE subscription_id = s.id AND id > coalesce((
+        SELECT s.id, s.tenant_id, s.event_types, s.filter_path, coalesce(h.disabled_at, ended.changed_at) AS disabled_at,
+               coalesce(h.disabled_failing_since, h.disabled_at, ended.changed_at) AS disabled_failing_since,
+               ended.id AS change
+          FROM subscriptions s
+          JOIN subscription_health h ON h.subscription_id = s.id
+         CROSS JOIN LATERAL (
+            SELECT id, changed_at FROM subscription_history
+             WHERE subscription_id = s.id AND id > coalesce((
                     SELECT id FROM subscription_history
                      WHERE subscription_id = s.id AND eligible_after_event IS NOT NULL
-                     ORDER BY id DESC LIMIT 1), 0)) AS change
-          FROM subscription_health h JOIN subscriptions s ON s.id = h.subscription_id
-         WHERE h.subscription_id = disabled_id AND h.disabled_at IS NOT NULL
+                     ORDER BY id DESC LIMIT 1), CASE WHEN h.disabled_at IS NOT NULL THEN 0 END)
+             ORDER BY id LIMIT 1) AS ended
+         WHERE s.id = disabled_id
     ), dead AS (
         SELECT l.*, min(l.id) FILTER (WHERE l.failed_at >= l.disabled_failing_since) OVER () AS first_id
-          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since
+          FROM (SELECT d.id, d.failed_at, d.final_error_code, disabled.disabled_failing_since,
+                       num_nonnulls(d.payload_snapshot) = 1 AS has_payload
                   FROM disabled JOIN dead_letters d ON d.subscription_id = disabled.id
                  ORDER BY d.id DESC LIMIT most) AS l
     ), died AS (
         SELECT min(failed_at) AS since, count(*) AS looked_at,
-               count(*) FILTER (WHERE coalesce(final_error_code, '') NOT IN ('canceled', 'discarded', 'erased') AND NOT EXISTS (
+               count(*) FILTER (WHERE has_payload AND coalesce(final_error_code, '') NOT IN ('canceled', 'discarded') AND NOT EXISTS (
                    SELECT FROM webhook_delivery_sagas WHERE requeued_from = dead.id)) AS missed
           FROM dead WHERE id >= first_id
     ), accepted AS (
@@ -36,6 +44,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
           FROM accepted a CROSS JOIN LATERAL (
             SELECT a.tenant_id = (SELECT tenant_id FROM disabled)
                    AND filter_matches(a.filter_path, compared_attributes(a.attributes))
+                   AND NOT a.is_erased
                    AND NOT EXISTS (SELECT FROM webhook_delivery_sagas g
                                     WHERE g.event_id = a.id AND g.subscription_id = a.by_subscription)
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)

@@ -1,14 +1,15 @@
 -- Executes one step of one running erasure, the one stepped longest ago: reads events by id, at most max_read of them, and
--- erases at most max_events. Returns no row if there is nothing to do; skipped: events that were left for another pass,
--- because a row was locked. Concurrent callers skip the locked erasure. The primary key serves it: an index by tenant would
--- cost every insert, for a request that is rare.
-CREATE OR REPLACE FUNCTION step_erasure(max_events integer, max_read integer)
+-- erases at most max_events with about max_deliveries, at least one event. Returns no row if there is nothing to do;
+-- skipped: events that were left for another pass, because a row was locked. Concurrent callers skip the locked erasure.
+-- The primary key serves it: an index by tenant would cost every insert, for a request that is rare.
+CREATE OR REPLACE FUNCTION step_erasure(max_events integer, max_read integer, max_deliveries integer)
 RETURNS TABLE (erasure_id bigint, status erasure_status, events bigint, ended bigint, skipped bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     op erasures;
+    few bigint[];
     wanted bigint[];
     read_to bigint;
     read_all boolean;
@@ -27,15 +28,33 @@ BEGIN
         read_all := true;
     ELSE
         WITH read AS MATERIALIZED (
-            SELECT e.id, e.tenant_id = op.tenant_id AND e.erasure_id IS NULL AS is_wanted,
-                   count(*) FILTER (WHERE e.tenant_id = op.tenant_id AND e.erasure_id IS NULL) OVER (ORDER BY e.id) AS nth
-              FROM (SELECT o.id, o.tenant_id, o.erasure_id FROM events o
+            SELECT e.id, e.is_wanted, count(*) FILTER (WHERE e.is_wanted) OVER (ORDER BY e.id) AS nth
+              FROM (SELECT o.id,
+                           o.tenant_id = op.tenant_id AND o.erasure_id IS NULL
+                               AND (op.attribute_name IS NULL
+                                    OR attributes_of_event(o.attributes, o.extracted_attributes) -> op.attribute_name
+                                       <@ op.attribute_values) AS is_wanted
+                      FROM events o
                      WHERE o.id > op.after_id AND o.id <= op.until_id ORDER BY o.id LIMIT max_read) AS e
         )
         SELECT coalesce(array_agg(r.id ORDER BY r.id) FILTER (WHERE r.is_wanted), '{}'), max(r.id),
                (SELECT count(*) < max_read AND max(nth) <= max_events FROM read)
           INTO wanted, read_to, read_all
           FROM read r WHERE r.nth <= max_events;
+        few := ARRAY(
+            SELECT w.id
+              FROM (SELECT e.id, sum(n.deliveries) OVER (ORDER BY e.id) - n.deliveries AS before
+                      FROM unnest(wanted) AS e (id)
+                     CROSS JOIN LATERAL (
+                          SELECT count(*) AS deliveries
+                            FROM (SELECT FROM webhook_delivery_sagas s WHERE s.event_id = e.id LIMIT max_deliveries) AS l
+                          ) AS n) AS w
+             WHERE w.before < max_deliveries ORDER BY w.id);
+        IF cardinality(few) < cardinality(wanted) THEN
+            wanted := few;
+            read_to := few[cardinality(few)];
+            read_all := false;
+        END IF;
     END IF;
     SELECT * INTO done FROM erase_events(op.id, wanted);
     SELECT min(w.id), count(*) INTO first_left, skipped FROM unnest(wanted) AS w (id) WHERE w.id <> ALL (done.erased);
@@ -54,7 +73,8 @@ BEGIN
            attempts = r.attempts + done.attempts, ended = r.ended + done.ended, in_flight = r.in_flight + done.in_flight,
            steps = r.steps + 1, last_step_at = clock_timestamp(),
            status = CASE WHEN is_over THEN 'Completed'::erasure_status ELSE r.status END,
-           finished_at = CASE WHEN is_over THEN clock_timestamp() END
+           finished_at = CASE WHEN is_over THEN clock_timestamp() END,
+           attribute_values = CASE WHEN is_over THEN NULL ELSE r.attribute_values END
      WHERE r.id = op.id
     RETURNING r.id, r.status INTO erasure_id, status;
     IF is_over THEN  -- the search for ordered deliveries may stand at a key that is gone

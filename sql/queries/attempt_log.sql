@@ -90,11 +90,7 @@ SELECT clock_timestamp() AS at, pg_current_xact_id()::text::bigint AS transactio
   JOIN webhook_delivery_sagas g ON g.id = j.saga_id
   JOIN events e ON e.id = g.event_id
 
--- name: attempts_by_id
--- The attempts among the named ones that match the filter.
-SELECT
-       -- insert: attempt
-  -- insert: with_its_event
+-- part: matching
  WHERE j.id = ANY (%(ids)s::bigint[]) AND j.finished_at IS NOT NULL
    AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR j.subscription_id = %(subscription_id)s)
@@ -105,8 +101,21 @@ SELECT
    AND (%(finished_after)s::timestamptz IS NULL OR j.finished_at >= %(finished_after)s)
    AND (%(finished_before)s::timestamptz IS NULL OR j.finished_at < %(finished_before)s);
 
+-- name: attempts_by_id
+-- The attempts among the named ones that match the filter.
+SELECT
+       -- insert: attempt
+  -- insert: with_its_event
+  -- insert: matching
+
+-- name: count_by_id
+SELECT count(*) AS attempts
+  -- insert: with_its_event
+  -- insert: matching
+
 -- name: show_attempt
-SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_body, j.response_truncated, j.own_header_names,
+SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_headers AS response_head, j.response_body, j.response_truncated,
+       j.own_header_names,
        j.sent_format, e.traceparent, e.created_at AS event_created_at,
        CASE WHEN j.sent_format IS NOT NULL THEN
            json_build_object('tenant_id', e.tenant_id, 'source', e.source, 'external_id', e.external_id,
@@ -115,6 +124,15 @@ SELECT g.status::text AS saga_status, j.retry_after_seconds, j.response_body, j.
        -- insert: attempt
   -- insert: with_its_event
  WHERE j.id = %(id)s AND (%(tenant_id)s::text IS NULL OR e.tenant_id = %(tenant_id)s);
+
+-- name: request_of_attempt
+SELECT s.callback_url, CASE WHEN e.removed_at IS NULL THEN e.payload::text END AS body,
+       e.removed_at AS payload_removed_at, num_nonnulls(e.erasure_id) = 1 AS is_erased
+  FROM webhook_delivery_jobs j
+  JOIN webhook_delivery_sagas g ON g.id = j.saga_id
+  JOIN events e ON e.id = g.event_id
+  JOIN subscriptions s ON s.id = j.subscription_id
+ WHERE j.id = %(id)s;
 
 -- name: subscription_window
 -- Counts of the newest attempts of a subscription within the window, at most `sample` of them.

@@ -227,7 +227,7 @@ SELECT e.id AS event_id
 -- An erased event, whose own columns a check empties, has no payload, answer or ordering key left elsewhere.
 (SELECT e.id AS event_id, 'webhook_delivery_jobs' AS table_name
    FROM events e JOIN webhook_delivery_sagas g ON g.event_id = e.id JOIN webhook_delivery_jobs j ON j.saga_id = g.id
-  WHERE e.erasure_id IS NOT NULL AND num_nonnulls(j.response_body, j.own_header_names) > 0
+  WHERE e.erasure_id IS NOT NULL AND num_nonnulls(j.response_body, j.response_headers, j.own_header_names) > 0
   LIMIT %(limit)s)
 UNION ALL
 (SELECT e.id, 'webhook_delivery_sagas' FROM events e JOIN webhook_delivery_sagas g ON g.event_id = e.id

@@ -64,9 +64,10 @@ WITH result AS MATERIALIZED (
                          %(response_statuses)s::int[], %(error_codes)s::text[], %(durations)s::int[],
                          %(response_bodies)s::text[], %(truncated)s::boolean[], %(retry_afters)s::int[],
                          %(resolved_ips)s::inet[], %(reconnected)s::boolean[], %(own_header_names)s::text[],
-                         %(sent_formats)s::text[])
+                         %(sent_formats)s::text[], %(response_headers)s::text[])
         AS t (job_id, claim_count, status, response_status, error_code, duration_ms, response_body,
-              response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names, sent_format)
+              response_truncated, retry_after_seconds, resolved_ip, reconnected, own_header_names, sent_format,
+              response_headers)
      WHERE pg_current_xact_id() IS NOT NULL
      ORDER BY job_id
 ), held AS MATERIALIZED (
@@ -79,7 +80,7 @@ WITH result AS MATERIALIZED (
            error_code = h.error_code, duration_ms = h.duration_ms, response_body = h.response_body,
            response_truncated = h.response_truncated, retry_after_seconds = h.retry_after_seconds,
            resolved_ip = h.resolved_ip, reconnected = h.reconnected, own_header_names = h.own_header_names,
-           sent_format = h.sent_format
+           sent_format = h.sent_format, response_headers = h.response_headers
       FROM held h WHERE j.id = h.job_id
     RETURNING j.id
 )

@@ -77,3 +77,41 @@ SELECT (SELECT array_agg(DISTINCT pg_get_userbyid(relowner)::text) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') AS of_tables,
        (SELECT array_agg(DISTINCT pg_get_userbyid(proowner)::text) FROM pg_proc
          WHERE pronamespace = 'public'::regnamespace AND proname = ANY (%(of_retention)s::text[])) AS of_pruning;
+
+-- name: surroundings
+-- Facts of a managed server, as the owner sees it. On a migrated database and on an empty one.
+SELECT current_user::text AS owner, current_database()::text AS database, pg_encoding_to_char(d.encoding) AS encoding,
+       CASE WHEN d.datcollversion <> pg_database_collation_actual_version(d.oid)
+            THEN d.datcollversion || ' to ' || pg_database_collation_actual_version(d.oid) END AS collation_changed,
+       least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+                 - coalesce(current_setting('reserved_connections', true)::int, 0),
+             nullif(d.datconnlimit, -1)) AS connection_limit,
+       ARRAY(SELECT name FROM pg_settings WHERE name IN ('autovacuum', 'track_counts') AND setting = 'off') AS off,
+       -- reset_val: this transaction has set its own.
+       (SELECT reset_val || unit FROM pg_settings
+         WHERE name = 'statement_timeout' AND reset_val::int BETWEEN 1 AND 3600000) AS small_statement_timeout
+  FROM pg_database d WHERE d.datname = current_database();
+
+-- name: limited_roles
+SELECT rolname::text AS name, rolconnlimit AS connections FROM pg_roles
+ WHERE rolname = ANY (%(roles)s::text[]) AND rolconnlimit BETWEEN 0 AND %(needed)s - 1 ORDER BY rolname;
+
+-- name: has_migrations
+SELECT to_regclass('public.hooksaga_migrations') IS NOT NULL AS answer;
+
+-- name: try_to_own
+-- What later migrations need of an owner who is not a superuser: the tables, new objects, and the role that owns the
+-- functions of retention.
+CREATE TABLE public.tried_by_doctor (n integer);
+DO $$
+DECLARE
+    foreign_table text := (SELECT min(relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace
+                              AND relkind = 'r' AND NOT pg_has_role(current_user, relowner, 'USAGE'));
+BEGIN
+    IF foreign_table IS NOT NULL THEN
+        RAISE EXCEPTION 'must be owner of table %', foreign_table USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        EXECUTE format('GRANT retention_operator TO %I', current_user);
+    END IF;
+END $$;

@@ -3,9 +3,9 @@
        archived, created_at, updated_at
 
 -- name: known_event_types
--- What ingest keeps in memory. The revision is read by the same snapshot.
+-- What ingest keeps in memory, or nothing of it when it has this revision. The revision is read by the same snapshot.
 SELECT r.revision, t.name, t.attributes::text AS attributes, t.schema::text AS schema, t.on_mismatch, t.archived
-  FROM event_types_revision r LEFT JOIN event_types t ON true;
+  FROM event_types_revision r LEFT JOIN event_types t ON r.revision <> %(known)s::uuid;
 
 -- name: other_event_types
 -- How much there is beside one entry.

@@ -3,6 +3,7 @@
 -- that has no upper end.
 SELECT e.id AS event_id, e.webhook_id, e.tenant_id, e.event_type, e.test_subscription_id, e.created_at AS accepted_at,
        compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes))::text AS attributes,
+       num_nonnulls(e.erasure_id) = 1 AS is_erased,
        o.created_at AS waiting_since, d.routed_at, d.sagas_started
   FROM events e
   LEFT JOIN routing_outbox o ON o.event_id = e.id

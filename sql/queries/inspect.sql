@@ -26,17 +26,21 @@ SELECT id, saga_id, attempt_number, status, attempt_at, leased_at, finished_at, 
   FROM webhook_delivery_jobs WHERE saga_id = ANY (%(saga_ids)s::bigint[]) ORDER BY saga_id, id
  LIMIT %(limit)s;
 
+-- part: stands
+       s.id IS NULL AND num_nonnulls(d.payload_snapshot) = 1 AND coalesce(d.final_error_code, '') NOT IN ('canceled', 'discarded')
+       AND EXISTS (SELECT FROM subscriptions b WHERE b.id = d.subscription_id AND b.deleted_at IS NULL OFFSET 0)
+
 -- part: dead_letter
        d.id, d.saga_id, e.webhook_id, d.subscription_id, d.tenant_id, d.event_type, d.final_error_code,
        d.reason, d.failed_at, s.id AS requeued_as, e.removed_at AS payload_removed_at,
-       num_nonnulls(e.erasure_id) = 1 AS is_erased
+       num_nonnulls(e.erasure_id) = 1 AS is_erased,
+       -- insert: stands
+       AS stands
   FROM dead_letters d
   JOIN events e ON e.id = d.event_id
   LEFT JOIN webhook_delivery_sagas s ON s.requeued_from = d.id
 
--- name: list_dead_letters
-SELECT
-       -- insert: dead_letter
+-- part: filter_of_dead_letters
  WHERE (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s)
    AND (%(subscription_id)s::bigint IS NULL OR d.subscription_id = %(subscription_id)s)
    AND (%(event_type)s::text IS NULL OR d.event_type = %(event_type)s)
@@ -45,7 +49,25 @@ SELECT
    AND (%(failed_before)s::timestamptz IS NULL OR d.failed_at < %(failed_before)s)
    AND (%(after_id)s::bigint IS NULL OR d.id > %(after_id)s)
    AND (%(before_id)s::bigint IS NULL OR d.id < %(before_id)s)
- ORDER BY d.id DESC LIMIT %(limit)s;
+ ORDER BY d.id DESC
+
+-- name: list_dead_letters
+SELECT
+       -- insert: dead_letter
+       -- insert: filter_of_dead_letters
+ LIMIT %(limit)s;
+
+-- name: count_dead_letters
+-- Among the newest 10,000 of the filter: all, those that were requeued, and those that stand. The limit is a literal, and
+-- ids have an upper bound in every case: a plan for any limit or filter would read and sort the table.
+SELECT count(*) AS found, count(s.id) AS requeued, count(*) FILTER (WHERE
+       -- insert: stands
+       ) AS standing
+  FROM (SELECT d.*
+          FROM (SELECT * FROM dead_letters WHERE id < coalesce(%(before_id)s::bigint, 9223372036854775807)) AS d
+       -- insert: filter_of_dead_letters
+ LIMIT 10000) AS d
+  LEFT JOIN LATERAL (SELECT id FROM webhook_delivery_sagas WHERE requeued_from = d.id LIMIT 1) AS s ON true;
 
 -- name: show_dead_letter
 SELECT d.payload_snapshot::text AS payload_snapshot,

@@ -9,6 +9,6 @@ SELECT e.webhook_id, e.event_type, e.created_at, compared.attributes::text AS at
        filter_matches(%(filter_path)s::jsonpath, compared.attributes) AS matches
   FROM (SELECT id FROM events_around(%(event_types)s::varchar[], 'infinity', %(scanned)s)
          WHERE tenant_id = %(tenant_id)s ORDER BY created_at DESC, id DESC LIMIT %(last)s) AS recent
-  JOIN events e USING (id)
+  JOIN events e ON e.id = recent.id AND e.erasure_id IS NULL
  CROSS JOIN LATERAL (SELECT compared_attributes(attributes_of_event(e.attributes, e.extracted_attributes)) AS attributes OFFSET 0) AS compared
  ORDER BY e.created_at DESC, e.id DESC;

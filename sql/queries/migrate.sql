@@ -34,7 +34,8 @@ SELECT DISTINCT unnest(pg_blocking_pids(%(pid)s)) AS pid;
 -- name: sessions
 -- Facts about these sessions. The activity of other roles is visible to members of pg_monitor only.
 SELECT pid, usename::text AS role, application_name, state,
-       extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds
+       extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds,
+       CASE WHEN state = 'active' THEN extract(epoch FROM clock_timestamp() - query_start)::float8 END AS query_seconds
   FROM pg_stat_activity WHERE pid = ANY (%(pids)s::int[]) ORDER BY xact_start NULLS LAST, pid;
 
 -- name: prepared_transactions
@@ -44,8 +45,24 @@ SELECT gid, owner::text AS role, extract(epoch FROM clock_timestamp() - prepared
 -- name: cancel
 SELECT pg_cancel_backend(%(pid)s);
 
+-- name: own_pid
+SELECT pg_backend_pid() AS pid;
+
+-- name: index_state
+SELECT i.indisvalid AND i.indisready AND i.indislive AS is_valid
+  FROM pg_index i WHERE i.indexrelid = to_regclass('public.' || quote_ident(%(name)s));
+
+-- name: build_progress
+SELECT phase, (100.0 * coalesce(nullif(blocks_done, 0), tuples_done)
+               / nullif(CASE WHEN blocks_done > 0 THEN blocks_total ELSE tuples_total END, 0))::float8 AS percent
+  FROM pg_stat_progress_create_index WHERE pid = %(pid)s;
+
 -- name: roles
 SELECT rolname::text AS name FROM pg_roles WHERE rolname = ANY (%(names)s::text[]) ORDER BY rolname;
+
+-- name: iam_logins
+-- The members of a group, by their own membership.
+SELECT member::regrole::text AS name FROM pg_auth_members WHERE roleid = to_regrole(%(group)s);
 
 -- name: database_name
 -- A pooler may use another name for it.

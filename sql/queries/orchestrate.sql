@@ -88,59 +88,80 @@ WITH decision AS MATERIALIZED (
     RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
 )
 
+-- part: flow_of_result
+       -- The flow of the subscription, once for each: what is in progress, and whether more is due, outside of the order
+       -- or in it. EXISTS would allow a plan that reads all waiting sagas into a hash table, and after old statistics
+       -- that one is chosen.
+       CASE WHEN row_number() OVER (PARTITION BY r.subscription_id) = 1 THEN (
+           SELECT row_to_json(flow)::text
+             FROM (SELECT
+                          -- insert: flow_and_settings
+                          , (SELECT count(*) FROM (
+                              SELECT FROM webhook_delivery_sagas g
+                               WHERE g.status = 'InProgress' AND g.subscription_id = s.id
+                               LIMIT 1000) AS counted) AS in_flight,
+                          num_nonnulls((
+                              SELECT g.id
+                              -- insert: waiting_sagas
+                                 AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0
+                                 AND g.next_attempt_at <= now()
+                               ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_due,
+                          num_nonnulls((
+                              SELECT g.id
+                              -- insert: waiting_sagas
+                                 AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1
+                                 AND g.next_attempt_at <= now()
+                               ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_ordered_due,
+                          now() AS now
+                     FROM subscription_flow f JOIN subscriptions s ON s.id = f.subscription_id
+                    WHERE f.subscription_id = r.subscription_id) AS flow) END AS flow
+
+-- part: unapplied_results
+SELECT r.*,
+       -- insert: flow_of_result
+  FROM (SELECT saga.*
+          FROM (SELECT id, saga_id FROM webhook_delivery_jobs
+                 WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
+                   AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
+                 ORDER BY id) AS found
+         CROSS JOIN LATERAL (
+            SELECT
+                   -- insert: facts_of_result
+                   -- insert: facts_of_saga
+              FROM webhook_delivery_sagas s
+              -- insert: event_and_subscription
+              JOIN webhook_delivery_jobs j ON j.id = found.id
+             WHERE s.id = found.saga_id AND s.status::text = 'InProgress' AND j.applied_at IS NULL
+
 -- name: find_finished_jobs
--- Unapplied results, of the named jobs or all, oldest first. What another session has locked is passed by. The
--- planner overestimates the number of unapplied results, so LATERAL makes it go from each result to its saga instead of
--- reading every saga in progress.
-SELECT saga.*
-  FROM (SELECT id, saga_id FROM webhook_delivery_jobs
-         WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
-           AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
-         ORDER BY id) AS found
- CROSS JOIN LATERAL (
-    SELECT
-           -- insert: facts_of_result
-           -- insert: facts_of_saga
-      FROM webhook_delivery_sagas s
-      -- insert: event_and_subscription
-      JOIN webhook_delivery_jobs j ON j.id = found.id
-     WHERE s.id = found.saga_id AND s.status::text = 'InProgress' AND j.applied_at IS NULL
-       FOR NO KEY UPDATE OF s, j SKIP LOCKED) AS saga
- LIMIT %(limit)s;
+-- Unapplied results, oldest first, locked or not: each lock would be a record in the log. The planner overestimates
+-- their number, so LATERAL makes it go from each result to its saga instead of reading every saga in progress; OFFSET 0
+-- keeps it from being flattened.
+-- insert: unapplied_results
+            OFFSET 0) AS saga
+         LIMIT %(limit)s) AS r
+ ORDER BY job_id;
+
+-- name: find_unlocked_results
+-- The same, of the named jobs or all. What another session has locked is left to it.
+-- insert: unapplied_results
+               FOR NO KEY UPDATE OF s, j SKIP LOCKED) AS saga
+         LIMIT %(limit)s) AS r
+ ORDER BY job_id;
 
 -- name: finished_jobs
--- Unapplied results of the named jobs.
-SELECT
-       -- insert: facts_of_result
-       -- insert: facts_of_saga
-  FROM webhook_delivery_jobs j
-  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
-  -- insert: event_and_subscription
- WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed');
-
--- name: flow_of_results
--- Flow of the subscriptions of a batch of results, read without a lock: what is in progress, and whether more is due,
--- outside of the order or in it. EXISTS would allow a plan that reads all waiting sagas into a hash table, and after old
--- statistics that one is chosen.
-SELECT
-       -- insert: flow_and_settings
-       , busy.in_flight,
-       num_nonnulls((SELECT g.id
-                     -- insert: waiting_sagas
-                        AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 0 AND g.next_attempt_at <= now()
-                      ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_due,
-       num_nonnulls((SELECT g.id
-                     -- insert: waiting_sagas
-                        AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1 AND g.next_attempt_at <= now()
-                      ORDER BY g.next_attempt_at, g.id LIMIT 1)) > 0 AS has_ordered_due,
-       now() AS now
-  FROM unnest(%(subscription_ids)s::bigint[]) AS u (id)
-  JOIN subscription_flow f ON f.subscription_id = u.id
-  JOIN subscriptions s ON s.id = u.id
- CROSS JOIN LATERAL (
-      SELECT count(*)::int AS in_flight FROM (
-          SELECT FROM webhook_delivery_sagas g WHERE g.status = 'InProgress' AND g.subscription_id = u.id
-           LIMIT 1000) AS counted) AS busy;
+-- Unapplied results of the named jobs, oldest first.
+SELECT r.*,
+       -- insert: flow_of_result
+  FROM (SELECT
+               -- insert: facts_of_result
+               -- insert: facts_of_saga
+          FROM webhook_delivery_jobs j
+          JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
+          -- insert: event_and_subscription
+         WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL
+           AND j.status::text IN ('Completed', 'Failed')) AS r
+ ORDER BY job_id;
 
 -- name: lock_sagas_by_id
 -- Sagas named by a caller, who waits for the result: this statement waits for locks.
@@ -250,20 +271,9 @@ WITH sent AS MATERIALIZED (
 )
 UPDATE webhook_delivery_jobs j SET dispatched_at = clock_timestamp() FROM sent WHERE j.id = sent.id RETURNING j.id;
 
--- name: lock_flow
--- Locks the flow rows of the named subscriptions, and of those whose wake_at has come. What another orchestrator has
--- locked is left to it. The next statement counts what is in progress after that: in one statement the count would be
--- older than the lock, and room would be taken twice. A row that was changed between this statement's snapshot and its
--- lock is left out as if it were locked: its settings were read as they were before.
-WITH wanted AS MATERIALIZED (
-    SELECT unnest(%(subscription_ids)s::bigint[]) AS id
-    UNION
-    SELECT subscription_id FROM (SELECT subscription_id FROM subscription_flow WHERE wake_at <= now()
-                                  ORDER BY wake_at LIMIT %(most_woken)s) AS woken
-), f AS MATERIALIZED (
-    SELECT f.* FROM wanted w JOIN subscription_flow f ON f.subscription_id = w.id
-     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
-)
+-- name: flow_to_start
+-- Flow and settings of the named subscriptions, and of those whose wake_at has come, and when the first of their waiting
+-- sagas is or was due. Without locks: what is decided from a row is done only while the row's version is the same.
 SELECT
        -- insert: flow_and_settings
        , (SELECT g.next_attempt_at
@@ -275,25 +285,26 @@ SELECT
              AND g.subscription_id = s.id AND num_nonnulls(g.ordering_key) = 1
            ORDER BY g.next_attempt_at, g.id LIMIT 1) AS oldest_ordered_at,
        now() AS now
-  FROM f JOIN subscriptions s ON s.id = f.subscription_id
-  JOIN subscription_flow seen ON seen.subscription_id = f.subscription_id AND seen.version = f.version
+  FROM (SELECT unnest(%(subscription_ids)s::bigint[]) AS id
+        UNION
+        SELECT subscription_id FROM (SELECT subscription_id FROM subscription_flow WHERE wake_at <= now()
+                                      ORDER BY wake_at LIMIT %(most_woken)s) AS woken) AS wanted
+  JOIN subscription_flow f ON f.subscription_id = wanted.id
+  JOIN subscriptions s ON s.id = f.subscription_id
  ORDER BY f.subscription_id;
 
--- name: known_subscriptions
-SELECT subscription_id FROM subscription_flow WHERE subscription_id = ANY (%(subscription_ids)s::bigint[]);
-
 -- part: room_and_plain
-WITH room AS MATERIALIZED (
-    SELECT * FROM unnest(%(subscription_ids)s::bigint[], %(in_flight)s::int[], %(starts)s::int[], %(probes)s::boolean[],
-                         %(slow)s::boolean[], %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[])
-        AS t (subscription_id, most_in_flight, starts, probe, slow, max_attempts, has_ordered, cursor)
-), free AS MATERIALIZED (
-    SELECT r.*, busy.in_flight, greatest(0, least(r.starts, r.most_in_flight - busy.in_flight)) AS size
-      FROM room r CROSS JOIN LATERAL (
-          SELECT count(*)::int AS in_flight FROM (
-              SELECT FROM webhook_delivery_sagas g
-               WHERE g.status = 'InProgress' AND g.subscription_id = r.subscription_id
-               LIMIT r.most_in_flight) AS counted) AS busy
+WITH free AS MATERIALIZED (
+    SELECT locked.*, greatest(0, least(starts, most_in_flight - in_flight)) AS size
+      FROM (SELECT r.*, in_progress(r.subscription_id, r.most_in_flight) AS in_flight
+              FROM (SELECT r.*
+                      FROM unnest(%(subscription_ids)s::bigint[], %(versions)s::bigint[], %(in_flight)s::int[],
+                                  %(starts)s::int[], %(probes)s::boolean[], %(tokens)s::float8[], %(slow)s::boolean[],
+                                  %(max_attempts)s::int[], %(has_ordered)s::boolean[], %(cursors)s::text[])
+                           AS r (subscription_id, version, most_in_flight, starts, probe, tokens, slow, max_attempts,
+                                 has_ordered, cursor)
+                      JOIN subscription_flow f ON f.subscription_id = r.subscription_id AND f.version = r.version
+                     ORDER BY r.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED) AS r) AS locked
 ), plain AS MATERIALIZED (
     SELECT f.*, ARRAY(
                SELECT g.id FROM (
@@ -318,11 +329,25 @@ WITH room AS MATERIALIZED (
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
     SELECT id, subscription_id, attempt_count + 1, next_attempt_at, max_attempts, slow
       FROM moved ORDER BY next_attempt_at, id
-    RETURNING id, saga_id, slow
+    RETURNING id, saga_id, subscription_id, slow
 ), taken AS (
     SELECT saga_id, max(job_id) AS job_id, bool_or(slow) AS slow
       FROM (SELECT saga_id, id AS job_id, slow FROM jobs UNION ALL SELECT id, NULL, slow FROM chosen) AS either
      GROUP BY saga_id
+
+-- part: debited
+), debited AS (
+    UPDATE subscription_flow f
+       SET version = f.version + 1, tokens = b.tokens - b.started,
+           tokens_at = CASE WHEN b.tokens IS NOT NULL THEN %(tokens_at)s::timestamptz END,
+           probe_saga_id = CASE WHEN b.probe THEN b.first ELSE f.probe_saga_id END
+      FROM (SELECT subscription_id, max(tokens) AS tokens, bool_or(probe) AS probe, count(saga_id) AS started,
+                   min(saga_id) AS first
+              FROM (SELECT subscription_id, NULL::float8 AS tokens, NULL::boolean AS probe, saga_id FROM jobs
+                    UNION ALL
+                    SELECT subscription_id, tokens, probe, NULL FROM free) AS either
+             GROUP BY subscription_id HAVING (max(tokens) IS NOT NULL OR bool_or(probe)) AND count(saga_id) > 0) AS b
+     WHERE f.subscription_id = b.subscription_id
 
 -- part: left_of_plain
     SELECT f.subscription_id, f.in_flight, f.size,
@@ -355,13 +380,14 @@ SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, m
   FROM left_over GROUP BY subscription_id
 
 -- name: start_due
--- Starts attempts into the given room of each subscription, oldest due first; the caller holds the locks of their flow
--- rows. A saga that another session has locked is skipped. A probe is the one with the fewest attempts of the oldest 100.
+-- Starts attempts into the given room of each subscription, oldest due first, if its flow row still has the version that
+-- the room was computed from; what another orchestrator has locked is left to it. in_progress counts after the lock: it
+-- is VOLATILE, so it sees what was committed until then, and room is never taken twice. A saga that another session has
+-- locked is skipped. A probe is the one with the fewest attempts of the oldest 100.
 -- attempt_at is the next_attempt_at that caused the job, so a second job for one attempt collides. A saga whose limit
 -- was lowered below its attempts is returned without a job, to be ended by dead_letter_waiting. The rows without a
--- saga_id say of each subscription what is left. What was routed since the transaction began is due too, so due times
--- are compared with the statement's own time. Steps are combined by grouping: a join of two of them would compare every
--- row with every row.
+-- saga_id say of each subscription what is left. Steps are combined by grouping: a join of two of them would compare
+-- every row with every row.
 -- insert: room_and_plain
 ), chosen AS MATERIALIZED (
     SELECT unnest(ids) AS id, max_attempts, slow FROM plain
@@ -371,10 +397,11 @@ SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, m
 -- insert: started_and_left
 ;
 
--- name: start_due_in_order
--- The same where some of the subscriptions have ordered sagas. Of these only the first of each ordering key that has not
--- ended may start: the recursive part steps from key to key on the index, from the one after the cursor on, and once
--- around. A statement of its own, because each step costs its beginning and end, used or not.
+-- name: start_due_with_rules
+-- The same where some of the subscriptions have ordered sagas, a rate limit or an open circuit breaker: a statement of
+-- its own, because each step costs its beginning and end, used or not. Of ordered sagas only the first of each ordering
+-- key that has not ended may start: the recursive part steps from key to key on the index, from the one after the cursor
+-- on, and once around. Tokens and the probe are written by the statement that takes them.
 -- insert: room_and_plain
 ), heads AS MATERIALIZED (
     SELECT f.subscription_id, f.max_attempts, f.slow, h.*
@@ -431,6 +458,7 @@ SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, m
     UNION ALL
     SELECT id, max_attempts, slow FROM named_first
 -- insert: moved_and_jobs
+-- insert: debited
 ), left_over AS (
 -- insert: left_of_plain
     UNION ALL
@@ -443,6 +471,13 @@ SELECT subscription_id, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, m
       FROM heads h
 -- insert: started_and_left
 ;
+
+-- name: lock_flow
+-- Locks the flow rows that still have the version that was read, and no other session has locked.
+SELECT f.subscription_id
+  FROM unnest(%(subscription_ids)s::bigint[], %(versions)s::bigint[]) AS u (subscription_id, version)
+  JOIN subscription_flow f ON f.subscription_id = u.subscription_id AND f.version = u.version
+ ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED;
 
 -- name: end_waiting
 -- The waiting sagas of each subscription that end without another attempt: those due before a moment, up to an id.
@@ -462,13 +497,17 @@ SELECT u.cause,
  ORDER BY s.next_attempt_at, s.id;
 
 -- name: write_flow
--- The caller holds the locks.
+-- Writes each flow if the row is still as it was when the flow was computed. What another session has locked is left out.
+WITH flow AS MATERIALIZED (
+    SELECT w.* FROM unnest(
+       -- insert: flow_arrays
+      JOIN subscription_flow f ON f.subscription_id = w.subscription_id AND f.version = w.version
+     ORDER BY f.subscription_id FOR NO KEY UPDATE OF f SKIP LOCKED
+)
 UPDATE subscription_flow f
    SET version = f.version + 1,
        -- insert: flow_of_w
-  FROM unnest(
-       -- insert: flow_arrays
- WHERE f.subscription_id = w.subscription_id
+  FROM flow w WHERE f.subscription_id = w.subscription_id
 RETURNING f.subscription_id;
 
 -- name: waiting_subscriptions

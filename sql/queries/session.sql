@@ -1,15 +1,23 @@
 -- Required settings of a session, whatever the defaults of its role, database and server.
 
--- name: state_settings
--- Set until the transaction ends, for the owner, whose own defaults hooksaga must not change. Not every owner may set
--- session_replication_role, a server on Windows refuses client_connection_check_interval, and servers before 17 know no
--- transaction_timeout.
-SELECT pg_catalog.set_config(name, value, true)
+-- part: settings_to_state
+-- Not every owner may set session_replication_role, a server on Windows refuses client_connection_check_interval, and
+-- servers before 17 know no transaction_timeout.
   FROM ROWS FROM (pg_catalog.unnest(%(names)s::pg_catalog.text[]), pg_catalog.unnest(%(values)s::pg_catalog.text[]))
        AS stated (name, value)
  WHERE pg_catalog.current_setting(name, true) IS NOT NULL
    AND (name <> 'session_replication_role' OR pg_catalog.has_parameter_privilege(name, 'SET'))
    AND (name <> 'client_connection_check_interval' OR pg_catalog.version() !~* 'visual c|msvc|mingw');
+
+-- name: state_settings
+-- Set until the transaction ends, for the owner, whose own defaults hooksaga must not change.
+SELECT pg_catalog.set_config(name, value, true)
+-- insert: settings_to_state
+
+-- name: state_session_settings
+-- Set until the session ends, which therefore must not be shared by a pooler.
+SELECT pg_catalog.set_config(name, value, false)
+-- insert: settings_to_state
 
 -- name: wrong_settings
 -- Settings that would change the meaning of statements or the format of results, or bypass guards.

@@ -151,6 +151,7 @@ UPDATE subscription_health h
        warned_at_90 = CASE WHEN v.percent >= 90 THEN coalesce(h.warned_at_90, now()) ELSE h.warned_at_90 END,
        disabled_at = CASE WHEN v.reason IS NOT NULL THEN now() END,
        disabled_reason = v.reason,
-       disabled_failing_since = CASE WHEN v.reason IS NOT NULL THEN v.first_failure_at END
+       disabled_failing_since = CASE WHEN v.reason IS NOT NULL THEN v.first_failure_at END,
+       told_failing_since = coalesce(h.told_failing_since, v.first_failure_at)
   FROM verdict v WHERE h.subscription_id = v.subscription_id
 RETURNING h.subscription_id AS id;

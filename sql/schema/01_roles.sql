@@ -45,10 +45,6 @@ BEGIN
                 RAISE NOTICE 'role % was created beside this migration', wanted.name;
             END;
         END IF;
-        -- On RDS, members of rds_iam log in with an IAM token. The role exists nowhere else.
-        IF wanted.options LIKE 'LOGIN%' AND EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_iam') THEN
-            EXECUTE format('GRANT rds_iam TO %I', wanted.name);
-        END IF;
     END LOOP;
 END
 $$;

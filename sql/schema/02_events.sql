@@ -13,7 +13,7 @@
 --
 -- cloud_event: for an event that came in as a CloudEvent, its attributes that no other column holds, as strings: time,
 -- dataschema, datacontenttype, tenantid, traceparent, tracestate. They are sent again to subscriptions that receive
--- CloudEvents. Null: it did not come in as a CloudEvent.
+-- CloudEvents. An EventBridge event is one too: its id, source and time mean the same. Null: it did not come in as one.
 --
 -- test_subscription_id: a test event, which this subscription receives and no other.
 --

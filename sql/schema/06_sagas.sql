@@ -9,18 +9,18 @@ CREATE TABLE webhook_delivery_sagas (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id bigint NOT NULL,
     subscription_id bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    next_attempt_at timestamptz NOT NULL DEFAULT now(),
     status saga_status NOT NULL DEFAULT 'Pending',
     attempt_count integer NOT NULL DEFAULT 0,
-    next_attempt_at timestamptz NOT NULL DEFAULT now(),
-    final_error_code varchar(100),
+    updated_at timestamptz NOT NULL DEFAULT now(),
     requeued_from bigint,
     resent_from bigint,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now(),
+    final_error_code varchar(100),
     ordering_key varchar(255),
     bulk_operation_id bigint CONSTRAINT started_by_a_bulk_operation REFERENCES bulk_operations (id),
     CONSTRAINT attempt_count_is_not_negative CHECK (attempt_count >= 0)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05);
 
 -- A delivery updates its saga three times, and each update writes to every index that contains the row. So no two

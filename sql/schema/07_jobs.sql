@@ -4,42 +4,44 @@
 -- custom headers, separated by spaces; their values are secrets, and the subscription may have changed since. The
 -- other headers follow from the event and the attempt and are rebuilt on reading: storing them would nearly double
 -- the cost of a result (decision 35). Null: the attempt sent nothing. erased: its event was erased, so no answer is stored,
--- and a failure is the last. sent_format: the subscription's format when the attempt was sent; null for the payload alone.
+-- and a failure is the last. response_headers: one line each, up to 4 KiB, values of cookies masked: a receiver's support
+-- asks for its request id. sent_format: the subscription's format when the attempt was sent; null for the payload alone.
 CREATE TYPE job_status AS ENUM ('Pending', 'Leased', 'Completed', 'Failed');
 
 CREATE TABLE webhook_delivery_jobs (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     saga_id bigint NOT NULL REFERENCES webhook_delivery_sagas (id),
     subscription_id bigint NOT NULL,
-    attempt_number integer NOT NULL,
-    status job_status NOT NULL DEFAULT 'Pending',
-    lease_until timestamptz,
     attempt_at timestamptz NOT NULL,
-    response_status integer,
-    error_code varchar(100),
-    worker_id varchar(100),
-    claim_count integer NOT NULL DEFAULT 0,
-    lost_leases integer NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),
-    dispatched_at timestamptz,
-    leased_at timestamptz,
-    finished_at timestamptz,
-    duration_ms integer,
-    response_body text,
-    response_truncated boolean NOT NULL DEFAULT false,
-    retry_after_seconds integer,
-    resolved_ip inet,
-    -- A reused connection closed before the first byte of an answer, and the POST was sent again over a new one.
-    reconnected boolean NOT NULL DEFAULT false,
-    applied_at timestamptz,
-    max_attempts integer,
-    own_header_names text,
-    sent_format varchar(30),
+    attempt_number integer NOT NULL,
+    max_attempts smallint,
     slow boolean NOT NULL DEFAULT false,
     erased boolean NOT NULL DEFAULT false,
+    status job_status NOT NULL DEFAULT 'Pending',
+    claim_count integer NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    leased_at timestamptz,
+    dispatched_at timestamptz,
+    finished_at timestamptz,
+    applied_at timestamptz,
+    lost_leases integer NOT NULL DEFAULT 0,
+    duration_ms integer,
+    retry_after_seconds integer,
+    response_status integer,
+    response_truncated boolean NOT NULL DEFAULT false,
+    -- A reused connection closed before the first byte of an answer, and the POST was sent again over a new one.
+    reconnected boolean NOT NULL DEFAULT false,
+    worker_id varchar(100),
+    resolved_ip inet,
+    error_code varchar(100),
+    sent_format varchar(30),
+    own_header_names text,
+    response_body text,
+    response_headers text,
     CONSTRAINT attempt_number_is_positive CHECK (attempt_number >= 1),
     CONSTRAINT response_status_in_range CHECK (response_status BETWEEN 100 AND 999)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05);
 
 -- attempt_at is the saga's next_attempt_at that caused the job, so a second job for one attempt conflicts. Also

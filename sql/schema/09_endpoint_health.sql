@@ -16,6 +16,7 @@ CREATE TABLE subscription_health (
     disabled_reason varchar(100),
     disabled_failing_since timestamptz,
     breaker_told_at timestamptz,
+    told_failing_since timestamptz,
     CONSTRAINT a_run_of_failures_has_a_beginning CHECK ((consecutive_failures > 0) = (first_failure_at IS NOT NULL)),
     CONSTRAINT disabling_has_a_reason CHECK (
         (disabled_at IS NULL) = (disabled_reason IS NULL) AND (disabled_at IS NULL) = (disabled_failing_since IS NULL))
@@ -25,6 +26,11 @@ CREATE TABLE subscription_health (
 -- index; the second column skips them without reading their rows.
 CREATE INDEX idx_health_failing ON subscription_health (first_failure_at, last_failure_at)
     WHERE first_failure_at IS NOT NULL AND disabled_at IS NULL;
+
+-- The health monitor: endpoints of which an event said that they fail, or were disabled, since that time. The first
+-- success after it is told, and clears the time.
+CREATE INDEX idx_health_told_failing ON subscription_health (subscription_id, told_failing_since, last_success_at)
+    WHERE told_failing_since IS NOT NULL AND disabled_at IS NULL;
 
 -- The console lists disabled endpoints, newest first. Small while endpoints are healthy.
 CREATE INDEX idx_health_disabled ON subscription_health (disabled_at) WHERE disabled_at IS NOT NULL;

@@ -1,7 +1,7 @@
 -- Flow state of each subscription: what decides, with its settings, how many of its deliveries may be in progress
 -- (core/flow.py). A row of its own, because it changes often and nothing else should meet these updates. Only the
--- orchestrator changes it: start_attempts holds the row's lock while it counts and starts, and apply_results writes it
--- only where version is still the one that the decision was made from.
+-- orchestrator changes it: start_attempts and apply_results decide from the row without a lock, and act only where
+-- version is still the one that the decision was made from.
 --
 -- in_flight_limit: adapts between 1 and max_in_flight. tokens, tokens_at: the bucket of the rate limit. probe_saga_id:
 -- the saga whose attempt is the probe of the open circuit breaker. slow_until: until then its jobs go to the slow lane.
@@ -38,6 +38,7 @@ CREATE INDEX idx_flow_breaker ON subscription_flow (breaker_opened_at) WHERE bre
 CREATE INDEX idx_flow_retry_after ON subscription_flow (retry_after_until) WHERE retry_after_until IS NOT NULL;
 
 -- load: functions/earlier_event_waits.sql
+-- load: functions/in_progress.sql
 -- load: functions/start_flow.sql
 -- load: functions/wake_subscriptions.sql
 -- load: functions/retry_now.sql

@@ -52,8 +52,8 @@ CREATE TABLE routing_decisions (
     through_subscription bigint,
     routed_at timestamptz NOT NULL DEFAULT now(),
     newest_change bigint NOT NULL,
+    sagas_started smallint NOT NULL,
     snapshot pg_snapshot NOT NULL,
-    sagas_started integer NOT NULL,
     PRIMARY KEY (event_id, after_subscription),
     CONSTRAINT part_has_a_range CHECK (through_subscription > after_subscription)
 );

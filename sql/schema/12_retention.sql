@@ -62,11 +62,12 @@ CREATE TABLE retention_days (
 -- load: functions/prune_events.sql
 
 -- Erasures (decision 91): everything that the producer sent is removed from one event, or from all events that a tenant
--- had when the request was made. The row is the record of who wanted it and why, and of what was removed, and the progress
+-- had when the request was made, or of those that have an attribute. The row is the record of who wanted it and why, and of what was removed, and the progress
 -- of the work: any process can execute the next step. event_id: one event; null: all of the tenant up to until_id.
 -- left_from: the first event of this pass that had to be left, because a row was locked; a pass that left any is followed
 -- by another. ended: waiting deliveries that ended as dead letters; in_flight: attempts that a worker held at that time,
--- whose request could not be recalled.
+-- whose request could not be recalled. attribute_values: the values of which an event must have one, as JSON. They may
+-- name a person, so they go when the erasure is completed.
 CREATE TYPE erasure_status AS ENUM ('Running', 'Completed');
 
 CREATE TABLE erasures (
@@ -74,6 +75,8 @@ CREATE TABLE erasures (
     tenant_id varchar(100) NOT NULL,
     event_id bigint,
     webhook_id uuid,
+    attribute_name varchar(64),
+    attribute_values jsonb,
     status erasure_status NOT NULL DEFAULT 'Running',
     reason varchar(500) NOT NULL,
     created_by varchar(100) NOT NULL,
@@ -92,11 +95,18 @@ CREATE TABLE erasures (
     finished_at timestamptz,
     CONSTRAINT an_erasure_has_a_reason CHECK (reason <> ''),
     CONSTRAINT one_event_is_named_in_both_forms CHECK (num_nonnulls(event_id, webhook_id) IN (0, 2)),
+    CONSTRAINT one_event_has_no_attribute CHECK (num_nonnulls(event_id, attribute_name) < 2),
+    CONSTRAINT a_running_erasure_knows_its_values CHECK (
+        num_nonnulls(attribute_values)
+            = CASE status WHEN 'Running' THEN num_nonnulls(attribute_name) ELSE 0 END),
     CONSTRAINT a_completed_erasure_has_its_time CHECK ((status = 'Completed') = (finished_at IS NOT NULL))
 ) WITH (fillfactor = 70);
 
 -- A repeated call returns the erasure that the first one started.
-CREATE UNIQUE INDEX uniq_erasure_running ON erasures (tenant_id, coalesce(event_id, 0)) WHERE status = 'Running';
+CREATE UNIQUE INDEX uniq_erasure_running
+    ON erasures (tenant_id, coalesce(event_id, 0), coalesce(attribute_name, ''),
+                 coalesce(jsonb_hash_extended(attribute_values, 0), 0))
+    WHERE status = 'Running';
 CREATE INDEX idx_erasure_tenant ON erasures (tenant_id, id);
 
 -- load: functions/start_erasure.sql

@@ -108,8 +108,9 @@ CREATE TRIGGER erasure_facts_hold BEFORE UPDATE ON erasures
         OLD.status = 'Completed'
         OR (NEW.id, NEW.tenant_id, NEW.reason, NEW.created_by, NEW.until_id, NEW.created_at)
             <> (OLD.id, OLD.tenant_id, OLD.reason, OLD.created_by, OLD.until_id, OLD.created_at)
-        OR (NEW.event_id, NEW.webhook_id, NEW.created_by_key_id)
-            IS DISTINCT FROM (OLD.event_id, OLD.webhook_id, OLD.created_by_key_id)
+        OR (NEW.event_id, NEW.webhook_id, NEW.created_by_key_id, NEW.attribute_name)
+            IS DISTINCT FROM (OLD.event_id, OLD.webhook_id, OLD.created_by_key_id, OLD.attribute_name)
+        OR NEW.attribute_values <> OLD.attribute_values
         OR NEW.events < OLD.events OR NEW.dead_letters < OLD.dead_letters OR NEW.attempts < OLD.attempts
         OR NEW.ended < OLD.ended OR NEW.in_flight < OLD.in_flight
     )
@@ -246,11 +247,12 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
                  OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip,
                  OLD.sent_format)
             AND (OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
-                 AND (NEW.response_body, NEW.response_truncated, NEW.own_header_names)
-                     IS NOT DISTINCT FROM (OLD.response_body, OLD.response_truncated, OLD.own_header_names)
+                 AND (NEW.response_body, NEW.response_headers, NEW.response_truncated, NEW.own_header_names)
+                     IS NOT DISTINCT FROM
+                     (OLD.response_body, OLD.response_headers, OLD.response_truncated, OLD.own_header_names)
                  OR current_user = 'retention_operator' AND NEW.erased
                     AND NEW.applied_at IS NOT DISTINCT FROM OLD.applied_at
-                    AND num_nonnulls(NEW.response_body, NEW.own_header_names) = 0)
+                    AND num_nonnulls(NEW.response_body, NEW.response_headers, NEW.own_header_names) = 0)
         )
     )
     EXECUTE FUNCTION refuse_row('job', 'a finished job is history');
@@ -258,7 +260,7 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
 -- load: functions/drop_erased_answer.sql
 
 CREATE TRIGGER an_erased_job_stores_no_answer BEFORE UPDATE ON webhook_delivery_jobs
-    FOR EACH ROW WHEN (NEW.erased AND num_nonnulls(NEW.response_body, NEW.own_header_names) > 0)
+    FOR EACH ROW WHEN (NEW.erased AND num_nonnulls(NEW.response_body, NEW.response_headers, NEW.own_header_names) > 0)
     EXECUTE FUNCTION drop_erased_answer();
 
 -- load: functions/stamp_finished_at.sql

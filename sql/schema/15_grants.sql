@@ -19,7 +19,7 @@ GRANT EXECUTE ON FUNCTION check_api_key TO event_ingest_writer;
 GRANT INSERT (webhook_id, tenant_id, event_type, source, external_id, payload, traceparent, ordering_key,
               attributes)
     ON events TO event_producer;
-GRANT EXECUTE ON FUNCTION attributes_of_event TO router_worker, dead_letter_operator;
+GRANT EXECUTE ON FUNCTION attributes_of_event TO router_worker, dead_letter_operator, retention_operator;
 
 -- router_worker: reads events without their payload, and inserts sagas.
 GRANT SELECT (id, webhook_id, tenant_id, event_type, created_at, accepted_by, traceparent, ordering_key,
@@ -52,7 +52,7 @@ GRANT SELECT, UPDATE (version, in_flight_limit, limit_halved_at, tokens, tokens_
                       failures_in_a_row, breaker_opened_at, probes, probe_at, probe_saga_id, slow_until, wake_at,
                       order_cursor, discard_through)
     ON subscription_flow TO saga_orchestrator;
-GRANT EXECUTE ON FUNCTION earlier_event_waits TO saga_orchestrator;
+GRANT EXECUTE ON FUNCTION earlier_event_waits, in_progress TO saga_orchestrator;
 GRANT INSERT (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
     ON webhook_delivery_jobs TO saga_orchestrator;
 GRANT UPDATE (dispatched_at, applied_at) ON webhook_delivery_jobs TO saga_orchestrator;
@@ -65,7 +65,7 @@ GRANT SELECT ON webhook_delivery_jobs, webhook_delivery_sagas, events, subscript
     TO job_worker;
 GRANT UPDATE (status, lease_until, worker_id, claim_count, leased_at, finished_at, duration_ms, response_status,
               error_code, response_body, response_truncated, retry_after_seconds, resolved_ip, reconnected,
-              own_header_names, sent_format)
+              own_header_names, sent_format, response_headers)
     ON webhook_delivery_jobs TO job_worker;
 
 -- lease_cleaner: resets expired leases, and records that the pipeline is working.
@@ -85,7 +85,8 @@ GRANT UPDATE (active) ON subscriptions TO endpoint_health_monitor;
 GRANT EXECUTE ON FUNCTION are_event_types, patterns_of_type TO endpoint_health_monitor;
 GRANT SELECT ON subscription_health, subscription_health_mark TO endpoint_health_monitor;
 GRANT UPDATE (consecutive_failures, first_failure_at, last_failure_at, last_success_at, last_error_code, warned_at_50,
-              warned_at_90, disabled_at, disabled_reason, disabled_failing_since, breaker_told_at)
+              warned_at_90, disabled_at, disabled_reason, disabled_failing_since, breaker_told_at,
+              told_failing_since)
     ON subscription_health TO endpoint_health_monitor;
 GRANT SELECT (subscription_id, breaker_opened_at, failures_in_a_row) ON subscription_flow TO endpoint_health_monitor;
 GRANT UPDATE (counted_until) ON subscription_health_mark TO endpoint_health_monitor;
@@ -134,14 +135,14 @@ GRANT EXECUTE ON FUNCTION plan_retention, prune_finished, prune_dead_letters, re
 -- cannot be updated.
 GRANT SELECT, UPDATE (id), DELETE ON webhook_delivery_sagas, webhook_delivery_jobs TO retention_operator;
 GRANT UPDATE (status, final_error_code, ordering_key, updated_at) ON webhook_delivery_sagas TO retention_operator;
-GRANT UPDATE (erased, response_body, response_truncated, own_header_names) ON webhook_delivery_jobs
+GRANT UPDATE (erased, response_body, response_headers, response_truncated, own_header_names) ON webhook_delivery_jobs
     TO retention_operator;
 GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, reason, failed_at,
               payload_snapshot)
     ON dead_letters TO retention_operator;
 GRANT SELECT (id, saga_id, event_id, subscription_id, final_error_code, failed_at, payload_snapshot),
       UPDATE (id, payload_snapshot), DELETE ON dead_letters TO retention_operator;
-GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id), DELETE,
+GRANT SELECT (id, tenant_id, event_type, created_at, removed_at, erasure_id, attributes, extracted_attributes), DELETE,
       UPDATE (id, payload, source, external_id, traceparent, ordering_key, attributes,
               extracted_attributes, cloud_event, removed_at, erasure_id)
     ON events TO retention_operator;
@@ -153,7 +154,7 @@ GRANT SELECT, UPDATE (looked_at, looked_id) ON retention_progress TO retention_o
 GRANT SELECT, INSERT, UPDATE (deleted, horizon) ON retention_days TO retention_operator;
 GRANT SELECT, INSERT, DELETE ON retention_left TO retention_operator;
 GRANT SELECT, UPDATE (status, after_id, left_from, events, dead_letters, attempts, ended, in_flight, steps, last_step_at,
-                      finished_at)
+                      finished_at, attribute_values)
     ON erasures TO retention_operator;
 GRANT SELECT (id, tenant_id) ON subscriptions TO retention_operator;
 GRANT SELECT (subscription_id, version, wake_at, order_cursor), UPDATE (version, wake_at, order_cursor)

@@ -6,26 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from tests.api.http_client import Api
 from tests.api.running_system import RunningSystem
-
-_made = 0
-
-
-@pytest.fixture(scope="module")
-def own_database(test_server: str, maintenance: psycopg.Connection) -> Iterator[str]:
-    """URL of a migrated, empty database for all tests of one module."""
-    global _made
-    _made += 1
-    name = sql.Identifier(f"module_{_made}")
-    maintenance.execute(sql.SQL("CREATE DATABASE {} TEMPLATE hooksaga STRATEGY file_copy").format(name))
-    yield make_conninfo(test_server, dbname=f"module_{_made}")
-    maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +20,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
-    system = RunningSystem(folder, database_url=own_database, max_retry_limit=1)
+def running(module_database: str, folder: Path) -> Iterator[RunningSystem]:
+    system = RunningSystem(folder, database_url=module_database, max_retry_limit=1)
     yield system
     system.stop()
 

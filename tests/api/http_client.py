@@ -5,7 +5,8 @@ import json
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from io import BufferedReader
+from typing import Any, Literal
 
 from tests.hostile_cases import note_answer
 
@@ -40,7 +41,7 @@ def _bytes(text: str | bytes) -> bytes:
 
 def read_answer(connection: socket.socket, method: str = "GET") -> Answer:
     """Raises http.client.HTTPException or ConnectionError when the server hangs up without an answer."""
-    response = http.client.HTTPResponse(connection, method=method)
+    response = http.client.HTTPResponse(_ReadNoFurther(connection), method=method)  # pyright: ignore[reportArgumentType]
     try:
         response.begin()
         body = response.read()
@@ -50,6 +51,16 @@ def read_answer(connection: socket.socket, method: str = "GET") -> Answer:
         return Answer(response.status, headers, body)
     finally:
         response.close()
+
+
+class _ReadNoFurther:
+    """A connection of which a response reads its own bytes only: the next one may have arrived with it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def makefile(self, mode: Literal["rb"]) -> BufferedReader:
+        return self._connection.makefile(mode, buffering=1)
 
 
 class Api:
@@ -137,3 +148,14 @@ def assert_problem(answer: Answer, status: int, code: str, field: str | None = N
     assert problem["request_id"].startswith("req_")
     assert problem.get("field") == field, problem
     return problem
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """Return everything received until the server closed or reset the connection."""
+    received = b""
+    try:
+        while piece := connection.recv(65536):
+            received += piece
+    except ConnectionResetError:
+        pass
+    return received

@@ -15,8 +15,10 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from hooksaga.api.services import Services
+from hooksaga.core.scopes import Scope
+from hooksaga.local.api_server import ApiServer
 from hooksaga.local.system import LocalSystem
-from hooksaga.operations.api_keys import ALL_SCOPES
 from hooksaga.runtime.settings import Settings, read_settings
 from tests.api.http_client import Api
 
@@ -70,6 +72,16 @@ class RunningSystem:
         await self._told_to_stop.wait()
         await self.system.stop()
 
+    @property
+    def services(self) -> Services:
+        """What the routes use."""
+        return self.server.services
+
+    @property
+    def server(self) -> ApiServer:
+        assert isinstance(self.system.api, ApiServer)
+        return self.system.api
+
     def stop(self) -> None:
         """Ends as SIGTERM does. Raises whatever ended the system before its time."""
         self.database.close()
@@ -118,12 +130,13 @@ class RunningSystem:
     def new_key(self, *scopes: str, tenant_id: str | None = None) -> str:
         """A valid API key; without scopes it has all."""
         key = f"hs_{secrets.token_urlsafe(32)}"
-        wanted: Sequence[str] = scopes or ALL_SCOPES
+        wanted: Sequence[str] = scopes or tuple(Scope)
         query = "SELECT create_api_key('test', %s, %s, %s, %s::text[])"
         self.run(query, hashlib.sha256(key.encode()).digest(), key[-4:], tenant_id, list(wanted))
         return key
 
     def revoke(self, key: str) -> None:
+        """As another process does. The running one may take the key for REMEMBERED_SECONDS more."""
         query = "SELECT revoke_api_key(id) FROM api_keys WHERE key_sha256 = %s"
         self.run(query, hashlib.sha256(key.encode()).digest())
 

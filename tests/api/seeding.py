@@ -9,6 +9,14 @@ LIMIT = 262_144
 """Bytes that a body may have."""
 
 
+GOOD = {"event_type": "order.created", "callback_url": "https://example.com/hook"}
+
+
+def create(api: Api, **more: Any) -> dict[str, Any]:
+    """A subscription that is not verified, with the secret."""
+    return api.good("POST", "/v1/subscriptions", {**GOOD, **more})
+
+
 def subscribe(running: RunningSystem, api: Api, event_type: str, url: str, **more: Any) -> dict[str, Any]:
     """An active subscription whose verification is taken as done."""
     wanted = {"event_type": event_type, "callback_url": url, **more}

@@ -17,9 +17,9 @@ TAKEN = [row["url"] for row in ROWS if row["url"] not in REFUSED]
 
 
 @pytest.fixture(scope="module")
-def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
+def running(module_database: str, folder: Path) -> Iterator[RunningSystem]:
     """The rows are about a system that allows nothing beyond the public internet."""
-    system = RunningSystem(folder, database_url=own_database, egress_allow="")
+    system = RunningSystem(folder, database_url=module_database, egress_allow="")
     yield system
     system.stop()
 

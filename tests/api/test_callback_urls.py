@@ -1,18 +1,10 @@
 """Callback URLs at create and change: refused in one uniform way, or taken in their normal form."""
 
-from typing import Any
-
 import pytest
 
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name
-from tests.api.seeding import subscribe
-
-
-def create(api: Api, **more: Any) -> dict[str, Any]:
-    good = {"event_type": "order.created", "callback_url": "https://example.com/hook"}
-    return api.good("POST", "/v1/subscriptions", {**good, **more})
-
+from tests.api.seeding import create, subscribe
 
 BAD_URLS = [
     "http://example.com/",

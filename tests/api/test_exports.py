@@ -156,7 +156,7 @@ def test_behind_a_gateway_an_export_ends_and_names_the_rest(
             "queryStringParameters": {"format": "ndjson", **query},
             "headers": {"authorization": f"Bearer {mine.key}"},
         }
-        return running.answer(answer_gateway(build_app(running.system.services, ALL_ROUTES), event))
+        return running.answer(answer_gateway(build_app(running.services, ALL_ROUTES), event))
 
     seen: list[dict[str, Any]] = []
     answer = through_a_gateway()

@@ -1,17 +1,10 @@
 """Ids, limits, cursors and filters, good and bad."""
 
-from typing import Any
-
 import pytest
 
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name
-
-
-def create(api: Api, **more: Any) -> dict[str, Any]:
-    good = {"event_type": "order.created", "callback_url": "https://example.com/hook"}
-    return api.good("POST", "/v1/subscriptions", {**good, **more})
-
+from tests.api.seeding import create
 
 WRONG_IDS = [
     "0",

@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.http_client import Answer, Api, assert_problem
 from tests.api.routes import BY_NAME, ROUTES, SERVED, WITH_ID, Route
-from tests.api.running_system import RunningSystem, new_name
+from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
 
 every_route = pytest.mark.parametrize("route", BY_NAME.values(), ids=BY_NAME)
@@ -57,12 +57,23 @@ def test_without_a_valid_key_nothing_is_told(running: RunningSystem, api: Api, r
 
 
 @every_route
-def test_a_revoked_key_is_refused_at_once(running: RunningSystem, api: Api, route: Route) -> None:
+def test_a_revoked_key_is_refused(running: RunningSystem, api: Api, route: Route) -> None:
     key = running.new_key()
     theirs = api.with_key(key)
     assert call(theirs, route, 0).status != 401
     running.revoke(key)
+    running.services.key_checks.forget()
     assert_problem(call(theirs, route, 0), 401, "unauthorized")
+
+
+def test_a_key_that_another_process_has_revoked_is_refused_within_a_second(
+    running: RunningSystem, api: Api
+) -> None:
+    key = running.new_key()
+    theirs = api.with_key(key)
+    assert theirs.get("/v1/subscriptions").status == 200
+    running.revoke(key)
+    wait_until(lambda: theirs.get("/v1/subscriptions").status == 401, "it is refused")
 
 
 @every_route

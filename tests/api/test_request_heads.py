@@ -8,15 +8,15 @@ from hooksaga.worker.http_protocol import MAX_HEAD_BYTES
 from tests.api.http_client import Api, request_bytes
 from tests.hostile_cases import note
 
-ONE_READ = 512 * 1024
-"""More than any event loop reads at once."""
+MORE_THAN_BUFFERS_HOLD = 64 * 2**20
+"""A system buffers several MiB between two sockets, and a busy server may not have read one of them yet."""
 
 
 def send_until_hung_up(api: Api, head: bytes, piece: bytes) -> bytes:
-    """Send pieces and return the server's response before it closed, which must be long before the last piece."""
+    """Send pieces and return the server's response before it closed, which must be before the last piece."""
     with api.connect() as connection:
         connection.sendall(head)
-        for _ in range(8 * ONE_READ // len(piece)):
+        for _ in range(MORE_THAN_BUFFERS_HOLD // len(piece)):
             try:
                 connection.sendall(piece)
             except ConnectionError:

@@ -7,9 +7,8 @@ import pytest
 
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem, new_name, wait_until
-from tests.api.seeding import dead_letters, post, subscribe
+from tests.api.seeding import GOOD, create, dead_letters, post, subscribe
 
-GOOD = {"event_type": "order.created", "callback_url": "https://example.com/hook"}
 DEFAULTS = {
     "max_in_flight": None,
     "rate_limit": None,
@@ -39,10 +38,6 @@ OPEN = {
     "waiting": 0,
     "oldest_waiting_at": None,
 }
-
-
-def create(api: Api, **more: Any) -> dict[str, Any]:
-    return api.good("POST", "/v1/subscriptions", {**GOOD, **more})
 
 
 def flow_of(api: Api, subscription: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from hooksaga.stages.own_headers import has_clear_values, open_headers
 from tests.api.http_client import Api, assert_problem
 from tests.api.running_system import RunningSystem
+from tests.api.seeding import GOOD, create
 
-GOOD = {"event_type": "order.created", "callback_url": "https://example.com/hook"}
 FIELDS = {
     "id",
     "tenant_id",
@@ -37,10 +37,6 @@ FIELDS = {
     "created_at",
     "updated_at",
 }
-
-
-def create(api: Api, **more: Any) -> dict[str, Any]:
-    return api.good("POST", "/v1/subscriptions", {**GOOD, **more})
 
 
 def test_the_secret_is_shown_once_and_stored_sealed(running: RunningSystem, api: Api) -> None:
@@ -245,8 +241,8 @@ def test_one_header_is_changed_without_knowing_the_others(
     changed = api.good("PATCH", f"/v1/subscriptions/{created['id']}", {"headers": change})
     assert changed["headers"] == dict.fromkeys(left, "***")
     (row,) = running.rows("SELECT headers FROM subscriptions WHERE id = %s", created["id"])
-    assert running.system.services.box is not None
-    assert open_headers(running.system.services.box, row["headers"]) == left
+    assert running.services.box is not None
+    assert open_headers(running.services.box, row["headers"]) == left
     assert not has_clear_values(row["headers"])
 
 

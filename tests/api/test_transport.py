@@ -4,7 +4,15 @@ import socket
 
 import pytest
 
-from tests.api.http_client import Answer, Api, assert_problem, event_body, read_answer, request_bytes
+from tests.api.http_client import (
+    Answer,
+    Api,
+    assert_problem,
+    event_body,
+    read_answer,
+    request_bytes,
+    until_closed,
+)
 from tests.api.routes import ROUTES
 from tests.api.running_system import RunningSystem
 from tests.hostile_cases import note, note_answer
@@ -96,21 +104,15 @@ def test_what_is_no_http_ends_its_own_connection_only(running: RunningSystem, ap
         with api.connect() as connection:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
-            answer = until_closed(connection)
+            answer = noted_until_closed(connection)
             if answer:
                 status = int(answer.split(b" ")[1])
                 assert 400 <= status < 500 or (status, data[:4]) == (200, b"GET ")
         assert api.get("/healthz").status == 200
 
 
-def until_closed(connection: socket.socket) -> bytes:
-    """Return everything received until the server closed or reset the connection."""
-    received = b""
-    try:
-        while piece := connection.recv(65536):
-            received += piece
-    except ConnectionResetError:
-        pass
+def noted_until_closed(connection: socket.socket) -> bytes:
+    received = until_closed(connection)
     note_answer(int(received.split(b" ")[1])) if received else note("connection closed")
     return received
 
@@ -127,7 +129,7 @@ def test_smuggled_second_request_is_not_carried_out(running: RunningSystem, api:
     with running.nothing_stored(), api.connect() as connection:
         connection.sendall(outer)
         connection.shutdown(socket.SHUT_WR)
-        assert b" 20" not in until_closed(connection).split(b"\r\n")[0]
+        assert b" 20" not in noted_until_closed(connection).split(b"\r\n")[0]
 
 
 @pytest.mark.parametrize("size", [1_000, 60_000])

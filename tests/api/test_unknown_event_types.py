@@ -10,8 +10,8 @@ from tests.api.running_system import RunningSystem
 
 
 @pytest.fixture(scope="module")
-def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
-    system = RunningSystem(folder, database_url=own_database, unknown_event_types="reject")
+def running(module_database: str, folder: Path) -> Iterator[RunningSystem]:
+    system = RunningSystem(folder, database_url=module_database, unknown_event_types="reject")
     yield system
     system.stop()
 

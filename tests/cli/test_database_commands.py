@@ -17,9 +17,8 @@ from hooksaga.cli import database
 from hooksaga.core.saga import SagaStatus
 from hooksaga.local.postgres import EmbeddedPostgres
 from tests.cli.conftest import Run, RunJson, RunningSystem, runner_with
+from tests.cli.processes import wait_until
 from tests.database.seed import Seed
-
-pytestmark = pytest.mark.xdist_group("cli_system")
 
 UNREACHABLE = "postgresql://nobody@127.0.0.1:1/nothing"
 
@@ -231,6 +230,7 @@ def test_a_key_works_until_it_is_revoked(run: Run, run_json: RunJson) -> None:
     assert run("send", "-", stdin=event, **key).exit_code == 0
     assert "forbidden (403)" in run("stats", **key).stderr
     assert run_json("keys", "revoke", str(created["id"])) == {"id": created["id"], "revoked": True}
+    wait_until(lambda: "unauthorized (401)" in run("stats", **key).stderr, "the key is refused")
     refused = run("send", "-", stdin=event, **key)
     assert refused.exit_code == 2
     assert "unauthorized (401)" in refused.stderr

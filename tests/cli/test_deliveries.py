@@ -10,8 +10,6 @@ import pytest
 from tests.cli.conftest import Run, RunJson, RunningSystem
 from tests.cli.processes import CommandProcess, wait_until
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 Subscribed = Callable[[str], dict[str, Any]]
 Ended = Callable[[str, str], dict[str, Any]]
 

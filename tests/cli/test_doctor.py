@@ -30,8 +30,6 @@ from hooksaga.runtime.settings import read_settings
 from tests.cli.conftest import Run, RunningSystem, runner_with
 from tests.database.seed import Seed
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 
 def checks_of(run: Run, *options: str) -> dict[str, Any]:
     """The checks by name. The exit code has to say what they say."""

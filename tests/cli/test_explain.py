@@ -8,8 +8,6 @@ import pytest
 from tests.cli.conftest import Run, RunJson
 from tests.cli.processes import wait_until
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 Subscribed = Callable[[str], dict[str, Any]]
 
 

@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from hooksaga.cli.bench import figures
+from hooksaga.local.api_process import processes_of
 from hooksaga.local.bench_figures import BenchResult, Percentiles, make_body, make_payload, percentiles
+from hooksaga.runtime.settings import Settings
 from tests.cli.conftest import runner_with
 from tests.cli.processes import CommandProcess, wait_until
 
@@ -44,10 +46,11 @@ def test_a_small_measurement_gives_every_figure_and_leaves_nothing(start: Start,
     assert (result["events"], result["deliveries"], result["failed"]) == (200, 400, 0)
     assert result["deliveries_per_second"] == pytest.approx(400 / result["seconds"], rel=0.01)
     assert 0 < result["latency_ms"]["p50"] <= result["latency_ms"]["p95"] <= result["latency_ms"]["p99"]
-    assert result["processes"] == 1
+    assert result["processes"] == processes_of(Settings())
     assert [path for path in folder.glob("bench-*") if path.is_dir()] == []
 
 
+@pytest.mark.long
 def test_at_a_rate_events_go_through_the_api(start: Start) -> None:
     process = start("bench", "--events", "60", "--rate", "100", "--payload-bytes", "50")
     assert process.ended() == 0, process.errors
@@ -63,6 +66,7 @@ def test_a_person_is_shown_a_table() -> None:
     assert lines["POST to 202"] == lines["accepted to arrival"]
 
 
+@pytest.mark.long
 def test_a_receiver_of_somebody_elses_is_measured_by_its_answers(receiver_url: tuple[str, Path]) -> None:
     url, folder = receiver_url
     settings = {
@@ -118,6 +122,7 @@ def test_a_payload_is_json_of_the_size_asked_for(size: int) -> None:
     assert json.loads(make_body("a.b", payload))["event_type"] == "a.b"
 
 
+@pytest.mark.long
 def test_the_demo_goes_on_when_told_so_and_ends_well(start: Start) -> None:
     process = start("demo", "--keep")
     key = process.wait_for(r"HOOKSAGA_API_KEY=(\S+)")

@@ -8,8 +8,6 @@ import pytest
 from tests.cli.conftest import Run, RunJson
 from tests.cli.processes import wait_until
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 
 @pytest.fixture
 def delivered(run_json: RunJson, subscribed: Callable[[str], dict[str, Any]]) -> dict[str, Any]:

@@ -10,8 +10,6 @@ import pytest
 
 from tests.cli.conftest import Run, RunJson
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 SAMPLES = Path(__file__).resolve().parents[2] / "events-samples" / "ingest"
 EVENT = b'{"event_type": "test.sent", "payload": {"total":  1.10, "id": 12345678901234567890}}\n'
 

@@ -9,8 +9,6 @@ import pytest
 from tests.api.running_system import wait_until
 from tests.cli.conftest import Run, RunJson
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 Subscribed = Callable[[str], dict[str, Any]]
 
 OPTIONS = {

@@ -10,8 +10,6 @@ from hooksaga.cli.subscription_view import health_of
 from tests.api.running_system import wait_until
 from tests.cli.conftest import Run, RunJson, RunningSystem
 
-pytestmark = pytest.mark.xdist_group("cli_system")
-
 Subscribed = Callable[[str], dict[str, Any]]
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.api.conftest import folder, own_database, running
+from tests.api.conftest import folder, running
 from tests.client.both_clients import BlockingAsyncClient, Client, SyncClient
 
-__all__ = ["folder", "own_database", "running"]
+__all__ = ["folder", "running"]
 
 MakeClient = Callable[..., Client]
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.api.conftest import api, folder, own_database, running
+from tests.api.conftest import api, folder, running
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages
 
-__all__ = ["api", "folder", "own_database", "pages", "running"]
+__all__ = ["api", "folder", "pages", "running"]
 
 
 @pytest.fixture

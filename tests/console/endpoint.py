@@ -11,11 +11,12 @@ HURTING = "</pre><script>document.title='hurt'</script><img src=x onerror=\"docu
 
 
 class Endpoint:
-    """Answers challenges always, and events with 503 and HURTING until `fixed` is set."""
+    """Answers challenges always, and events with 503 and HURTING until `fixed` is set. requests: headers and body."""
 
     def __init__(self, certificates: Certificates) -> None:
         self.fixed = threading.Event()
         self.bodies: list[bytes] = []
+        self.requests: list[tuple[dict[str, str], bytes]] = []
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.socket = certificates.server_context().wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, name="endpoint")
@@ -33,6 +34,9 @@ class Endpoint:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
+                endpoint.requests.append(
+                    ({name.lower(): value for name, value in self.headers.items()}, body)
+                )
                 self.answer(*endpoint.answer(body))
 
             def answer(self, status: int, text: bytes) -> None:

@@ -106,6 +106,10 @@ class Pages:
     def post_raw(self, path: str, fields: Mapping[str, str], **headers: str) -> Shown:
         return self.send("POST", path, urlencode(fields), content_type=FORM, **headers)
 
+    def words(self, console: str, portal: str) -> str:
+        """What the pages of this visitor say: the portal has words of its own."""
+        return portal if self.base == "/portal" else console
+
     def csrf(self) -> str:
         return self.page(f"{self.base}/subscriptions/new").csrf
 

@@ -1,4 +1,4 @@
-"""The pages in a real browser: a bad night fixed, the portal and its limits, hurting content, and the axe rules.
+"""The pages in a real browser: a bad night fixed, hurting content, and the axe rules.
 
 With HOOKSAGA_SCREENSHOTS=docs/console the pictures of the documentation are made anew (make screenshots).
 """
@@ -14,7 +14,7 @@ from hooksaga.local.tls import ensure_certificates
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import post, subscribe
 from tests.console.browser import launched, needs_a_browser
-from tests.console.endpoint import HURTING, Application, Endpoint
+from tests.console.endpoint import HURTING, Endpoint
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 pytestmark = [needs_a_browser, pytest.mark.slow, pytest.mark.timeout(180)]
 
 SCREENSHOTS = os.environ.get("HOOKSAGA_SCREENSHOTS")
-SERIOUS = ("serious", "critical")
 SECONDS = 15_000
 
 
 @pytest.fixture(scope="module")
-def running(own_database: str, folder: Path) -> Iterator[RunningSystem]:
+def running(module_database: str, folder: Path) -> Iterator[RunningSystem]:
     ca_file = ensure_certificates(folder).ca
     system = RunningSystem(
         folder,
-        database_url=own_database,
+        database_url=module_database,
         max_retry_limit=2,
         base_delay_seconds=0.1,
         breaker_failures=1000,
@@ -124,8 +123,6 @@ def test_the_bad_night_of_a_dead_endpoint(visit: Visit, running: RunningSystem, 
         post(running.api, event_type, b'{"order": %d}' % number)
     dead = "SELECT count(*) AS dead FROM dead_letters WHERE subscription_id = %s"
     wait_until(lambda: running.rows(dead, subscription)[0]["dead"] == 12, "twelve dead letters")
-    visit.go("/console")
-    visit.picture("now")
     visit.go(f"/console/subscriptions/{subscription}")
     visit.picture("subscription")
     page.get_by_role("link", name="Dead letters").last.click()
@@ -187,15 +184,6 @@ def test_hurting_content_is_only_text(visit: Visit, running: RunningSystem, endp
         assert page.title() != "hurt"
     page = visit.go(f"/console/deliveries/{job}")
     assert page.locator("pre").last.inner_text() == HURTING
-    visit.picture("delivery")
-
-
-def test_the_now_page_renews_itself(visit: Visit, running: RunningSystem) -> None:
-    page = visit.go("/console")
-    before = page.locator("main p.soft").first.inner_text()
-    page.wait_for_function(
-        "before => document.querySelector('main p.soft').innerText !== before", arg=before, timeout=20_000
-    )
 
 
 def test_reading_works_without_javascript(browser: "Browser", running: RunningSystem) -> None:
@@ -246,123 +234,3 @@ def test_tables_are_cards_on_a_phone(browser: "Browser", running: RunningSystem)
     if SCREENSHOTS:
         visit.page.screenshot(path=Path(SCREENSHOTS) / "phone.png")
     visit.context.close()
-
-
-PAGES = (
-    "",
-    "/events",
-    "/deliveries",
-    "/subscriptions",
-    "/subscriptions/new",
-    "/dead-letters",
-    "/event-types",
-    "/event-types/shop.order",
-    "/bulk-operations/new",
-)
-ENTRY = {
-    "description": "A customer placed an order.",
-    "schema": {"type": "object"},
-    "sample": {"order": 1001},
-    "attributes": [{"name": "order", "pointer": "/order", "kind": "number"}],
-}
-MORE_PAGES = (
-    "/bulk-operations",
-    "/keys",
-    "/portal-links",
-    "/events/{event}",
-    "/deliveries/1",
-    "/subscriptions/1",
-)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: "Browser", running: RunningSystem, scheme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    visit = Visit(browser, running, color_scheme=scheme, viewport={"width": 1200, "height": 860})
-    visit.go(running.sign_in_link())
-    running.api.good("PUT", "/v1/event-types/shop.order", ENTRY)
-    event = running.rows("SELECT webhook_id FROM events ORDER BY id LIMIT 1")[0]["webhook_id"].hex
-    for path in (*PAGES, *MORE_PAGES):
-        page = visit.go(f"/console{path}".replace("{event}", f"evt_{event}"))
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == [], path
-        if path in ("/keys", "/portal-links", "/subscriptions") and scheme == "light":
-            visit.picture(path.strip("/"))
-    visit.context.close()
-
-
-def portal_link(running: RunningSystem, tenant: str, **more: str) -> str:
-    wanted = {"tenant_id": tenant, "name": "Acme webhooks", "colour": "#0a6b4f", **more}
-    return str(running.api.good("POST", "/v1/portal-links", wanted)["url"])
-
-
-def test_a_subscribers_own_pages(browser: "Browser", running: RunningSystem, endpoint: Endpoint) -> None:
-    """From a link to a delivered event, without anybody else's help; and nothing of anybody else's."""
-    endpoint.fixed.set()
-    visit = Visit(browser, running, viewport={"width": 1200, "height": 860})
-    page = visit.go(portal_link(running, "acme"))
-    assert page.get_by_role("banner").inner_text().startswith("Acme webhooks")
-    assert (
-        page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
-        == "rgb(10, 107, 79)"
-    )
-    page.get_by_role("link", name="New subscription").click()
-    page.get_by_label("Event type").fill("invoice.paid")
-    page.locator("#f-callback_url").fill(endpoint.url)
-    page.get_by_role("button", name="Create").click()
-    page.get_by_role("button", name="Verify").click()
-    page.get_by_text("The endpoint answered the challenge").wait_for()
-    visit.picture("portal")
-    page.get_by_role("button", name="Rotate the secret").click()
-    assert page.locator("code.secret").inner_text().startswith("whsec_")
-    page.get_by_role("button", name="Send a test event").click()
-    page.get_by_text("Delivered", exact=True).wait_for()
-    page.get_by_role("link", name="Deliveries").first.click()
-    assert page.locator("tbody tr").count() == 1
-    mine = running.rows("SELECT id FROM subscriptions WHERE tenant_id <> 'acme' ORDER BY id LIMIT 1")[0]["id"]
-    for path in (
-        f"/portal/subscriptions/{mine}",
-        "/portal/deliveries/1",
-        "/portal/dead-letters/1",
-        "/portal/keys",
-    ):
-        answer = page.goto(path)
-        assert answer is not None
-        assert answer.status == 404, path
-    assert page.goto("/console") is not None
-    assert "/console/sign-in" in page.url
-    visit.context.close()
-    assert visit.faults == []
-
-
-def test_a_frame_shows_that_its_portal_has_ended(browser: "Browser", running: RunningSystem) -> None:
-    application, visit = Application(), Visit(browser, running)
-    application.framed = f"{visit.origin}/portal/enter?token=old"
-    visit.page.goto(application.origin)
-    visit.page.frame_locator("iframe").get_by_role("heading", name="This link has expired").wait_for()
-    visit.context.close()
-    application.stop()
-    assert visit.faults == []
-
-
-@pytest.mark.parametrize("stated", [True, False])
-def test_only_the_stated_origin_frames_the_portal(
-    browser: "Browser", running: RunningSystem, stated: bool
-) -> None:
-    """The application is another site, so the session's cookie is a third party's."""
-    application = Application()
-    visit = Visit(browser, running)
-    origin = application.origin if stated else "https://elsewhere.example"
-    application.framed = portal_link(running, "framed", embed_origin=origin)
-    visit.page.goto(application.origin)
-    frame = visit.page.frame_locator("iframe")
-    if stated:
-        frame.get_by_role("link", name="New subscription").click()
-        frame.get_by_role("button", name="Create").wait_for()
-    else:
-        refused = wait_until(lambda: visit.faults or visit.page.wait_for_timeout(50), "the browser says so")
-        assert "frame-ancestors" in refused[0]
-        assert frame.get_by_role("link", name="New subscription").count() == 0
-    visit.context.close()
-    application.stop()

@@ -9,7 +9,7 @@ from tests.api.running_system import RunningSystem, new_name
 from tests.api.seeding import dead_letters, subscribe
 from tests.console.browser import needs_a_browser
 from tests.console.endpoint import Endpoint
-from tests.console.test_browser import Visit, browser, endpoint, portal_link, running, visit
+from tests.console.test_browser import Visit, browser, endpoint, running, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -58,7 +58,7 @@ def test_the_box_leads_to_a_list_and_to_the_one_page(visit: Visit, subscription:
 def test_ticked_dead_letters_are_requeued_and_a_reload_repeats_nothing(
     visit: Visit, running: RunningSystem, subscription: int
 ) -> None:
-    page = visit.go(f"/console/dead-letters?subscription={subscription}&requeued=not+yet+requeued")
+    page = visit.go(f"/console/dead-letters?subscription={subscription}&state=standing")
     visit.picture("dead-letters-ticks")
     page.get_by_label("Choose all on this page").check()
     page.locator("td.tick input").nth(2).uncheck()
@@ -129,34 +129,3 @@ def test_a_secret_is_shown_once(visit: Visit) -> None:
     page.reload()
     page.get_by_role("heading", level=1).wait_for()
     assert page.locator("code.secret").count() == 0
-
-
-def test_the_portal_searches_its_tenant(
-    browser: "Browser", running: RunningSystem, subscription: int
-) -> None:
-    visit = Visit(browser, running, viewport={"width": 390, "height": 860}, color_scheme="dark")
-    page = visit.go(portal_link(running, "shop"))
-    page.locator("#search").fill(ORDER)
-    page.keyboard.press("Enter")
-    page.locator("tbody tr").nth(2).wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    visit.picture("portal-search")
-    page = visit.go("/portal/dead-letters")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    visit.picture("portal-dead-letters")
-    visit.context.close()
-
-
-def test_axe_finds_nothing_serious(visit: Visit, subscription: int) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    for path in (
-        f"/search?q={ORDER}",
-        "/search?q=none",
-        f"/dead-letters?subscription={subscription}",
-        "/deliveries",
-    ):
-        page = visit.go(f"/console{path}")
-        found = Axe().run(page).response["violations"]
-        serious = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == [], path

@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.running_system import RunningSystem, new_name
 from tests.api.seeding import post
-from tests.console.pages import Pages, portal
+from tests.console.pages import Pages, portal, tags
 
 ENTRY = (
     b'{"description": "An order.\\nWith <b>marks</b>.", "sample": {"total": 1.10, "mark": "<i>"},'
@@ -40,10 +40,38 @@ def test_a_type_is_shown_with_its_schema_and_sample(
     assert '"maximum": 1e2' in shown.text
     assert "With <b>marks</b>." in shown.text
     assert "<b>marks" not in shown.body
-    assert "accepted with a warning" in shown.text
     form = seen.page(f"/{place}/subscriptions/new")
-    assert f'<option value="{event_type}">An order.</option>' in form.body
-    assert 'list="l-event_types"' in form.body
+    if place == "console":
+        assert "accepted with a warning" in shown.text
+        assert f'<option value="{event_type}">An order.</option>' in form.body
+        assert 'list="l-event_types"' in form.body
+    else:
+        assert '"total": 1.10' in listed.text
+        assert f'name="type:{event_type}"' in form.body
+        assert "An order." in form.text
+
+
+def test_a_subscriber_ticks_types(subscriber: Pages, event_type: str) -> None:
+    """Ticked types and typed ones are one list, and the form shows them again, each in its place."""
+    fields = {
+        f"type:{event_type}": "yes",
+        "event_types": "invoice.*",
+        "callback_url": "https://example.com/hook",
+    }
+    made = subscriber.post("/portal/subscriptions", **fields)
+    assert made.status == 303
+    home = made.headers["location"]
+    assert {event_type, "invoice.*"} <= set(subscriber.page(home).text.replace(",", "").split())
+    found = {
+        one.get("name"): one for tag, one in tags(subscriber.page(f"{home}/edit").body) if tag == "input"
+    }
+    assert "checked" in found[f"type:{event_type}"]
+    assert "checked" not in found["type:*"]
+    assert found["event_types"]["value"] == "invoice.*"
+    refused = subscriber.post(f"{home}/edit", **{**fields, "callback_url": "http://example.com/"})
+    assert refused.status == 422
+    found = {one.get("name"): one for tag, one in tags(refused.body) if tag == "input"}
+    assert "checked" in found[f"type:{event_type}"]
 
 
 def test_subscribers_do_not_see_archived_types(

@@ -51,8 +51,8 @@ def test_a_filter_is_kept_or_refused_beside_its_field(running: RunningSystem, pa
     ):
         refused = pages.post(edit, **{**fields, "filter": typed})
         assert refused.status == 422
-        assert 'aria-describedby="e-filter"' in refused.body
-        assert f'<p id="e-filter" class="small bad" lang="en">{escape(said)}' in refused.body
+        assert 'aria-describedby="w-filter"' in refused.body
+        assert f'<span class="wrong" id="w-filter"> <span lang="en">{escape(said)}' in refused.body
         assert f"{escape(typed)}</textarea>" in refused.body
     assert pages.post(edit, **{**fields, "filter": " "}).status == 303
     assert running.rows("SELECT FROM subscriptions WHERE id = %s AND filter IS NULL", row["id"])

@@ -4,9 +4,12 @@ import re
 
 import pytest
 
-from hooksaga.console.dead_letters import RequeuedChoice
+from hooksaga.console.dead_letters import DeadLetterChoice
 from hooksaga.console.errors_zh_hant import ERRORS
+from hooksaga.console.forms import RULES
 from hooksaga.console.pages import TEMPLATES
+from hooksaga.console.portal_errors_zh_hant import PORTAL_ERROR_WORDS
+from hooksaga.console.portal_words_zh_hant import PORTAL_WORDS
 from hooksaga.console.words_zh_hant import WORDS
 from hooksaga.core.attempts import AttemptTrigger, Outcome, StatusClass
 from hooksaga.core.bulk import BulkKind, BulkStatus
@@ -15,6 +18,8 @@ from hooksaga.core.event_status import EventStatus
 from hooksaga.core.problems import BY_CODE
 from hooksaga.core.routing import Reason
 from hooksaga.core.saga import JobStatus, SagaStatus
+from hooksaga.core.time_ranges import TimeRange
+from hooksaga.operations.open_work import OpenState
 from tests.api.running_system import RunningSystem
 from tests.console.pages import Pages
 
@@ -28,7 +33,9 @@ SHOWN_WORDS = (
     BulkStatus,
     DisabledReason,
     EventStatus,
-    RequeuedChoice,
+    DeadLetterChoice,
+    OpenState,
+    TimeRange,
     Reason,
     JobStatus,
     SagaStatus,
@@ -37,12 +44,17 @@ SHOWN_WORDS = (
 
 
 def said() -> set[str]:
-    found = [match for path in TEMPLATES.glob("*.html") for match in SAID.findall(path.read_text("utf-8"))]
-    return {double or single for double, single in found} | {str(one) for kind in SHOWN_WORDS for one in kind}
+    found = [match for path in TEMPLATES.rglob("*.html") for match in SAID.findall(path.read_text("utf-8"))]
+    return (
+        {double or single for double, single in found}
+        | set(RULES.values())
+        | {str(one) for kind in SHOWN_WORDS for one in kind}
+    )
 
 
 def test_the_catalogue_says_what_pages_say_and_no_more() -> None:
-    assert set(WORDS) == said()
+    assert not set(WORDS) & set(PORTAL_WORDS)
+    assert {*WORDS, *PORTAL_WORDS} == said()
 
 
 def test_every_error_code_has_a_text() -> None:
@@ -59,15 +71,18 @@ def test_a_refused_form_shows_the_error_in_chinese(running: RunningSystem) -> No
     assert (missing.status, ERRORS["subscription_not_found"] in missing.text) == (404, True)
 
 
-@pytest.mark.parametrize("sentence", WORDS)
-def test_a_translation_names_the_same_values(sentence: str) -> None:
-    assert set(VALUES.findall(WORDS[sentence])) == set(VALUES.findall(sentence))
+@pytest.mark.parametrize("words", [WORDS, PORTAL_WORDS, PORTAL_ERROR_WORDS])
+def test_a_translation_names_the_same_values(words: dict[str, str]) -> None:
+    assert words
+    for sentence, translation in words.items():
+        assert set(VALUES.findall(translation)) == set(VALUES.findall(sentence)), sentence
 
 
 def test_no_sentence_stands_outside_of_the_catalogue() -> None:
     """Text between tags is a value or a catalogue entry, except names without a translation."""
-    names = {"p50", "p95", "retry-after", "UTC", "HTTP", "hooksaga", "s", "CSV", "NDJSON"}
-    templates = list(TEMPLATES.glob("*.html"))
+    headers = {"webhook-id", "webhook-timestamp", "webhook-signature", "retry-after"}
+    names = {"p50", "p95", "UTC", "HTTP", "hooksaga", "s", "CSV", "NDJSON", "Enter", *headers}
+    templates = list(TEMPLATES.rglob("*.html"))
     assert len(templates) > 20
     for path in templates:
         text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "\n", path.read_text("utf-8"), flags=re.DOTALL)

@@ -2,14 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
-from hooksaga.console import events, now, subscriptions
-from hooksaga.operations import attempt_log, overview, subscription_stats
+from hooksaga.console import events, subscriptions
+from hooksaga.operations import attempt_log, subscription_stats
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
-from tests.console.pages import Pages, portal
+from tests.console.pages import Pages, Shown, portal, tags
 
 REFUSING = "https://127.0.0.1:1/hook"
 
@@ -90,15 +91,6 @@ def test_what_waits_is_marked_where_counting_ends(
     assert figure(pages.page(path).body, "ready or in flight") == "0"
 
 
-def test_the_error_words_of_a_part_are_marked(
-    given_up: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "Counts cover the newest" not in pages.page("/console").text
-    monkeypatch.setattr(overview, "FAILURES_SEEN", 1)
-    monkeypatch.setattr(now, "FAILURES_SEEN", 1)
-    assert "Counts cover the newest 1 failures." in pages.page("/console").text
-
-
 def test_an_events_deliveries_are_marked_where_there_are_more_than_are_counted(
     running: RunningSystem, given_up: Sent, crowd: str, pages: Pages
 ) -> None:
@@ -130,33 +122,52 @@ def test_the_portal_lists_deliveries_of_more_subscriptions_than_are_merged(
     assert given_up.event_type not in pages.page("/portal/deliveries").text
 
 
-def test_an_events_panel_ends_the_asking_once_nothing_changes(
-    waiting: Sent, given_up: Sent, pages: Pages
+def renews(shown: Shown) -> bool:
+    """Whether a browser asks for the page again."""
+    (region,) = [found for _, found in tags(shown.body) if found.get("id") == "live"]
+    return "data-every" in region
+
+
+def test_an_events_page_is_renewed_until_nothing_changes(waiting: Sent, given_up: Sent, pages: Pages) -> None:
+    assert renews(pages.page(f"/console/events/{waiting.event}"))
+    assert not renews(pages.page(f"/console/events/{given_up.event}"))
+
+
+def test_an_event_that_is_routed_while_its_page_is_read_is_not_taken_for_one_without_deliveries(
+    given_up: Sent, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def status(one: Sent, **headers: str) -> int:
-        return pages.get(f"/console/events/{one.event}/panel", **headers).status
+    """Its routing is read first: deliveries that were read before it could be none although it is routed."""
+    read: list[str] = []
 
-    assert status(waiting, hx_request="true") == 200
-    assert status(given_up, hx_request="true") == 286
-    assert status(given_up) == 200, "a browser without the script is told what every browser knows"
-    assert pages.page(f"/console/events/{given_up.event}").text
+    def note(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        async def noted(*args: Any, **how: Any) -> Any:
+            read.append(name)
+            return await real(*args, **how)
+
+        monkeypatch.setattr(module, name, noted)
+
+    note(events, "explain_event")
+    note(events.inspect, "show_event")
+    assert pages.page(f"/console/events/{given_up.event}").status == 200
+    assert read == ["explain_event", "show_event"]
 
 
-def test_an_operations_panel_ends_the_asking_once_it_is_over(running: RunningSystem, pages: Pages) -> None:
+def test_an_operations_page_is_renewed_until_it_is_over(running: RunningSystem, pages: Pages) -> None:
     """At this rate the second of the two would wait for more than a minute."""
     one = sent(running)
     post(running.api, one.event_type)
     dead_letters(running, one.subscription, 2)
     wanted = {"kind": "requeue", "rate_per_second": 0.01, "filter": {"subscription_id": one.subscription}}
     path = f"/console/bulk-operations/{running.api.good('POST', '/v1/bulk-operations', wanted)['id']}"
-    assert pages.get(f"{path}/panel", hx_request="true").status == 200
+    assert renews(pages.page(path))
     assert pages.post(f"{path}/stop").status == 303
 
     def ended() -> bool:
         """The first of the two may be on its way for a moment."""
-        shown = pages.get(f"{path}/panel", hx_request="true")
+        shown = pages.page(path)
         assert "Stopped" in shown.text
-        return shown.status == 286
+        return not renews(shown)
 
-    wait_until(ended, "the panel ends the asking")
-    assert pages.get(f"{path}/panel").status == 200
+    wait_until(ended, "the page is renewed no more")

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+from hooksaga.console.dead_letters import DeadLetterChoice
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
-from tests.console.pages import Pages, portal, tags
+from tests.console.pages import Pages, Shown, portal, tags
 
 REFUSING = "https://127.0.0.1:1/hook"
 
@@ -25,13 +26,15 @@ def refused(running: RunningSystem, how_many: int, **more: str) -> tuple[int, li
 WRONG = [
     ("/console/dead-letters", "subscription", "x1", "must be an integer"),
     ("/console/dead-letters", "after", "yesterday", "must be a time"),
-    ("/console/dead-letters", "requeued", "perhaps", "must be one of"),
+    ("/console/dead-letters", "state", "perhaps", "must be one of"),
     ("/console/deliveries", "answer", "9xx", "must be one of"),
     ("/console/deliveries", "before", "soon", "must be a time"),
     ("/console/events", "status", "late", "must be one of"),
     ("/console/events", "subscription", "-1", "must be an integer"),
     ("/console/subscriptions", "type", "x" * 101, "at most 100"),
     ("/console/bulk-operations", "status", "Late", "must be one of"),
+    ("/console/open", "state", "late", "must be one of"),
+    ("/console/open", "subscription", "x", "must be an integer"),
 ]
 
 
@@ -39,18 +42,60 @@ WRONG = [
 def test_a_bad_filter_stays_in_its_field_with_the_rule_beside_it(
     pages: Pages, path: str, name: str, typed: str, rule: str
 ) -> None:
-    answer = pages.get(f"{path}?{name}={typed}&tenant=acme")
+    other = "subscription" if name != "subscription" and path.endswith("open") else "tenant"
+    answer = pages.get(f"{path}?{name}={typed}&{other}=77")
     assert answer.status == 422
     (field,) = [
         found for tag, found in tags(answer.body) if found.get("name") == name and tag in ("input", "select")
     ]
     assert field["aria-invalid"] == "true"
-    beside = re.search(rf'id="{field["aria-describedby"]}">(.*?)</span></span>', answer.body, re.DOTALL)
+    beside = re.search(rf'id="{field["aria-describedby"]}">(.*?)</span>', answer.body, re.DOTALL)
     assert beside is not None
     assert rule in beside[1]
     kept = [found for tag, found in tags(answer.body) if typed in (found.get("value") or "")]
     assert kept, "what was typed is still there"
+    if (path, name) != ("/console/open", "subscription"):
+        assert f'name="{other}" type="text" value="77"' in answer.body
+
+
+def wrong_fields(shown: Shown) -> set[str]:
+    return {str(found["name"]) for _, found in tags(shown.body) if found.get("aria-invalid") == "true"}
+
+
+@pytest.mark.parametrize("place", ["deliveries", "dead-letters", "events"])
+def test_every_wrong_field_is_named_and_the_good_ones_are_kept(pages: Pages, place: str) -> None:
+    answer = pages.get(f"/console/{place}?subscription=x1&after=soon&tenant={'x' * 101}&type=order.paid")
+    assert answer.status == 422
+    assert wrong_fields(answer) == {"subscription", "after", "tenant"}
+    assert 'name="type" type="text" value="order.paid"' in answer.body
+    for typed in ("x1", "soon", "x" * 101):
+        assert f'value="{typed}"' in answer.body
+
+
+@pytest.mark.parametrize("place", ["deliveries", "dead-letters", "events"])
+def test_a_time_that_ends_before_it_begins_is_refused(pages: Pages, place: str) -> None:
+    pages.headers["accept-language"] = "zh-TW"
+    answer = pages.get(f"/console/{place}?after=2026-01-02T00:00&before=2026-01-01T00:00")
+    assert answer.status == 422
+    assert wrong_fields(answer) == {"before"}
+    assert "必須晚於 2026-01-02T00:00。" in answer.text
+    assert "must be" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "query", ["before_id=x", "format=xml", "cursor=nonsense", "format=xml&before_id=x&cursor=nonsense"]
+)
+@pytest.mark.parametrize(
+    "place", ["deliveries", "dead-letters", "events", "subscriptions", "bulk-operations"]
+)
+def test_what_no_form_sends_keeps_what_was_typed_too(pages: Pages, place: str, query: str) -> None:
+    answer = pages.get(f"/console/{place}?tenant=acme&{query}")
+    if answer.status == 200:
+        assert query in ("before_id=x", "cursor=nonsense"), "the other way to turn pages"
+        return
+    assert answer.status == 422
     assert 'name="tenant" type="text" value="acme"' in answer.body
+    assert any(name in answer.text for name in ("before_id", "format", "cursor"))
 
 
 def test_an_error_code_of_the_inside_is_refused_beside_its_field(running: RunningSystem) -> None:
@@ -101,13 +146,17 @@ def test_chosen_dead_letters_are_requeued_together(running: RunningSystem, place
     assert answer.status == 303
     where = answer.headers["location"]
     assert where == f"/{place}/dead-letters?subscription={subscription}&chosen=3&started=2"
-    assert "2 of 3 were started" in pages.page(where).text
+    told = "2 of 3 were started" if place == "console" else "Sent again: 2 of 3."
+    assert told in pages.page(where).text
     query = "SELECT requeued_from FROM webhook_delivery_sagas WHERE requeued_from = ANY (%s)"
     started = {row["requeued_from"] for row in running.rows(query, [*letters, *strangers])}
     assert started == set(letters[:2])
     again = pages.post(f"/{place}/dead-letters/requeue", filters=str(filters), **chosen)
     assert again.headers["location"].endswith("&chosen=3&started=0")
-    open_ones = pages.page(f"{path}&requeued=not+yet+requeued").links(f"/{place}/dead-letters/")
+    standing = pages.page(f"{path}&state=standing")
+    offered = [found.get("value") for tag, found in tags(standing.body) if tag == "option"]
+    assert set(DeadLetterChoice) <= set(offered)
+    open_ones = standing.links(f"/{place}/dead-letters/")
     wait_until(lambda: len(dead_letters(running, subscription, 5)) == 5, "both failed again")
     assert f"/{place}/dead-letters/{letters[2]}" in open_ones
     assert not {f"/{place}/dead-letters/{one}" for one in letters[:2]} & set(open_ones)

@@ -147,7 +147,7 @@ def test_lists_hold_a_tenants_own_only(running: RunningSystem, kept: Kept, other
         assert kept.event_type in pages.page(f"/{place}/{name}").body or name == "bulk-operations"
 
 
-@pytest.mark.parametrize("path", ["/console/keys", "/console/now/panel"])
+@pytest.mark.parametrize("path", ["/console/keys", "/console/open"])
 def test_what_is_of_all_tenants_is_not_for_one(running: RunningSystem, kept: Kept, path: str) -> None:
     assert Pages(running.port).signed_in(kept.key).get(path).status == 403
 
@@ -182,14 +182,14 @@ def test_each_page_and_action_needs_the_apis_scope(running: RunningSystem, kept:
         part = path.split("/")[2]
         needed = (
             ("admin",)
-            if path == "/console/events" or path.endswith("/retry-now")
+            if path == "/console/events" or path.endswith(("/retry-now", "/backfill"))
             else NEEDED.get(part, ("admin",))
         )
         target = at(path, kept)
         if method == "POST" and scope in needed:
             continue
         answer = pages.get(target) if method == "GET" else pages.post(target, csrf=csrf[1])
-        wanted = 200 if scope in needed and part not in ("keys", "now") else 403
+        wanted = 200 if scope in needed and part not in ("keys", "open") else 403
         assert answer.status == wanted, (method, target, answer.status, answer.text)
 
 
@@ -209,7 +209,7 @@ GETS = [
 @pytest.mark.parametrize("path", GETS)
 def test_every_page_says_what_a_browser_may_do_with_it(running: RunningSystem, kept: Kept, path: str) -> None:
     pages = visitor(running, path, kept)
-    if path in ("/console", "/console/now/panel", "/console/keys"):
+    if path in ("/console", "/console/open", "/console/keys"):
         pages = Pages(running.port).signed_in(running.key)
     answer = pages.get(at(path, kept))
     if answer.status == 303:
@@ -335,7 +335,7 @@ def test_a_key_is_led_to_the_first_page_that_it_opens(
     answer = pages.post_raw("/console/sign-in", {"key": key}, origin=pages.origin)
     shown = first_page(pages, answer.headers["location"])
     assert (shown.status, f"<h1>{title}</h1>" in shown.body) == (200, True), shown.text
-    refused = pages.get("/console/now/panel") if bound or scopes != ("admin",) else pages.get("/console/no")
+    refused = pages.get("/console/open") if bound or scopes != ("admin",) else pages.get("/console/no")
     assert refused.status in (403, 404)
     (back,) = re.findall(r'<a href="([^"]+)">Go to the start page</a>', refused.body)
     shown = first_page(pages, back)
@@ -486,7 +486,7 @@ def test_every_template_is_well_formed() -> None:
 def test_reading_needs_no_script(kept: Kept, pages: Pages) -> None:
     """Whatever a script would fetch is in the page already."""
     whole = pages.page("/console").text
-    for words in ("delivered in the last minute", "Attempts per minute", "Oldest due deliveries"):
+    for words in ("delivered in the last 60 seconds", "Charts as a table", "Error codes"):
         assert words in whole
 
 

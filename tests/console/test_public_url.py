@@ -14,9 +14,9 @@ ORIGIN = "https://hooks.example.com:8443"
 
 
 @pytest.fixture(scope="module")
-def public(own_database: str, folder: Path) -> Iterator[RunningSystem]:
+def public(module_database: str, folder: Path) -> Iterator[RunningSystem]:
     """A system that knows by which address browsers reach it."""
-    system = RunningSystem(folder, database_url=own_database, public_url=PUBLIC + "/")
+    system = RunningSystem(folder, database_url=module_database, public_url=PUBLIC + "/")
     yield system
     system.stop()
 

@@ -50,7 +50,8 @@ def test_an_ended_delivery_is_resent_from_the_page_of_its_event(
     sent = Sent(running, tenant)
     dead_letters(running, sent.subscription, 1)
     page = f"{place.base}/events/{sent.event}"
-    assert "requeued from dead letter" in click(place, place.page(page), "Resend").text
+    button, told = place.words("Resend", "Send again"), place.words("requeued from dead letter", "sent again")
+    assert told in click(place, place.page(page), button).text
     sent.wait_for(2)
 
 
@@ -61,7 +62,11 @@ def test_an_ended_delivery_is_resent_from_the_page_of_its_attempt(
     dead_letters(running, sent.subscription, 1)
     query = "SELECT max(id) AS id FROM webhook_delivery_jobs WHERE subscription_id = %s"
     attempt = running.rows(query, sent.subscription)[0]["id"]
-    click(place, place.page(f"{place.base}/deliveries/{attempt}"), "Resend this delivery")
+    click(
+        place,
+        place.page(f"{place.base}/deliveries/{attempt}"),
+        place.words("Resend this delivery", "Send again"),
+    )
     sent.wait_for(2)
 
 
@@ -84,7 +89,8 @@ def test_all_of_a_subscription_are_retried_from_its_page(
     page = f"{place.base}/subscriptions/{sent.subscription}"
     wait_until(lambda: "Retry now" in place.page(page).text, "it waits for its retry")
     shown = click(place, place.page(page), "Retry now")
-    assert "The deliveries that waited for a retry are tried now." in shown.text
+    told = "What waited for a retry is sent now."
+    assert place.words("The deliveries that waited for a retry are tried now.", told) in shown.text
     sent.wait_for(2)
 
 

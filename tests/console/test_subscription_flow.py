@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from hooksaga.console.portal_words_zh_hant import PORTAL_WORDS
 from hooksaga.console.words_zh_hant import WORDS
 from tests.api.running_system import RunningSystem, new_name, wait_until
 from tests.api.seeding import dead_letters, post, subscribe
@@ -63,34 +64,40 @@ def click(pages: Pages, shown: Shown, button: str) -> Shown:
 def test_one_click_pauses_and_one_resumes(place: Pages, subscribed: Subscribed) -> None:
     home = f"{place.base}/subscriptions/{subscribed.id}"
     shown = place.page(home)
-    assert "delivering" in shown.text
-    assert "While a subscription is paused, its events are kept and wait." in shown.text
-    shown = click(place, shown, "Pause")
-    assert "The subscription is paused." in shown.text
+    delivering = place.words("delivering", "active")
+    assert delivering in shown.text
+    kept = place.words("While a subscription is paused", "While it is paused")
+    assert f"{kept}, its events are kept and wait." in shown.text
+    shown = click(place, shown, ">Pause<")
+    assert place.words("The subscription is paused.", "The endpoint is paused.") in shown.text
     assert subscribed.flow()["state"] == "paused"
-    assert "Resume and deliver 0 waiting" in shown.text
-    assert "discard" not in shown.text
+    resume = place.words("Resume and deliver", "Resume and send")
+    assert f"{resume} 0 waiting" in shown.text
+    assert place.words("discard", "Resume without") not in shown.text
     for _ in range(2):
         post(subscribed.api, subscribed.event_type)
     subscribed.wait_for(2)
     listed = place.page(f"{place.base}/subscriptions?type={subscribed.event_type}").text
     assert "paused" in listed
     assert "2 waiting" in listed
-    shown = click(place, place.page(home), "Resume and deliver 2 waiting")
-    assert "The subscription is resumed." in shown.text
+    shown = click(place, place.page(home), f"{resume} 2 waiting")
+    assert place.words("The subscription is resumed.", "Events are sent again.") in shown.text
     dead_letters(subscribed.running, subscribed.id, 2)
-    assert "delivering" in place.page(home).text
+    assert delivering in place.page(home).text
 
 
 def test_one_click_discards_the_backlog(place: Pages, subscribed: Subscribed) -> None:
     home = f"{place.base}/subscriptions/{subscribed.id}"
-    click(place, place.page(home), "Pause")
+    click(place, place.page(home), ">Pause<")
     post(subscribed.api, subscribed.event_type)
     subscribed.wait_for(1)
     shown = place.page(home)
-    assert "Discarded deliveries become dead letters, which can be requeued." in shown.text
-    shown = click(place, shown, "Resume and discard 1 waiting")
-    assert "The deliveries that waited become dead letters." in shown.text
+    told = "Without them: they become failed deliveries, which you can send again."
+    assert place.words("Discarded deliveries become dead letters, which can be requeued.", told) in shown.text
+    discard = place.words("Resume and discard", "Resume without")
+    shown = click(place, shown, f"{discard} 1 waiting")
+    told = "Those that waited are failed deliveries now."
+    assert place.words("The deliveries that waited become dead letters.", told) in shown.text
     dead_letters(subscribed.running, subscribed.id, 1)
     query = "SELECT final_error_code AS code FROM dead_letters WHERE subscription_id = %s"
     assert [row["code"] for row in subscribed.running.rows(query, subscribed.id)] == ["discarded"]
@@ -98,7 +105,7 @@ def test_one_click_discards_the_backlog(place: Pages, subscribed: Subscribed) ->
 
 def test_an_unknown_backlog_resumes_nothing(place: Pages, subscribed: Subscribed) -> None:
     home = f"{place.base}/subscriptions/{subscribed.id}"
-    click(place, place.page(home), "Pause")
+    click(place, place.page(home), ">Pause<")
     assert place.post(f"{home}/resume", backlog="drop").status == 422
     assert subscribed.flow()["state"] == "paused"
 
@@ -109,6 +116,10 @@ FAR = "2100-01-01T00:00:00Z"
 CLOSED = {
     "breaker_open": (("2026-03-14T09:00:00Z", FAR, None), "circuit breaker open"),
     "retry_after": ((None, None, FAR), "waits for Retry-After"),
+}
+PORTAL_CLOSED = {
+    "breaker_open": "held back after many failures",
+    "retry_after": "waiting, as the endpoint asked",
 }
 REASONS = {
     "breaker_open": "the circuit breaker of the subscription is open",
@@ -126,13 +137,19 @@ def test_the_pages_say_what_keeps_deliveries(
     subscribed.running.run(CLOSE, *times, subscribed.id)
     event = post(subscribed.api, subscribed.event_type)
     subscribed.wait_for(1)
-    said = words if language == "en" else WORDS[words]
+    words = place.words(words, PORTAL_CLOSED[state])
+    chinese = {**WORDS, **PORTAL_WORDS}
+    said = words if language == "en" else chinese[words]
     shown = place.page(f"{place.base}/subscriptions/{subscribed.id}")
     assert said in shown.text
     assert "2100-01-01" in shown.body
     assert said in place.page(f"{place.base}/subscriptions?type={subscribed.event_type}").text
-    reason = REASONS[state] if language == "en" else WORDS[REASONS[state]]
-    assert reason in place.page(f"{place.base}/events/{event}").text
+    reason = REASONS[state]
+    if state == "breaker_open":
+        reason = place.words(reason, PORTAL_CLOSED[state])
+    assert (reason if language == "en" else chinese[reason]) in place.page(
+        f"{place.base}/events/{event}"
+    ).text
 
 
 def test_an_ordered_delivery_names_the_one_before_it(place: Pages, subscribed: Subscribed) -> None:
@@ -153,8 +170,9 @@ def test_an_ordered_delivery_names_the_one_before_it(place: Pages, subscribed: S
     second = sent()
     saga_of(second)
     shown = place.page(f"{place.base}/events/{second}").text
-    assert "an earlier event of its ordering key comes first" in shown
-    assert f"saga {saga_of(first)['id']}" in shown
+    told = "an earlier event of the same key comes first"
+    assert place.words("an earlier event of its ordering key comes first", told) in shown
+    assert (f"saga {saga_of(first)['id']}" in shown) == (place.base == "/console")
     assert "customer 7" in shown
 
 
@@ -195,7 +213,8 @@ def test_the_form_keeps_the_fields_of_flow_control(place: Pages, subscribed: Sub
     assert (selected(shown, "ordered"), selected(shown, "circuit_breaker")) == ("yes", "no")
     page = place.page(f"{place.base}/subscriptions/{subscribed.id}").text
     assert "50 per 2.5 s" in page
-    assert "one at a time for each ordering key" in page
+    told = "events with the same key one after the other, as they happened"
+    assert place.words("one at a time for each ordering key", told) in page
     empty = dict.fromkeys(FORM, "") | {"ordered": "no", "circuit_breaker": "yes"}
     assert place.post(edit, **usual, **empty).status == 303
     kept = subscribed.api.good("GET", f"/v1/subscriptions/{subscribed.id}")

@@ -1,5 +1,6 @@
 """A database that has run for a month: a million rows in each big table, and only a few that are due now."""
 
+from collections.abc import Sequence
 from typing import LiteralString
 
 import psycopg
@@ -174,6 +175,10 @@ _STATEMENTS: tuple[LiteralString, ...] = (
     """UPDATE subscription_health SET disabled_at = now() - interval '1 day', disabled_reason = 'failing',
               disabled_failing_since = now() - interval '5 days'
         WHERE subscription_id = 25000""",
+    # an event said of a thousand endpoints that they fail; ten of them work again
+    """UPDATE subscription_health SET told_failing_since = first_failure_at,
+              last_success_at = CASE WHEN subscription_id <= 31010 THEN now() END
+        WHERE subscription_id BETWEEN 31001 AND 32000""",
     # ten subscriptions are paused, and ten endpoints have asked for time; a thousand circuit breakers are open and were
     # told, ten others have opened since, and of ten the end is not told
     "UPDATE subscriptions SET paused_at = now() WHERE id BETWEEN 35001 AND 35010",
@@ -204,8 +209,9 @@ _SECONDARY_INDEXES: LiteralString = """
        AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)"""
 
 
-def fill(connection: psycopg.Connection) -> None:
-    """Put everything in; takes a superuser. No trigger runs, and no row is checked against another table.
+def fill(connection: psycopg.Connection, statements: Sequence[LiteralString] = _STATEMENTS) -> None:
+    """Put everything in, or what other statements insert; takes a superuser. No trigger runs, and no row is checked
+    against another table.
 
     Indexes are built at the end, which takes half as long. VACUUM leaves out rows whose commit, or a neighbour's, is
     not on disk yet, so commits are waited for.
@@ -217,7 +223,7 @@ def fill(connection: psycopg.Connection) -> None:
         connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
         for name, _ in indexes:
             connection.execute(f"DROP INDEX {name}".encode())
-        for statement in _STATEMENTS:
+        for statement in statements:
             connection.execute(statement)
         for _, definition in indexes:
             connection.execute(definition.encode())

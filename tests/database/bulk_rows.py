@@ -5,11 +5,12 @@ from typing import Any, LiteralString
 
 from hooksaga.adapters.database import Connection
 from hooksaga.core.requeue_models import NewBulkOperation
-from hooksaga.operations.bulk_operations import BulkCaller, BulkOperation, start_bulk_operation
+from hooksaga.operations.bulk_operations import BulkOperation, start_bulk_operation
 from hooksaga.operations.bulk_steps import step_bulk_operation
+from hooksaga.operations.requester import Requester
 from tests.database.seed import Seed
 
-ANYBODY = BulkCaller(None, "the tests")
+ANYBODY = Requester(None, "the tests")
 
 _EVENTS: LiteralString = """
     INSERT INTO events (event_type, tenant_id, payload, created_at)

@@ -306,7 +306,7 @@ class Interleaving(RuleBasedStateMachine):
             partial(
                 bulk_operations.start_bulk_operation,
                 wanted=NewBulkOperation(kind="requeue", rate_per_second=1000),
-                caller=bulk_operations.BulkCaller(None, "model"),
+                caller=bulk_operations.Requester(None, "model"),
             ),
         )
         told = nothing if is_new else self.crew.ledger.stepped

@@ -9,7 +9,8 @@ from hooksaga.core.saga import RetryPolicy
 from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import ANY_NUMBER, _Call, start_attempts
+from hooksaga.stages.start_attempts import _Call, start_attempts
+from hooksaga.stages.start_plan import ANY_NUMBER
 from hooksaga.stages.wakes import oldest_due_seconds, seconds_until_next_wake, waiting_subscriptions
 
 __all__ = [
@@ -64,4 +65,6 @@ async def start_one(connection: Connection, defaults: RetryPolicy, saga_id: int)
         {"id": saga_id},
         _Id,
     )
-    return (await _Call(connection, defaults, ANY_NUMBER, timedelta(0)).run([row.id], 0, only=saga_id)).moves
+    call = _Call(connection, defaults, ANY_NUMBER, timedelta(0))
+    await call.run([row.id], 0, only=saga_id)
+    return call.moves

@@ -14,7 +14,7 @@ from typing import Any, LiteralString
 
 from psycopg.rows import dict_row
 
-from hooksaga.adapters.database import Connection
+from hooksaga.adapters.database import Connection, fetch_value
 from hooksaga.adapters.http_sender import SendOutcome
 from hooksaga.adapters.secret_box import SecretBox, generate_key
 from hooksaga.core.event_input import EventDraft
@@ -284,6 +284,20 @@ class Seed:
         return SagaStatus(status)
 
 
+async def as_retention_role(seed: Seed, statement: str) -> None:
+    async with seed.connection.transaction():
+        await seed.connection.execute("SET LOCAL ROLE retention_operator")
+        await seed.connection.execute(statement.encode())
+
+
+async def saga_row(seed: Seed, saga_id: int | None) -> dict[str, Any]:
+    return await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+
+
+async def pid(connection: Connection) -> int:
+    return await fetch_value(connection, "SELECT pg_backend_pid()", {})
+
+
 async def until_blocked(watcher: Connection, blocked: Connection) -> None:
     """Wait until the connection waits for a lock of another one."""
     deadline = time.monotonic() + 10
@@ -294,3 +308,11 @@ async def until_blocked(watcher: Connection, blocked: Connection) -> None:
             return
         assert time.monotonic() < deadline, "it never waited for a lock"
         await asyncio.sleep(0.01)
+
+
+async def receivers(seed: Seed, event_id: int) -> list[int]:
+    """Return the ids of the subscriptions that the event was routed to."""
+    rows = await seed.rows(
+        "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY id", [event_id]
+    )
+    return [row["id"] for row in rows]

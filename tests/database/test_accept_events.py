@@ -9,13 +9,8 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput
 from hooksaga.core.event_input import EventDraft, read_event
 from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
-from tests.conftest import Connect, SessionOf
+from tests.conftest import SessionOf
 from tests.database.seed import Seed
-
-
-@pytest.fixture
-async def ingest(connect: Connect) -> Connection:
-    return await connect(Role.INGEST)
 
 
 def keyed(key: str | None = "key", payload: str = "{}", **fields: str) -> EventDraft:

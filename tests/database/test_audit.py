@@ -17,8 +17,9 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import requeue, resend
 from hooksaga.operations.api_keys import create_api_key, generate_api_key
 from hooksaga.operations.audit import audit
-from hooksaga.operations.erasures import ErasureCaller, start_erasure
+from hooksaga.operations.erasures import start_erasure
 from hooksaga.operations.event_types import EventTypeContent, put_event_type
+from hooksaga.operations.requester import Requester
 from hooksaga.operations.work_state import begin_work, end_work, is_at_rest
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
@@ -367,7 +368,7 @@ async def test_ids_that_are_given_out_again(auditor: Connection, seed: Seed) -> 
     await started(seed.connection, backfill_of(await seed.subscription(), since=datetime.now(UTC)))
     await create_api_key(seed.connection, generate_api_key(), name="one")
     erasure = NewErasure(tenant_id="default", reason="one")
-    await start_erasure(seed.connection, erasure, ErasureCaller(None, "one", None))
+    await start_erasure(seed.connection, erasure, Requester(None, "one", None))
     await put_event_type(seed.connection, "a", EventTypeContent())
     assert await broken(auditor) == set()
     sequences = await seed.rows(

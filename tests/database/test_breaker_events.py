@@ -21,11 +21,6 @@ OPENED, CLOSED = "hooksaga.subscription.breaker_opened", "hooksaga.subscription.
 ONE_PROBE = POLICY.probe_seconds + 0.5
 
 
-@pytest.fixture
-async def monitor(connect: Connect) -> Connection:
-    return await connect(Role.HEALTH_MONITOR)
-
-
 BrokenOf = Callable[..., Awaitable[Endpoint]]
 
 
@@ -301,19 +296,25 @@ async def test_a_monitor_that_dies_between_two_statements_tells_once_all_the_sam
         await close(one)
     before = len(await told(seed))
     dying = await connect(Role.HEALTH_MONITOR)
-    fetch_rows, run = breaker_events.fetch_rows, 0
+    run = 0
 
-    async def fetch_and_die(connection: Connection, *statement: Any) -> Any:
-        nonlocal run
-        rows = await fetch_rows(connection, *statement)
-        run += 1
-        if run == statements:
-            await seed.connection.execute("SELECT pg_terminate_backend(%s, 5000)", [dying.info.backend_pid])
-        return rows
+    def then_die(fetch: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def fetch_and_die(connection: Connection, *statement: Any) -> Any:
+            nonlocal run
+            rows = await fetch(connection, *statement)
+            run += 1
+            if run == statements:
+                await seed.connection.execute(
+                    "SELECT pg_terminate_backend(%s, 5000)", [dying.info.backend_pid]
+                )
+            return rows
+
+        return fetch_and_die
 
     with monkeypatch.context() as patch:
-        for module in (breaker_events, operational_events):
-            patch.setattr(module, "fetch_rows", fetch_and_die)
+        patch.setattr(breaker_events, "fetch_rows", then_die(breaker_events.fetch_rows))
+        patch.setattr(breaker_events, "fetch_values", then_die(breaker_events.fetch_values))
+        patch.setattr(operational_events, "fetch_rows", then_die(operational_events.fetch_rows))
         with pytest.raises((psycopg.OperationalError, DatabaseUnavailable)):
             await tell_breakers(dying)
     assert (run, len(await told(seed))) == (statements, before)

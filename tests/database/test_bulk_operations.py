@@ -16,9 +16,7 @@ from hooksaga.core.errors import Conflict, InvalidInput, NotFound
 from hooksaga.core.requeue_models import NewBulkOperation
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import bulk_operations, requeue
-from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import (
-    BulkCaller,
     count_bulk_operation,
     move_bulk_operation,
     pace_bulk_operation,
@@ -26,6 +24,7 @@ from hooksaga.operations.bulk_operations import (
     start_bulk_operation,
 )
 from hooksaga.operations.bulk_steps import step_bulk_operation
+from hooksaga.operations.requester import Requester
 from hooksaga.operations.requeue import DeadLetterFilter
 from tests.conftest import Connect, SessionOf
 from tests.database import orchestrate
@@ -42,17 +41,7 @@ from tests.database.bulk_rows import (
 )
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-@pytest.fixture(autouse=True)
-async def audited(seed: Seed) -> Any:
-    """After every test what must always hold does."""
-    yield
-    assert [finding for finding in await audit(seed.connection) if finding.rows] == []
+pytestmark = pytest.mark.usefixtures("audited")
 
 
 async def state(operator: Connection, operation_id: int) -> tuple[str, int, int, int]:
@@ -123,7 +112,7 @@ async def test_a_tenants_operation_takes_that_tenants_dead_letters_only(
 ) -> None:
     await dead_letters(seed, await seed.subscription(tenant_id="acme"), 3)
     await dead_letters(seed, await seed.subscription(), 4)
-    operation, _ = await start_bulk_operation(operator, requeue_of(), BulkCaller("acme", "acme's"))
+    operation, _ = await start_bulk_operation(operator, requeue_of(), Requester("acme", "acme's"))
     assert operation.matched == 3
     assert await step_until_nothing_is_left(operator) == 3
 
@@ -158,7 +147,7 @@ async def test_the_record_says_who_and_why(operator: Connection, seed: Seed) -> 
         "SELECT create_api_key('ops', decode(repeat('ab', 32), 'hex'), 'abab', NULL, '{admin}')"
     )
     wanted = NewBulkOperation(kind="requeue", reason="the receiver is back")
-    operation, _ = await start_bulk_operation(operator, wanted, BulkCaller(None, "a key", key_id))
+    operation, _ = await start_bulk_operation(operator, wanted, Requester(None, "a key", key_id))
     assert (operation.created_by, operation.created_by_key_id, operation.reason) == (
         "ops",
         key_id,
@@ -496,7 +485,7 @@ async def test_a_stop_is_final_and_keeps_what_was_started(operator: Connection, 
 
 
 async def test_another_tenants_operation_is_not_there(operator: Connection, seed: Seed) -> None:
-    operation, _ = await start_bulk_operation(operator, requeue_of(), BulkCaller("acme", "acme's"))
+    operation, _ = await start_bulk_operation(operator, requeue_of(), Requester("acme", "acme's"))
     for attempt in (
         move_bulk_operation(operator, operation.id, BulkStatus.STOPPED, tenant_id="other"),
         pace_bulk_operation(operator, operation.id, 5, tenant_id="other"),
@@ -629,7 +618,7 @@ async def test_a_backfill_ends_when_its_subscription_no_longer_takes_these_event
 async def test_a_backfill_is_refused_where_nothing_could_come_of_it(operator: Connection, seed: Seed) -> None:
     now = datetime.now(UTC)
     good, unverified = await seed.subscription(), await seed.subscription(verified=False)
-    other_tenant = BulkCaller("acme", "acme's")
+    other_tenant = Requester("acme", "acme's")
     hour = timedelta(hours=1)
     for wanted, caller, kind, code in (
         (backfill_of(10**6), ANYBODY, NotFound, "subscription_not_found"),

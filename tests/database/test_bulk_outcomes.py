@@ -1,29 +1,15 @@
 """A bulk operation tells what became of its deliveries, and stops by itself when nearly all of them fail."""
 
-from typing import Any
-
 import pytest
 
-from hooksaga.adapters.database import Connection, Role
-from hooksaga.operations.audit import audit
+from hooksaga.adapters.database import Connection
 from hooksaga.operations.bulk_operations import BulkOperation, list_bulk_operations, show_bulk_operation
 from hooksaga.operations.bulk_steps import step_bulk_operation
-from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.bulk_rows import dead_letters, let_time_pass, requeue_of, started
 from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-@pytest.fixture(autouse=True)
-async def audited(seed: Seed) -> Any:
-    """After every test what must always hold does."""
-    yield
-    assert [finding for finding in await audit(seed.connection) if finding.rows] == []
+pytestmark = pytest.mark.usefixtures("audited")
 
 
 async def now(operator: Connection, operation: BulkOperation) -> BulkOperation:

@@ -14,13 +14,14 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue, resend
 from hooksaga.operations.erasures import (
     Erasure,
-    ErasureCaller,
     ErasureStep,
     list_erasures,
     show_erasure,
     start_erasure,
     step_erasure,
 )
+from hooksaga.operations.explain import explain_event
+from hooksaga.operations.requester import Requester
 from hooksaga.stages import deliver
 from hooksaga.stages.clean_leases import clean_leases
 from hooksaga.stages.job_rows import AttemptResult
@@ -32,7 +33,7 @@ from tests.database.seed import POLICY, WORKER, Seed, outcome
 
 MARK = "8d1f-marked-4c20"
 PAYLOAD = f'{{"name": "{MARK}"}}'
-CALLER = ErasureCaller(None, "privacy desk", None)
+CALLER = Requester(None, "privacy desk", None)
 
 LEFT: LiteralString = """
     SELECT (SELECT count(*) FROM events e WHERE e::text LIKE %(mark)s) AS events,
@@ -41,11 +42,6 @@ LEFT: LiteralString = """
            (SELECT count(*) FROM dead_letters d WHERE d::text LIKE %(mark)s) AS dead_letters,
            (SELECT count(*) FROM routing_outbox o WHERE o::text LIKE %(mark)s) AS outbox,
            (SELECT count(*) FROM subscription_flow f WHERE f::text LIKE %(mark)s) AS flow"""
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
 
 
 @pytest.fixture
@@ -106,6 +102,60 @@ async def test_a_tenant_is_erased_in_every_state(
     assert [row["final_error_code"] for row in codes] == ["http_503", "erased", "erased"]
 
 
+async def with_attributes(
+    seed: Seed, given: dict[str, Any], extracted: str = "{}", tenant_id: str = "default"
+) -> int:
+    """The id of an event that has these attributes."""
+    event_id = await seed.event("person.changed", PAYLOAD, tenant_id=tenant_id, attributes=given)
+    await seed.rewrite("UPDATE events SET extracted_attributes = %s WHERE id = %s", [extracted, event_id])
+    return event_id
+
+
+@pytest.mark.parametrize(
+    ("attribute", "chosen"),
+    [("customer:42", {"text", "number", "extracted"}), ("customer:4", set()), ("other:42", {"other"})],
+)
+async def test_an_attribute_narrows_the_erasure_of_a_tenant(
+    operator: Connection, eraser: Connection, seed: Seed, attribute: str, chosen: set[str]
+) -> None:
+    ids = {
+        "text": await with_attributes(seed, {"customer": "42", "more": 1}),
+        "number": await with_attributes(seed, {"customer": 42}),
+        "extracted": await with_attributes(seed, {}, '{"customer": "42"}'),
+        "given first": await with_attributes(seed, {"customer": "7"}, '{"customer": "42"}'),
+        "other": await with_attributes(seed, {"other": "42"}),
+        "none": await with_attributes(seed, {}),
+        "of another tenant": await with_attributes(seed, {"customer": "42"}, tenant_id="acme"),
+    }
+    done = await erased(operator, eraser, tenant_id="default", attribute=attribute)
+    assert (done.status, done.events, done.attribute_name) == (
+        "Completed",
+        len(chosen),
+        attribute.partition(":")[0],
+    )
+    rows = await seed.rows("SELECT id FROM events WHERE erasure_id IS NOT NULL")
+    assert {row["id"] for row in rows} == {ids[name] for name in chosen}
+    assert await seed.value("SELECT count(attribute_values) FROM erasures") == 0  # they may name a person
+    assert await seed.findings() == set()
+
+
+async def test_erasures_of_different_attributes_run_beside_each_other(
+    operator: Connection, seed: Seed
+) -> None:
+    await with_attributes(seed, {"customer": "42"})
+
+    async def start(**wanted: Any) -> tuple[int, bool]:
+        made, created = await start_erasure(
+            operator, NewErasure(reason="r", tenant_id="default", **wanted), CALLER
+        )
+        return made.id, created
+
+    started = [await start(attribute=one) for one in ("customer:42", "customer:43", "client:42")]
+    started.append(await start())
+    assert [created for _, created in started] == [True] * 4
+    assert await start(attribute="customer:42") == (started[0][0], False)
+
+
 async def test_only_the_named_event_is_erased(operator: Connection, eraser: Connection, seed: Seed) -> None:
     subscription_id = await seed.subscription()
     first, other = [await seed.saga(SagaStatus.COMPLETED, subscription_id, payload=PAYLOAD) for _ in range(2)]
@@ -150,7 +200,9 @@ async def test_everything_that_the_producer_chose_goes(
     saga_id = await seed.value(
         "SELECT id FROM webhook_delivery_sagas WHERE subscription_id = %s", [subscription_id]
     )
-    await seed.finish(await seed.start(saga_id), "http_503", response_body=f"you sent {MARK}")
+    await seed.finish(
+        await seed.start(saga_id), "http_503", response_body=f"you sent {MARK}", response_headers=f"x: {MARK}"
+    )
     await orchestrate.apply_results(seed.connection, POLICY)
     assert (await left(seed)).keys() == {"events", "sagas", "jobs"}
     done = await erased(operator, eraser, tenant_id="default")
@@ -174,7 +226,9 @@ async def test_an_attempt_in_flight_ends_and_stores_no_answer(
         (claimed,) = await seed.claim(await seed.active_job(saga_id))
         done = await erased(operator, eraser, event_id=await event_id_of(seed, saga_id))
         assert done.in_flight == 1
-        result = AttemptResult(claimed, outcome(error_code, response_body=MARK), "x-own")
+        result = AttemptResult(
+            claimed, outcome(error_code, response_body=MARK, response_headers=f"x: {MARK}"), "x-own"
+        )
         await deliver.record_results(seed.connection, [result], worker_id=WORKER)
         await orchestrate.apply_results(seed.connection, POLICY)
         assert await seed.status_of(saga_id) == end
@@ -261,6 +315,22 @@ async def test_an_event_that_a_filter_kept_away_is_not_missed(
     await erased(operator, eraser, event_id=event_id_text(accepted.webhook_id))
     assert await left(seed) == {}
     assert await seed.findings() == set()
+    routing = await explain_event(operator, accepted.webhook_id, tenant_id=None, default_attempt_limit=5)
+    assert [(one.matched, one.reason) for one in routing.decisions] == [(None, None)]
+
+
+async def test_a_step_has_few_deliveries_and_at_least_one_event(
+    operator: Connection, eraser: Connection, seed: Seed
+) -> None:
+    for _ in range(3):
+        await seed.subscription("a")
+    for _ in range(4):
+        await seed.event("a")
+    await route_events(seed.connection, max_events=10)
+    made, _ = await start_erasure(operator, NewErasure(tenant_id="default", reason="one"), CALLER)
+    steps = [await step_erasure(eraser, max_deliveries=most) for most in (1, 4, 100, 100)]
+    assert [(step.events, step.ended) for step in steps] == [(1, 3), (2, 6), (1, 3), (0, 0)]
+    assert (await show_erasure(operator, made.id, tenant_id=None)).status == "Completed"
 
 
 async def test_a_backfill_passes_erased_events(operator: Connection, eraser: Connection, seed: Seed) -> None:
@@ -290,7 +360,7 @@ async def test_a_repeat_returns_the_running_erasure(operator: Connection, seed: 
 
 async def test_what_is_not_the_callers_is_not_found(operator: Connection, seed: Seed) -> None:
     saga_id = await seed.saga()
-    of_acme = ErasureCaller("acme", "acme", None)
+    of_acme = Requester("acme", "acme", None)
     for wanted, code in (
         ({"event_id": await event_id_of(seed, saga_id)}, "event_not_found"),
         ({"event_id": "evt_" + "0" * 32}, "event_not_found"),
@@ -302,10 +372,20 @@ async def test_what_is_not_the_callers_is_not_found(operator: Connection, seed: 
 
 
 @pytest.mark.parametrize(
-    "wanted", [{}, {"event_id": "evt_" + "0" * 32, "tenant_id": "a"}, {"tenant_id": "a", "reason": " "}]
+    "wanted",
+    [
+        {},
+        {"event_id": "evt_" + "0" * 32, "tenant_id": "a"},
+        {"tenant_id": "a", "reason": " "},
+        {"event_id": "evt_" + "0" * 32, "attribute": "customer:42"},
+        {"attribute": "customer:42"},
+        {"tenant_id": "a", "attribute": None},
+        {"tenant_id": "a", "attribute": "customer"},
+        {"tenant_id": "a", "attribute": ":42"},
+    ],
 )
 def test_a_request_names_one_thing_and_a_reason(wanted: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"give one of the two|reason"):
+    with pytest.raises(ValueError, match=r"give one of the two|reason|attribute"):
         NewErasure(**{"reason": "r", **wanted})
 
 

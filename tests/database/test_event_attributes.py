@@ -6,19 +6,13 @@ from typing import Any
 import pytest
 from psycopg import DatabaseError
 
-from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.database import Connection
 from hooksaga.core.errors import Conflict
 from hooksaga.core.event_attributes import read_attributes
 from hooksaga.core.event_input import EventDraft
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from tests.attribute_cases import BAD, GOOD
-from tests.conftest import Connect
 from tests.database.seed import Seed
-
-
-@pytest.fixture
-async def ingest(connect: Connect) -> Connection:
-    return await connect(Role.INGEST)
 
 
 async def insert_as_producer(connection: Connection, attributes: str) -> None:

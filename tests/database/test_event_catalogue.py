@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.database import Connection
 from hooksaga.adapters.payload_schemas import compile_schema
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import all_attributes
@@ -13,21 +13,10 @@ from hooksaga.core.event_input import EventDraft
 from hooksaga.operations.event_types import EventTypeContent, delete_event_type, put_event_type
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.event_catalogue import NO_ENTRIES, EventCatalogue
-from tests.conftest import Connect
 from tests.database.seed import Seed
 
 TEXT = EventTypeContent(schema='{"type": "string"}')
 RULE = '[{"name": "n", "pointer": "/n", "kind": "number"}]'
-
-
-@pytest.fixture
-async def ingest(connect: Connect) -> Connection:
-    return await connect(Role.INGEST)
-
-
-@pytest.fixture
-async def admin(connect: Connect) -> Connection:
-    return await connect(Role.SUBSCRIPTIONS)
 
 
 class Loads(EventCatalogue):

@@ -17,7 +17,7 @@ from hooksaga.operations.subscriptions import list_subscriptions
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.bulk_rows import ANYBODY, backfill_of, started, step_until_nothing_is_left
-from tests.database.seed import Seed
+from tests.database.seed import Seed, receivers
 
 TYPES = st.text("ab.", min_size=1, max_size=8) | st.sampled_from(["hooksaga.a", "hooksaga.a.b", "hooksaga"])
 EVENT_TYPES = st.lists(
@@ -26,23 +26,6 @@ EVENT_TYPES = st.lists(
     max_size=4,
     unique=True,
 )
-
-
-@pytest.fixture
-async def router(connect: Connect) -> Connection:
-    return await connect(Role.ROUTER)
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-async def receivers(seed: Seed, event_id: int) -> list[int]:
-    rows = await seed.rows(
-        "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY id", [event_id]
-    )
-    return [row["id"] for row in rows]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

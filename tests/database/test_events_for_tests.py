@@ -5,9 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hooksaga.adapters.database import Connection, Role
-from hooksaga.core.errors import Conflict, InvalidInput
 from hooksaga.core.event_input import EventDraft
-from hooksaga.core.events_for_tests import SAMPLE_PAYLOAD, WantedTestEvent, draft_test_event, read_test_event
 from hooksaga.core.routing import Reason
 from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import count_bulk_operation
@@ -15,23 +13,11 @@ from hooksaga.operations.explain import explain_event
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.bulk_rows import ANYBODY, backfill_of
-from tests.database.seed import Seed
-
-
-@pytest.fixture
-async def router(connect: Connect) -> Connection:
-    return await connect(Role.ROUTER)
+from tests.database.seed import Seed, receivers
 
 
 def for_test(subscription_id: int, event_type: str = "a.b", tenant_id: str = "default") -> EventDraft:
     return EventDraft(event_type, "{}", tenant_id, test_subscription_id=subscription_id)
-
-
-async def receivers(seed: Seed, event_id: int) -> list[int]:
-    rows = await seed.rows(
-        "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY id", [event_id]
-    )
-    return [row["id"] for row in rows]
 
 
 async def test_one_subscription_receives_it_among_others(
@@ -91,34 +77,3 @@ async def test_an_ordered_subscription_does_not_wait_for_anothers_test(seed: See
     assert not await seed.value(waits, [ordered, event_id])
     assert await seed.value(waits, [other, event_id])
     assert test.id < event_id
-
-
-FACTS = {"subscription_id": 7, "tenant_id": "acme", "takes": True}
-
-
-def test_what_is_omitted_has_sample_values() -> None:
-    draft = draft_test_event(read_test_event(b"", max_bytes=100), event_types=["a.*", "b"], **FACTS)
-    assert draft == EventDraft("a.test", SAMPLE_PAYLOAD, "acme", test_subscription_id=7)
-    given = read_test_event(b'{"event_type":"b","payload":{"x":1.10}}', max_bytes=100)
-    draft = draft_test_event(given, event_types=["a.*", "b"], **FACTS)
-    assert (draft.event_type, draft.payload) == ("b", '{"x":1.10}')
-
-
-@pytest.mark.parametrize(
-    ("event_type", "code"),
-    [
-        ("c", "event_type_not_received"),
-        ("a", "event_type_not_received"),
-        ("a b", "invalid_event_type"),
-        ("hooksaga.x", "reserved_event_type"),
-    ],
-)
-def test_a_type_that_it_does_not_receive_is_refused(event_type: str, code: str) -> None:
-    with pytest.raises((Conflict, InvalidInput)) as refused:
-        draft_test_event(WantedTestEvent(event_type), event_types=["a.*", "b"], **FACTS)
-    assert refused.value.code == code
-
-
-def test_one_that_takes_nothing_is_a_conflict() -> None:
-    with pytest.raises(Conflict):
-        draft_test_event(WantedTestEvent(), event_types=["a"], **{**FACTS, "takes": False})

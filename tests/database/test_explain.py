@@ -20,16 +20,6 @@ from tests.conftest import Connect
 from tests.database.seed import Seed
 
 
-@pytest.fixture
-async def router(connect: Connect) -> Connection:
-    return await connect(Role.ROUTER)
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
 async def explained(operator: Connection, seed: Seed, event_id: int, **options: Any) -> Routing:
     wanted = {"tenant_id": None, "default_attempt_limit": 5, **options}
     return await explain_event(operator, await webhook_id(seed, event_id), **wanted)

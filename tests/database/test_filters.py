@@ -22,27 +22,10 @@ from hooksaga.operations.subscriptions import change_subscription
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database.bulk_rows import ANYBODY, backfill_of, started, step_until_nothing_is_left
-from tests.database.seed import Seed
+from tests.database.seed import Seed, receivers
 
 GERMAN: dict[str, Any] = {"country": ["DE"]}
 DEAR: dict[str, Any] = {"total": [{"numeric": [">", 100]}]}
-
-
-@pytest.fixture
-async def router(connect: Connect) -> Connection:
-    return await connect(Role.ROUTER)
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-async def receivers(seed: Seed, event_id: int) -> list[int]:
-    rows = await seed.rows(
-        "SELECT subscription_id AS id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY id", [event_id]
-    )
-    return [row["id"] for row in rows]
 
 
 async def set_filter(seed: Seed, subscription_id: int, wanted: dict[str, Any] | None) -> None:

@@ -1,12 +1,10 @@
 """Search over five million events: what a page reads does not grow with the table, whatever the filter."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.core.attribute_search import AttributeFilter
@@ -43,10 +41,8 @@ SECONDARY_INDEXES: LiteralString = """
 
 
 @pytest.fixture(scope="module")
-def many(test_server: str, maintenance: psycopg.Connection) -> Iterator[DatabaseAddress]:
-    maintenance.execute("CREATE DATABASE five_million TEMPLATE hooksaga STRATEGY file_copy")
-    url = make_conninfo(test_server, dbname="five_million")
-    with psycopg.connect(url, autocommit=True) as connection:
+def many(module_database: str) -> DatabaseAddress:
+    with psycopg.connect(module_database, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET maintenance_work_mem = '512MB'")
         indexes = connection.execute(SECONDARY_INDEXES).fetchall()
@@ -57,8 +53,7 @@ def many(test_server: str, maintenance: psycopg.Connection) -> Iterator[Database
         for _, definition in indexes:
             connection.execute(definition.encode())
         connection.execute("VACUUM (ANALYZE)")
-    yield DatabaseAddress(url)
-    maintenance.execute("DROP DATABASE five_million WITH (FORCE)")
+    return DatabaseAddress(module_database)
 
 
 def pair(name: str | None, value: str) -> AttributeFilter:

@@ -162,6 +162,7 @@ async def test_a_locked_flow_row_delays_only_its_subscription(
     (first,), (second,) = await held.events(1), await other.events(1)
     failing = await held.events(1)
     assert await held.started() == [first, *failing]
+    await held.events(1)
     somebody = await connect(Role.OWNER)
     async with somebody.transaction():
         await somebody.execute(

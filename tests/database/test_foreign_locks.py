@@ -300,8 +300,24 @@ async def test_results_are_taken_around_a_locked_job_or_saga(
     assert await take() == [pairs[1]]
 
 
-async def test_named_results_that_change_a_flow_are_applied_around_a_locked_one(
+async def test_results_are_taken_although_the_oldest_are_locked(
     stage_of: StageOf, somebody: Connection, seed: Seed
+) -> None:
+    sagas = [await seed.saga(SagaStatus.IN_PROGRESS) for _ in range(3)]
+    for saga_id in sagas:
+        await seed.finish(await seed.active_job(saga_id), "http_503")
+    orchestrator = await stage_of(Role.ORCHESTRATOR)
+    async with locked(somebody, SAGAS, sagas[0]):
+        for expected in ([sagas[1]], [sagas[2]], []):
+            moves = await orchestrate.apply_results(orchestrator, POLICY, limit=1)
+            assert [move.saga_id for move in moves] == expected
+    moves = await orchestrate.apply_results(orchestrator, POLICY, limit=1)
+    assert [move.saga_id for move in moves] == [sagas[0]]
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_results_that_change_a_flow_are_applied_around_a_locked_one(
+    stage_of: StageOf, somebody: Connection, seed: Seed, named: bool
 ) -> None:
     """A flow is written only with all results that it was computed from: it is computed again from the others."""
     subscription_id = await seed.subscription("a")
@@ -312,7 +328,8 @@ async def test_named_results_that_change_a_flow_are_applied_around_a_locked_one(
     orchestrator, left = await stage_of(Role.ORCHESTRATOR), list[int]()
 
     async def take() -> list[int]:
-        moves = await orchestrate.apply_results(orchestrator, POLICY, job_ids=job_ids, on_left=left.append)
+        ids = job_ids if named else None
+        moves = await orchestrate.apply_results(orchestrator, POLICY, job_ids=ids, on_left=left.append)
         return sorted(move.job_id or 0 for move in moves)
 
     failures = "SELECT failures_in_a_row FROM subscription_flow WHERE subscription_id = %s"

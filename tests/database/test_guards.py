@@ -296,6 +296,7 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
     ("resolved_ip", "'192.0.2.1'"),
     ("reconnected", "NOT reconnected"),
     ("max_attempts", "99"),
+    ("response_headers", "'x-other: 1'"),
     ("own_header_names", "'x-other'"),
     ("sent_format", "'cloudevents-binary'"),
     ("slow", "NOT slow"),

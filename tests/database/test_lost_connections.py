@@ -24,14 +24,13 @@ from hooksaga.adapters.database import (
     Role,
     Session,
     WatchedConnection,
-    fetch_dicts,
     transaction,
 )
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.event_input import EventDraft
 from hooksaga.stages.accept_events import AcceptedEvent, accept_events, insert_events
 from tests.conftest import SessionOf
-from tests.database.seed import Seed
+from tests.database.seed import Seed, pid
 from tests.faults.promises import Promise
 from tests.faults.wire import SOCKET, Loss, Wire
 
@@ -39,11 +38,6 @@ IDLE_MILLISECONDS = 100
 
 WITHOUT_KEY = EventDraft("a", "{}")
 WITH_KEY = EventDraft("a", "{}", external_id="key")
-
-
-async def pid(connection: Connection) -> int:
-    (row,) = await fetch_dicts(connection, "SELECT pg_backend_pid() AS pid", {})
-    return row["pid"]
 
 
 async def pid_in_transaction(connection: Connection) -> int:

@@ -1,8 +1,7 @@
 """A migration that has to wait for the locks of others holds nobody up for long, and says who they are."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from hooksaga.adapters.migration_lock import LOCK_SECONDS
 from hooksaga.adapters.migrations import migrate
 from hooksaga.core.errors import MigrationFailed
 from tests.database.later import plant
+from tests.database.producing import Producer, in_background, until
 from tests.faults.promises import Promise
 
-INSERT = "INSERT INTO events (event_type, payload) VALUES ('a', '{}')"
 SLACK_SECONDS = 1.5
 """What a slow machine may add."""
 
@@ -34,50 +33,10 @@ def holding(address: DatabaseAddress, table: str, user: str = "postgres") -> Ite
         yield connection
 
 
-class Producer:
-    """Inserts events one after the other, and remembers the longest that it waited."""
-
-    def __init__(self, address: DatabaseAddress) -> None:
-        self.inserted = 0
-        self.longest = 0.0
-        self._conninfo = role_conninfo(address, Role.INGEST)
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._insert)
-
-    def _insert(self) -> None:
-        with psycopg.connect(self._conninfo, autocommit=True) as connection:
-            while not self._stopping.wait(0.01):
-                begun = time.monotonic()
-                connection.execute(INSERT)
-                self.longest = max(self.longest, time.monotonic() - begun)
-                self.inserted += 1
-
-    def __enter__(self) -> "Producer":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def files(database_address: DatabaseAddress, tmp_path: Path) -> Path:
     """A migration that needs an exclusive lock on events."""
     return plant(tmp_path, m9001_later="ALTER TABLE events ADD COLUMN later text")
-
-
-def in_background(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
 
 
 @pytest.mark.guarantee(

@@ -26,11 +26,6 @@ TOLD: LiteralString = (
 )
 
 
-@pytest.fixture
-async def monitor(connect: Connect) -> Connection:
-    return await connect(Role.HEALTH_MONITOR)
-
-
 async def test_a_dead_letter_is_told_without_its_payload(monitor: Connection, seed: Seed) -> None:
     await seed.subscription(DEAD_LETTERED, tenant_id="acme")
     dying = await seed.subscription("order.paid", "https://shop.example/hook?token=secret", tenant_id="acme")

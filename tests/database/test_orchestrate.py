@@ -22,11 +22,6 @@ from tests.database.seed import LAST_ATTEMPT, POLICY, Seed
 NO_JITTER = RetryPolicy(jitter=0)
 
 
-@pytest.fixture
-async def orchestrator(connect: Connect) -> Connection:
-    return await connect(Role.ORCHESTRATOR)
-
-
 async def finished(seed: Seed, error_code: str | None = None, **fields: Any) -> tuple[int, int]:
     """A saga InProgress whose job has ended, and that job."""
     saga_id = await seed.saga(SagaStatus.IN_PROGRESS, await seed.subscription(**fields))
@@ -492,6 +487,7 @@ async def test_a_saga_that_cannot_be_started_holds_up_nobody(
     with pytest.raises(RowRefused, match="broken") as refused:
         await start
     assert [row.saga_id for row in refused.value.rows] == [sagas[1]]
+    assert sorted(move.saga_id for move in refused.value.done) == [sagas[0], sagas[2]]
     found = [await seed.status_of(saga_id) for saga_id in sagas]
     assert found == [SagaStatus.IN_PROGRESS, SagaStatus.PENDING, SagaStatus.IN_PROGRESS]
 

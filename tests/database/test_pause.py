@@ -1,20 +1,24 @@
 """Pause and resume, and what ends without another attempt: discarded, expired, of an inactive subscription."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from psycopg import sql
 
-from hooksaga.adapters.database import Role, fetch_dicts
+from hooksaga.adapters.database import Role
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.errors import RowRefused
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.requeue import requeue_dead_letters
 from hooksaga.operations.subscription_flow import pause_subscription, resume_subscription
-from hooksaga.stages import end_waiting
+from hooksaga.stages import end_waiting, start_attempts
+from hooksaga.stages.end_waiting import Ended
 from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.flowing import Endpoint, EndpointOf
-from tests.database.seed import until_blocked
+from tests.database.seed import POLICY, until_blocked
 from tests.faults.promises import Promise
 
 
@@ -87,27 +91,123 @@ async def test_what_was_discarded_can_be_requeued_by_name(endpoint: EndpointOf, 
     assert len(await one.started()) == 1
 
 
-async def test_a_subscription_that_changes_while_its_row_is_being_locked_is_left_out(
+def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Awaitable[object]]) -> None:
+    """Have something changed after the flow was read, and before anything is done."""
+
+    async def end_after_change(*args: Any, **how: Any) -> Ended:
+        await change()
+        return await end_waiting.end_waiting(*args, **how)
+
+    monkeypatch.setattr(start_attempts, "end_waiting", end_after_change)
+
+
+async def test_what_changes_after_the_flow_was_read_is_left_for_the_next_look(
+    endpoint: EndpointOf, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = await connect(Role.OWNER)
+    one = await endpoint()
+    await one.events(2)
+    with monkeypatch.context() as patch:
+        meanwhile(patch, lambda: pause_subscription(operator, one.id, tenant_id=None))
+        started = await one.start()
+    assert (started.moves, started.again) == ([], [one.id])
+    assert await one.started() == []
+    with monkeypatch.context() as patch:
+        meanwhile(patch, lambda: resume_subscription(operator, one.id, "deliver", tenant_id=None))
+        await one.start()
+    assert len(await one.woken()) == 2
+
+
+async def test_a_discarded_backlog_is_not_forgotten_while_another_session_holds_the_flow(
     endpoint: EndpointOf, connect: Connect
 ) -> None:
-    """The lock is younger than the snapshot, in which the subscription is still paused."""
     one = await endpoint()
     await pause(one)
     await one.events(2)
+    await resume(one, "discard")
+    other = await connect(Role.ORCHESTRATOR)
+    async with other.transaction():
+        await other.execute("SELECT FROM subscription_flow FOR NO KEY UPDATE")
+        started = await one.start()
+    assert (started.moves, started.again) == ([], [one.id])
     await one.start()
-    query = load_queries("orchestrate")["lock_flow"]
-    wanted = "SELECT unnest(%(subscription_ids)s::bigint[]) AS id"
-    assert wanted in query
-    query = query.replace(wanted, f"{wanted} FROM (SELECT pg_advisory_xact_lock(7)) AS waits")
-    params = {"subscription_ids": [one.id], "most_woken": 0}
+    assert await one.ends() == ["discarded"] * 2
+
+
+async def test_what_another_orchestrator_has_started_since_the_statement_began_is_counted(
+    endpoint: EndpointOf, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock is younger than its snapshot, and so must its count be."""
+    one = await endpoint(max_in_flight=3)
+    await one.start()  # the look that it was made with is done: the version stays as it is
+    await one.events(9)
+    version = (await one.flow())["version"]
+    queries, wanted = load_queries("orchestrate"), "JOIN subscription_flow f ON"
+    waits = f"CROSS JOIN (SELECT pg_advisory_xact_lock(7)) AS waits {wanted}"
+    assert queries["start_due"].count(wanted) == 1
+    late = {**queries, "start_due": queries["start_due"].replace(wanted, waits)}
+    other = await connect(Role.ORCHESTRATOR)
     async with one.seed.connection.transaction():
         await one.seed.connection.execute("SELECT pg_advisory_xact_lock(7)")
-        locking = asyncio.create_task(fetch_dicts(one.orchestrator, query, params))
-        operator = await connect(Role.OWNER)
-        await until_blocked(operator, one.orchestrator)
-        await resume_subscription(operator, one.id, "deliver", tenant_id=None)
-    assert await locking == []
-    assert len(await one.woken()) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr(start_attempts, "load_queries", lambda _stage: late)
+            starting = asyncio.create_task(one.start())
+            await until_blocked(await connect(Role.OWNER), one.orchestrator)
+        assert len((await one.start(other)).moves) == 3
+        assert (await one.flow())["version"] == version
+    assert (await starting).moves == []
+    assert len(await one.in_progress()) == 3
+
+
+async def test_what_was_ended_before_a_saga_is_refused_is_told(endpoint: EndpointOf) -> None:
+    one, other = await endpoint(), await endpoint()
+    await pause(one)
+    discarded = await one.events(2)
+    await resume(one, "discard")
+    (refused,) = await other.events(1)
+    broken = "ALTER TABLE webhook_delivery_jobs ADD CONSTRAINT broken CHECK (saga_id <> {}) NOT VALID"
+    await one.seed.connection.execute(sql.SQL(broken).format(refused))
+    with pytest.raises(RowRefused, match="broken") as told:
+        await one.start(subscription_ids=[one.id, other.id])
+    assert {move.saga_id: move.status for move in told.value.done} == dict.fromkeys(
+        discarded, SagaStatus.DEAD_LETTERED
+    )
+
+
+async def test_a_retry_that_comes_while_a_start_looks_is_not_forgotten(
+    endpoint: EndpointOf, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer about the payload changes nothing of the flow but when to look again."""
+    one = await endpoint()
+    (saga,) = await one.events(1)
+    assert await one.started() == [saga]
+    await one.seed.connection.execute("UPDATE subscription_flow SET wake_at = now() - interval '1 second'")
+    await one.seed.finish(await one.seed.active_job(saga), "http_422")
+    other = await connect(Role.ORCHESTRATOR)
+    with monkeypatch.context() as patch:
+        meanwhile(patch, lambda: orchestrate.apply_results(other, POLICY))
+        started = await one.start()
+    assert started.again == [one.id]
+    await one.start()
+    assert (await one.flow())["wake_at"] is not None
+
+
+async def test_what_is_to_be_discarded_waits_for_that_while_its_subscription_is_inactive(
+    endpoint: EndpointOf,
+) -> None:
+    one = await endpoint()
+    (retry,) = await one.events(1)
+    assert await one.started() == [retry]
+    await one.answer([retry], "http_503")
+    await pause(one)
+    await one.events(1)
+    await one.seed.connection.execute("UPDATE subscriptions SET active = false")
+    await resume(one, "discard")
+    await one.start()
+    assert await one.ends() == ["subscription_inactive"]
+    await one.seed.connection.execute("UPDATE subscriptions SET active = true")
+    await one.start()
+    assert sorted(await one.ends()) == ["discarded", "subscription_inactive"]
 
 
 # Endings without an attempt

@@ -11,7 +11,6 @@ import pytest
 from psycopg import errors
 
 from hooksaga.adapters.database import Connection, Role
-from hooksaga.core.ages import parse_age
 from hooksaga.core.errors import Conflict, InvalidInput
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect, requeue
@@ -20,18 +19,13 @@ from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database import orchestrate
 from tests.database.bulk_rows import backfill_of, old_events, started, step_until_nothing_is_left
-from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, until_blocked
+from tests.database.seed import LAST_ATTEMPT, POLICY, Seed, as_retention_role, until_blocked
 
 MONTH = Pruning(timedelta(days=30))
 
 SAGAS: LiteralString = "SELECT id FROM webhook_delivery_sagas ORDER BY id"
 JOBS: LiteralString = "SELECT saga_id FROM webhook_delivery_jobs ORDER BY id"
 HORIZON: LiteralString = "SELECT horizon FROM retention_state"
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
 
 
 async def old_saga(seed: Seed, status: SagaStatus = SagaStatus.COMPLETED, days: float = 40) -> int:
@@ -173,20 +167,6 @@ async def test_less_than_a_day_is_refused_here_and_by_the_database(operator: Con
         with pytest.raises(psycopg.Error) as refused:
             await operator.execute("SELECT * FROM prune_finished(%s, %s, NULL, 0, false)", [older_than, rows])
         assert refused.value.sqlstate == "HS001"
-
-
-@pytest.mark.parametrize(
-    ("text", "age"),
-    [("30d", timedelta(days=30)), ("2w", timedelta(days=14)), (" 36h ", timedelta(hours=36))],
-)
-def test_an_age_is_read(text: str, age: timedelta) -> None:
-    assert parse_age(text) == age
-
-
-@pytest.mark.parametrize("text", ["", "30", "d", "-1d", "1.5d", "30 d", "30days", "٣d", "1000000d"])
-def test_what_is_no_age_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="such as 30d"):
-        parse_age(text)
 
 
 async def test_a_saga_that_another_holds_is_passed_by(
@@ -389,12 +369,6 @@ async def test_an_event_says_that_its_deliveries_may_be_gone(operator: Connectio
 
 
 # Who may.
-
-
-async def as_retention_role(seed: Seed, statement: str) -> None:
-    async with seed.connection.transaction():
-        await seed.connection.execute("SET LOCAL ROLE retention_operator")
-        await seed.connection.execute(statement.encode())
 
 
 @pytest.mark.parametrize("status", SagaStatus)

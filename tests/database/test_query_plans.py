@@ -5,7 +5,6 @@ prepared statement may get another plan from its sixth run on, so that run is me
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +13,6 @@ import msgspec
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
@@ -109,7 +107,10 @@ def starting(ids: list[int], **changed: Any) -> dict[str, Any]:
         "subscription_ids": ids,
         "in_flight": [1000] * len(ids),
         "starts": [25] * len(ids),
+        "versions": [0] * len(ids),
         "probes": [False] * len(ids),
+        "tokens": [None] * len(ids),
+        "tokens_at": "2030-01-01T00:00:00Z",
         "slow": [False] * len(ids),
         "max_attempts": [5] * len(ids),
         "has_ordered": [False] * len(ids),
@@ -147,12 +148,19 @@ def reported(count: int) -> dict[str, Any]:
         "reconnected": [False] * count,
         "own_header_names": ["authorization x-shop"] * count,
         "sent_formats": [None] * count,
+        "response_headers": ["content-type: text/plain"] * count,
     }
 
 
 def letters(**wanted: Any) -> dict[str, Any]:
     names = ["tenant_id", "subscription_id", "event_type", "error_code", "failed_after", "failed_before"]
     return {**dict.fromkeys([*names, "after_id", "before_id"]), "limit": 50, **wanted}
+
+
+def counted_letters(**wanted: Any) -> dict[str, Any]:
+    params = letters(**wanted)
+    del params["limit"]
+    return params
 
 
 def orchestrate(query: str, params: dict[str, Any], **limits: int) -> Hot:
@@ -176,6 +184,10 @@ def watch(query: str, params: dict[str, Any], **limits: int) -> Hot:
 
 def tell(query: str, params: dict[str, Any], **limits: int) -> Hot:
     return Hot(Role.HEALTH_MONITOR, "operational_events", query, params, **limits)
+
+
+def recoveries(query: str, params: dict[str, Any], **limits: int) -> Hot:
+    return Hot(Role.HEALTH_MONITOR, "recovery_events", query, params, **limits)
 
 
 def breakers(query: str, params: dict[str, Any], **limits: int) -> Hot:
@@ -257,11 +269,12 @@ def followed(after_at: str, answers: int = 50) -> Hot:
     return Hot(Role.ADMIN, "attempt_log", "scan_forward", params, answers=answers)
 
 
-def matching_attempts(*, answers: int = 50, **wanted: Any) -> Hot:
+def matching_attempts(query: str = "attempts_by_id", *, answers: int = 50, **wanted: Any) -> Hot:
     names = ["tenant_id", "subscription_id", "event_type", "error_code", "class", "status"]
+    limits = {name: wanted.pop(name) for name in ("rows", "buffers") if name in wanted}
     params = dict.fromkeys([*names, "finished_after", "finished_before"])
-    ids = list(rows.BUSY_JOBS[-50:])
-    return Hot(Role.ADMIN, "attempt_log", "attempts_by_id", {**params, "ids": ids, **wanted}, answers=answers)
+    params = {**params, "ids": list(rows.BUSY_JOBS[-50:]), **wanted}
+    return Hot(Role.ADMIN, "attempt_log", query, params, answers=answers, **limits)
 
 
 def subscription(query: str, subscription_id: int, rows: int = 200, **more: Any) -> Hot:
@@ -378,17 +391,21 @@ HOT = [
         buffers=6_000,
     ),
     orchestrate("find_finished_jobs", {"limit": 500, "job_ids": None}),
+    orchestrate("find_unlocked_results", {"limit": 500, "job_ids": None}),
     orchestrate("finished_jobs", {"job_ids": list(rows.FINISHED_JOBS)}),
-    orchestrate("flow_of_results", {"subscription_ids": FLOWS["flow_subscription_id"]}),
-    # The crowd: a thousand in progress are counted, and no more.
-    orchestrate("flow_of_results", {"subscription_ids": [rows.CROWD]}, answers=1, rows=1_100),
-    orchestrate("lock_flow", {"subscription_ids": DUE_IDS, "most_woken": 0}, answers=20),
-    orchestrate("lock_flow", {"subscription_ids": [], "most_woken": 500}, answers=20),
-    orchestrate("known_subscriptions", {"subscription_ids": DUE_IDS}, answers=20),
+    orchestrate("flow_to_start", {"subscription_ids": DUE_IDS, "most_woken": 0}, answers=20),
+    orchestrate("flow_to_start", {"subscription_ids": [], "most_woken": 500}, answers=20),
+    orchestrate("lock_flow", {"subscription_ids": DUE_IDS, "versions": [0] * len(DUE_IDS)}, answers=20),
     orchestrate("start_due", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
-    orchestrate("start_due", starting(DUE_IDS, probes=[True] * 20), answers=40, rows=1_000, buffers=6_000),
+    # The crowd: a thousand in progress are counted, and no more.
     orchestrate("start_due", starting([rows.CROWD]), answers=1, rows=1_100),
-    orchestrate("start_due_in_order", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
+    orchestrate("start_due_with_rules", starting(DUE_IDS), answers=40, rows=1_000, buffers=6_000),
+    orchestrate(
+        "start_due_with_rules", starting(DUE_IDS, probes=[True] * 20), answers=40, rows=1_000, buffers=6_000
+    ),
+    orchestrate(
+        "start_due_with_rules", starting(DUE_IDS, tokens=[25.0] * 20), answers=40, rows=1_000, buffers=6_000
+    ),
     orchestrate("due_sagas", {"subscription_id": DUE_IDS[5], "limit": 500}, answers=1),
     orchestrate("end_waiting", ending(DUE_IDS), answers=240, rows=1_000, buffers=4_000),
     orchestrate("write_flow", FLOWS),
@@ -484,6 +501,8 @@ HOT = [
     ),
     watch("note_verdicts", judged(None, "failing")),
     watch("note_verdicts", judged(50, None)),
+    recoveries("lock_recovered", {"limit": 500}, answers=10, rows=3_000),
+    recoveries("note_recovered", {"subscription_ids": list(range(31_001, 31_001 + rows.DUE))}),
     # a thousand open ones, with what was told of them, and twenty that have changed
     breakers(
         "lock_breaker_changes",
@@ -504,14 +523,21 @@ HOT = [
     tell("insert_operational_events", OPERATIONAL_EVENTS),
     health("show_health", {"id": 31_001, "tenant_id": None}),
     # 33 events of its type since, and as many from before as it may look at
-    health("read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 100}, buffers=3_500),
+    health(
+        "read_missed", {"id": rows.DISABLED, "tenant_id": "default", "most": 100}, rows=250, buffers=4_000
+    ),
     inspect("sagas_of_event", {"event_id": 2_000, "limit": 1_000}, answers=3),
     inspect(
         "attempts_of_sagas",
         {"saga_ids": list(rows.FINISHED_SAGAS), "limit": 1_000, "most_characters": 1_000},
     ),
+    Hot(Role.ADMIN, "attempt_log", "request_of_attempt", {"id": rows.FINISHED_JOBS[0]}, answers=1),
     inspect("show_dead_letter", {"id": 500_000, "tenant_id": None}, answers=1),
     dead_letters(),
+    inspect("count_dead_letters", counted_letters(), answers=1, rows=45_000, buffers=90_000),
+    matching_attempts(
+        "count_by_id", ids=list(rows.BUSY_JOBS[-10_000:]), answers=1, rows=31_000, buffers=110_000
+    ),
     dead_letters(before_id=500_000),
     dead_letters(tenant_id="default"),
     dead_letters(tenant_id="nobody", answers=0),
@@ -659,13 +685,46 @@ def console(query: str, role: Role = Role.ADMIN, **limits: Any) -> Hot:
 
 FROM_NOW = {"before_at": "infinity", "before_id": 0, "after": "-infinity", "limit": 50}
 
+SLICES = [datetime.now(UTC) - timedelta(days=7) + timedelta(minutes=36 * place) for place in range(281)]
+A_WEEK: dict[str, Any] = {"begins": SLICES[:-1], "ends": SLICES[1:]}
+ENDPOINTS = [*range(1, 15), rows.CROWD, 45_000]
+ALL_OF_IT = {"after": SLICES[0] - timedelta(days=365), "before": SLICES[-1], "most": 10_000}
+EVERY_SUBSCRIPTION = {"first": 0, "last": 2**63 - 1}
+OPEN_PAGE = {**EVERY_SUBSCRIPTION, "most": 10_000, "limit": 50}
+
 # The console's pages: each reads a page or a sample, however much there is.
 HOT += [
-    console("minutes", params={"minutes": 60, "sample": 300}, answers=60, rows=2_000, buffers=8_000),
-    console("latencies", params={"minutes": 60, "sample": 30}, answers=0, rows=4_000, buffers=12_000),
-    console("backlog", params={"most": 10_000}, answers=1, rows=60_000, buffers=EACH_WAITING + 40_000),
-    console("oldest_due", params={"limit": 8}, answers=8, rows=200, buffers=EACH_WAITING),
-    console("newest_failures", params={"sample": 1_000, "limit": 8}, answers=2, rows=300),
+    console("moment", answers=1, buffers=EACH_WAITING),
+    console("attempts_by_slice", params={**A_WEEK, "sample": 60}, answers=280, rows=20_000, buffers=30_000),
+    console(
+        "latencies",
+        params={**A_WEEK, "parts": [place // 5 for place in range(280)], "sample": 6},
+        answers=3,
+        rows=12_000,
+        buffers=40_000,
+    ),
+    console(
+        "attempts_of_endpoints",
+        params={"ids": ENDPOINTS, **A_WEEK, "sample": 50},
+        answers=4_480,
+        rows=60_000,
+        buffers=30_000,
+    ),
+    console("count_of_endpoints", params={"ids": ENDPOINTS, **ALL_OF_IT}, answers=16, rows=60_000),
+    console("error_codes", params={**ALL_OF_IT, "limit": 50}, answers=3, rows=25_000),
+    console("count_open_work", params={**EVERY_SUBSCRIPTION, "most": 10_000}, answers=1, rows=60_000),
+    console("unrouted_events", params=OPEN_PAGE, answers=50),
+    console(
+        "count_due",
+        params={**EVERY_SUBSCRIPTION, "most": 10_000},
+        answers=1,
+        rows=60_000,
+        buffers=2 * EACH_WAITING,
+    ),
+    console("due_sagas", params=OPEN_PAGE, answers=20, rows=60_000, buffers=2 * EACH_WAITING),
+    console("retrying_sagas", params=OPEN_PAGE, answers=50, rows=12_000),
+    console("due_sagas", params={**OPEN_PAGE, "first": rows.CROWD, "last": rows.CROWD}, answers=0),
+    console("leased_sagas", params=OPEN_PAGE, answers=50),
     console(
         "failing_endpoints", Role.SUBSCRIPTIONS, params={"limit": 8}, answers=8, rows=60_000, buffers=8_000
     ),
@@ -843,14 +902,11 @@ HOT_STAGES = (
 
 
 @pytest.fixture(scope="module")
-def plans(test_server: str, maintenance: psycopg.Connection) -> Iterator[DatabaseAddress]:
+def plans(module_database: str) -> DatabaseAddress:
     """The database with a million rows in each table, for all tests of this file."""
-    maintenance.execute("CREATE DATABASE plans TEMPLATE hooksaga STRATEGY file_copy")
-    url = make_conninfo(test_server, dbname="plans")
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(module_database, autocommit=True) as connection:
         rows.fill(connection)
-    yield DatabaseAddress(url)
-    maintenance.execute("DROP DATABASE plans WITH (FORCE)")
+    return DatabaseAddress(module_database)
 
 
 def measure(connection: psycopg.Connection, statement: sql.Composed, params: Any = None) -> Cost:

@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from psycopg import sql
@@ -12,18 +11,9 @@ from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import Conflict, NotFound, RefusedRow
 from hooksaga.core.saga import SagaStatus
 from hooksaga.operations.requeue import DeadLetterFilter, requeue_dead_letters, requeue_matching, requeue_one
-from tests.conftest import Connect, SessionOf
+from tests.conftest import SessionOf
 from tests.database import orchestrate
-from tests.database.seed import POLICY, Seed
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-async def saga_row(seed: Seed, saga_id: int | None) -> dict[str, Any]:
-    return await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
+from tests.database.seed import POLICY, Seed, saga_row
 
 
 async def test_a_requeue_is_a_new_saga_of_the_same_pair(operator: Connection, seed: Seed) -> None:

@@ -23,11 +23,6 @@ CLEAR = '{"authorization": "Bearer hush", "x-shop": "berlin"}'
 
 
 @pytest.fixture
-async def admin(connect: Connect) -> Connection:
-    return await connect(Role.SUBSCRIPTIONS)
-
-
-@pytest.fixture
 def old(seed: Seed) -> Seed:
     seed.box = SecretBox([OLD])
     return seed
@@ -141,7 +136,7 @@ async def test_a_change_in_between_has_the_last_word(connect: Connect, admin: Co
     )
     found = reseal_headers._reseal(BOTH, rows, only_clear=False)
     assert found.changed
-    await reseal_headers._replace(admin, found.changed)
+    await reseal_headers.replace_values(admin, "headers", found.changed)
     assert open_headers(BOTH, (await stored(old))[subscription_id]) == {"x-shop": "paris"}
 
 

@@ -21,11 +21,6 @@ HOLD: LiteralString = f"SELECT FROM subscription_secrets {OF_ONE} FOR UPDATE"
 
 
 @pytest.fixture
-async def admin(connect: Connect) -> Connection:
-    return await connect(Role.SUBSCRIPTIONS)
-
-
-@pytest.fixture
 def sealed_with_old(seed: Seed) -> Seed:
     seed.box = SecretBox([OLD])
     return seed
@@ -111,7 +106,7 @@ async def test_a_rotation_in_between_has_the_last_word(
         rotating, subscription_id, tenant_id=None, sealed_secret=box.seal("whsec_new"), overlap_seconds=0
     )
     found, _ = reseal_secrets._reseal(Rotated([NEW]), rows)
-    await reseal_secrets._replace(admin, found)
+    await reseal_secrets.replace_values(admin, "secrets", found)
     assert box.open((await stored(sealed_with_old))[subscription_id]) == "whsec_new"
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -10,26 +10,15 @@ import pytest
 from hooksaga.adapters.database import Connection, Role
 from hooksaga.core.errors import Conflict, NotFound
 from hooksaga.core.saga import SagaStatus
-from hooksaga.operations.audit import audit
 from hooksaga.operations.bulk_operations import count_bulk_operation, show_bulk_operation
 from hooksaga.operations.requeue import DeadLetterFilter, requeue_matching, requeue_one
 from hooksaga.operations.resend import resend_saga, retry_saga_now, retry_subscription_now
-from tests.conftest import Connect, SessionOf
+from tests.conftest import SessionOf
 from tests.database import orchestrate
 from tests.database.bulk_rows import ANYBODY, LONG_AGO, resend_of, started, step_until_nothing_is_left
-from tests.database.seed import POLICY, Seed
+from tests.database.seed import POLICY, Seed, saga_row
 
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
-@pytest.fixture(autouse=True)
-async def audited(seed: Seed) -> Any:
-    """After every test what must always hold does."""
-    yield
-    assert [finding for finding in await audit(seed.connection) if finding.rows] == []
+pytestmark = pytest.mark.usefixtures("audited")
 
 
 async def delivered(seed: Seed, subscription_id: int | None = None) -> int:
@@ -41,10 +30,6 @@ async def end(seed: Seed, saga_id: int, error_code: str | None = None) -> int:
     await seed.finish(await seed.start(saga_id), *([error_code] if error_code else []))
     await orchestrate.apply_results(seed.connection, POLICY)
     return saga_id
-
-
-async def saga_row(seed: Seed, saga_id: int | None) -> dict[str, Any]:
-    return await seed.row("SELECT * FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
 
 
 # One saga

@@ -28,7 +28,7 @@ from hooksaga.stages.accept_events import AcceptedEvent, accept_events
 from hooksaga.stages.route_events import route_events
 from tests.conftest import Connect
 from tests.database import orchestrate
-from tests.database.seed import POLICY, Seed
+from tests.database.seed import POLICY, Seed, as_retention_role
 
 MONTH = timedelta(days=30)
 COUNTS: LiteralString = (
@@ -43,11 +43,6 @@ DELIVERIES = RetentionKind.DELIVERIES
 @pytest.fixture
 async def retention(connect: Connect) -> Connection:
     return await connect(Role.RETENTION)
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
 
 
 async def pruned(connection: Connection, kind: RetentionKind, **options: Any) -> Pruned:
@@ -401,12 +396,6 @@ async def test_a_resend_that_is_not_visible_yet_keeps_its_event(connect: Connect
 
 
 # What even the role that deletes may not.
-
-
-async def as_retention_role(seed: Seed, statement: str) -> None:
-    async with seed.connection.transaction():
-        await seed.connection.execute("SET LOCAL ROLE retention_operator")
-        await seed.connection.execute(statement.encode())
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,6 @@ from tests.database.seed import Seed
 from tests.faults.promises import Promise
 
 
-@pytest.fixture
-async def router(connect: Connect) -> Connection:
-    return await connect(Role.ROUTER)
-
-
 async def receivers(seed: Seed, event_id: int) -> list[int]:
     rows = await seed.rows(
         "SELECT subscription_id FROM webhook_delivery_sagas WHERE event_id = %s ORDER BY subscription_id",

@@ -19,18 +19,13 @@ from hooksaga.adapters.database import (
 )
 from hooksaga.core.errors import DatabaseUnavailable, NotFound, RowRefused, SchemaMismatch
 from tests.conftest import Connect, SessionOf
-from tests.database.seed import Seed, until_blocked
+from tests.database.seed import Seed, pid, until_blocked
 from tests.faults.promises import Promise
 
 
 @pytest.fixture
 async def session(session_of: SessionOf) -> Session:
     return session_of(Role.OWNER)
-
-
-async def pid(connection: Connection) -> int:
-    (row,) = await fetch_dicts(connection, "SELECT pg_backend_pid() AS pid", {})
-    return row["pid"]
 
 
 async def insert_event(connection: Connection) -> None:

@@ -4,10 +4,11 @@ import psycopg.errors
 import pytest
 
 from hooksaga.adapters import sqlstates
-from hooksaga.adapters.database import Connection, Role, Session, fetch_dicts
+from hooksaga.adapters.database import Role, Session
 from hooksaga.adapters.sqlstates import FAULTS, Fault, fault_of
 from hooksaga.core.errors import DatabaseUnavailable, RowRefused, SchemaMismatch, ValueRefused
 from tests.conftest import SessionOf
+from tests.database.seed import pid
 
 NO_ERRORS = ("00", "01", "02")
 """Classes of success, warnings and no data, which are never raised."""
@@ -25,11 +26,6 @@ RAISED = {
 @pytest.fixture
 async def session(session_of: SessionOf) -> Session:
     return session_of(Role.ROUTER)
-
-
-async def pid(connection: Connection) -> int:
-    (row,) = await fetch_dicts(connection, "SELECT pg_backend_pid() AS pid", {})
-    return row["pid"]
 
 
 async def test_each_state_of_the_table_is_raised_as_its_kind(session: Session) -> None:

@@ -9,11 +9,13 @@ import msgspec
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters.database import DatabaseAddress, Role
 from hooksaga.adapters.database_login import role_conninfo
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.flow import Flow
+from tests.conftest import copy_of
 from tests.database.pattern_rows import PATTERNS
 
 BACKLOG = 20_000
@@ -121,17 +123,34 @@ def with_statistics_after_a_backlog(connection: psycopg.Connection) -> None:
     connection.execute("VACUUM ANALYZE")
 
 
-@pytest.fixture(
-    params=[
-        with_statistics_of_empty_tables,
-        with_statistics_of_a_quiet_moment,
-        with_statistics_after_a_backlog,
-    ]
-)
-def backlog_everywhere(request: pytest.FixtureRequest, database_address: DatabaseAddress) -> DatabaseAddress:
+STATISTICS = [
+    pytest.param(with_statistics_of_empty_tables, marks=pytest.mark.long),
+    pytest.param(with_statistics_of_a_quiet_moment, marks=pytest.mark.long),
+    with_statistics_after_a_backlog,
+]
+
+
+@pytest.fixture(scope="module", params=STATISTICS)
+def waiting_everywhere(
+    request: pytest.FixtureRequest, test_server: str, maintenance: psycopg.Connection
+) -> Iterator[str]:
+    """Name of the database that `backlog_everywhere` is a copy of."""
+    with copy_of(maintenance, "hooksaga") as name:
+        _wait_everywhere(make_conninfo(test_server, dbname=name), request.param)
+        yield name
+
+
+@pytest.fixture
+def backlog_everywhere(
+    test_server: str, maintenance: psycopg.Connection, waiting_everywhere: str
+) -> Iterator[DatabaseAddress]:
     """After the last statistics 10,000 subscriptions got something that waits at every stage."""
-    take_statistics: Callable[[psycopg.Connection], None] = request.param
-    with psycopg.connect(database_address.url, autocommit=True) as connection:
+    with copy_of(maintenance, waiting_everywhere) as name:
+        yield DatabaseAddress(make_conninfo(test_server, dbname=name))
+
+
+def _wait_everywhere(url: str, take_statistics: Callable[[psycopg.Connection], None]) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
             "INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event)"
@@ -147,7 +166,6 @@ def backlog_everywhere(request: pytest.FixtureRequest, database_address: Databas
         wait(connection, "InProgress", ("Pending", 2, None, None))
         wait(connection, "InProgress", ("Completed", 1, "-1 second", None))
         wait(connection, "InProgress", ("Leased", 1, None, "-1 second"))
-    return database_address
 
 
 def wait(
@@ -194,7 +212,10 @@ def starting(ids: Sequence[int], starts: int = 1, **changed: Any) -> dict[str, A
         "subscription_ids": list(ids),
         "in_flight": [1000] * len(ids),
         "starts": [starts] * len(ids),
+        "versions": [0] * len(ids),
         "probes": [False] * len(ids),
+        "tokens": [None] * len(ids),
+        "tokens_at": datetime.now(UTC),
         "slow": [False] * len(ids),
         "max_attempts": [5] * len(ids),
         "has_ordered": [True] * len(ids),
@@ -233,6 +254,9 @@ def applying(first_saga: int, first_job: int) -> dict[str, Any]:
     }
 
 
+OF_ONE_SUBSCRIPTION = {"idx_secret_subscription", "idx_saga_status", "idx_saga_status_retry"}
+"""Read for the subscription of a row that was found."""
+
 MAY_SORT = ("claim_waiting_jobs", "reset_expired_leases")
 """After statistics of empty tables these read all waiting or leased jobs and sort them. The orchestrator starts only as
 many as there are places for, so both are few."""
@@ -247,16 +271,17 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
         | dict.fromkeys(("max_events", "max_sagas", "wide_from", "part_size"), TAKEN),
     ),
     (Role.ROUTER, "route_events", "outbox_age", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": IDS, "most_woken": 0}),
-    (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": [], "most_woken": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "flow_to_start", {"subscription_ids": IDS, "most_woken": 0}),
+    (Role.ORCHESTRATOR, "orchestrate", "flow_to_start", {"subscription_ids": [], "most_woken": TAKEN}),
+    (Role.ORCHESTRATOR, "orchestrate", "lock_flow", {"subscription_ids": IDS, "versions": [0] * len(IDS)}),
     (Role.ORCHESTRATOR, "orchestrate", "start_due", starting(IDS)),
-    (Role.ORCHESTRATOR, "orchestrate", "start_due_in_order", starting(IDS)),
+    (Role.ORCHESTRATOR, "orchestrate", "start_due_with_rules", starting(IDS)),
     (Role.ORCHESTRATOR, "orchestrate", "end_waiting", ending(IDS)),
-    (Role.ORCHESTRATOR, "orchestrate", "flow_of_results", {"subscription_ids": IDS}),
     (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
     (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, "limit": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
     (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"limit": TAKEN, "job_ids": None}),
+    (Role.ORCHESTRATOR, "orchestrate", "find_unlocked_results", {"limit": TAKEN, "job_ids": None}),
     (
         Role.ORCHESTRATOR,
         "orchestrate",
@@ -315,13 +340,7 @@ def test_the_oldest_due_is_one_of_each_subscription_that_waits(backlog_everywher
     assert _read(plan) <= 10 * EVERYWHERE
 
 
-@pytest.fixture(
-    params=[
-        with_statistics_of_empty_tables,
-        with_statistics_of_a_quiet_moment,
-        with_statistics_after_a_backlog,
-    ]
-)
+@pytest.fixture(params=STATISTICS)
 def one_crowd(request: pytest.FixtureRequest, database_address: DatabaseAddress) -> DatabaseAddress:
     """After the last statistics, of 10,000 subscriptions the first got 20,000 sagas while it was paused, the second as
     many of one ordering key, the third one of each of 5,000 keys, and the fourth one saga, which is due."""
@@ -351,17 +370,16 @@ def one_crowd(request: pytest.FixtureRequest, database_address: DatabaseAddress)
 
 
 CROWD_STEPS: list[tuple[Role, str, dict[str, Any], int]] = [
-    (Role.ORCHESTRATOR, "lock_flow", {"subscription_ids": [1, 2, 3, 4], "most_woken": TAKEN}, 20),
+    (Role.ORCHESTRATOR, "flow_to_start", {"subscription_ids": [1, 2, 3, 4], "most_woken": TAKEN}, 20),
     (Role.ORCHESTRATOR, "start_due", starting([4], 10), 20),
     (Role.ORCHESTRATOR, "start_due", starting([1], 10), 200),
-    (Role.ORCHESTRATOR, "start_due", starting([1], 1, probes=[True]), 300),
-    (Role.ORCHESTRATOR, "start_due_in_order", starting([2], 10), 20),
-    (Role.ORCHESTRATOR, "start_due_in_order", starting([3], 10), 200),
-    (Role.ORCHESTRATOR, "start_due_in_order", starting([3], 10, cursors=["key 9"]), 200),
-    (Role.ORCHESTRATOR, "start_due_in_order", starting([1, 2, 3, 4], 10), 500),
+    (Role.ORCHESTRATOR, "start_due_with_rules", starting([1], 1, probes=[True]), 300),
+    (Role.ORCHESTRATOR, "start_due_with_rules", starting([2], 10), 20),
+    (Role.ORCHESTRATOR, "start_due_with_rules", starting([3], 10), 200),
+    (Role.ORCHESTRATOR, "start_due_with_rules", starting([3], 10, cursors=["key 9"]), 200),
+    (Role.ORCHESTRATOR, "start_due_with_rules", starting([1, 2, 3, 4], 10), 500),
     (Role.ORCHESTRATOR, "end_waiting", ending([1], limit=10), 100),
     (Role.ORCHESTRATOR, "end_waiting", ending([2, 4], limit=10), 100),
-    (Role.ORCHESTRATOR, "flow_of_results", {"subscription_ids": [1, 2, 3, 4]}, 30),
     (Role.ORCHESTRATOR, "waiting_subscriptions", {"after": 0, "limit": TAKEN}, 30),
     (Role.ORCHESTRATOR, "oldest_due", {}, 30),
     (Role.ORCHESTRATOR, "next_wake", {}, 5),
@@ -386,16 +404,16 @@ def test_closed_subscriptions_with_backlogs_cost_an_open_one_nothing(
         connection.execute("UPDATE subscriptions SET paused_at = now() WHERE id > 1")
         connection.execute("UPDATE subscription_flow SET wake_at = NULL WHERE subscription_id > 1")
     orchestrate = load_queries("orchestrate")
-    lock = plan_kept(
+    look = plan_kept(
         backlog_everywhere,
         Role.ORCHESTRATOR,
-        orchestrate["lock_flow"],
+        orchestrate["flow_to_start"],
         subscription_ids=[],
         most_woken=TAKEN,
     )
     start = plan_kept(backlog_everywhere, Role.ORCHESTRATOR, orchestrate["start_due"], **starting([1], 10))
-    assert _read_from("subscription_flow", lock) <= 4
-    assert _read(lock) <= 12
+    assert _read_from("subscription_flow", look) <= 4
+    assert _read(look) <= 12
     assert _read(start) <= 50
 
 
@@ -452,7 +470,7 @@ def _read_by_functions(address: DatabaseAddress, query: str, params: dict[str, A
     [
         ("idx_job_pending", ["claim_waiting_jobs", "claim_waiting_jobs"]),
         ("idx_job_status_lease", ["reset_expired_leases"]),
-        ("idx_job_unapplied", ["find_finished_jobs"]),
+        ("idx_job_unapplied", ["find_finished_jobs", "find_unlocked_results"]),
         ("idx_flow_wake", ["next_wake"]),
     ],
 )
@@ -468,7 +486,7 @@ def test_no_index_in_another_order_can_serve_a_look(
     assert len(steps) == len(looks)
     for role, query, params in steps:
         instead = set(_indexes(plan_kept(database_address, role, query, **params)))
-        assert {name for name in instead if not name.endswith("_pkey")} - {"idx_secret_subscription"} == set()
+        assert {name for name in instead if not name.endswith("_pkey")} - OF_ONE_SUBSCRIPTION == set()
 
 
 def _indexes(node: dict[str, Any]) -> Iterator[str]:

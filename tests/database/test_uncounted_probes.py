@@ -8,20 +8,14 @@ from functools import partial
 
 import pytest
 
-from hooksaga.adapters.database import Connection, Role
+from hooksaga.adapters.database import Connection
 from hooksaga.operations.bulk_operations import count_bulk_operation, show_bulk_operation
 from hooksaga.operations.prune import Pruning, prune, prune_batch
-from tests.conftest import Connect
 from tests.database.bulk_rows import ANYBODY, resend_of, started, step_until_nothing_is_left
 from tests.database.flowing import Endpoint, EndpointOf
 from tests.database.seed import POLICY
 
 PROBES = 3
-
-
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
 
 
 async def findings(one: Endpoint) -> set[str]:

@@ -14,11 +14,6 @@ from tests.database.seed import Seed
 pytestmark = pytest.mark.database
 
 
-@pytest.fixture
-async def operator(connect: Connect) -> Connection:
-    return await connect(Role.ADMIN)
-
-
 async def wakes(seed: Seed) -> dict[int, float | None]:
     """Seconds until each subscription is to be looked at."""
     rows = await seed.rows(

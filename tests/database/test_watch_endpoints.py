@@ -25,11 +25,6 @@ from tests.database.seed import WORKER, Seed, outcome
 POLICY = HealthPolicy(5 * 86_400)
 
 
-@pytest.fixture
-async def monitor(connect: Connect) -> Connection:
-    return await connect(Role.HEALTH_MONITOR)
-
-
 async def health(seed: Seed, subscription_id: int) -> dict[str, Any]:
     return await seed.row("SELECT * FROM subscription_health WHERE subscription_id = %s", [subscription_id])
 

@@ -237,6 +237,14 @@ async def test_the_first_of_two_retry_after_counts(sender: HttpSender, authority
     assert (await answered_with(sender, authority, b"HTTP/1.1 503 X\r\n" + lines)).retry_after_seconds == 10
 
 
+async def test_the_headers_of_the_answer_are_kept(sender: HttpSender, authority: Authority) -> None:
+    """Of the last answer only, whatever came before it, and without trailers."""
+    interim = b"HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\n"
+    lines = b"X-Request-Id: 7\r\nSet-Cookie: a=b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Late: 1\r\n\r\n"
+    outcome = await answered_with(sender, authority, interim + b"HTTP/1.1 503 X\r\n" + lines)
+    assert outcome.response_headers == "x-request-id: 7\nset-cookie: ***\ntransfer-encoding: chunked"
+
+
 async def test_the_outcome_names_the_peer_and_the_time(sender: HttpSender, authority: Authority) -> None:
     async def later(exchange: Exchange) -> None:
         await asyncio.sleep(0.1)

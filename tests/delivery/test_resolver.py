@@ -122,7 +122,7 @@ async def test_slow_names_do_not_hold_back_the_others() -> None:
 
     def lookup(host: str) -> Sequence[str]:
         if host.startswith("slow"):
-            released.wait(8)
+            released.wait(60)
         return (PUBLIC,)
 
     async with resolver(lookup) as vetted:
@@ -131,7 +131,7 @@ async def test_slow_names_do_not_hold_back_the_others() -> None:
             for number in range(LOOKUP_THREADS - 1)
         ]
         await asyncio.sleep(0)  # now all of them have asked
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             await vetted.addresses("quick.example.com")
         assert not any(task.done() for task in slow)
         released.set()

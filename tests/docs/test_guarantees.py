@@ -20,8 +20,11 @@ ROOT = PAGE.parents[1]
 def named(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """Promises and faults, as the marks have them."""
     file: Path = tmp_path_factory.mktemp("guarantees") / "named.json"
-    options = ["-p", "tests.faults.guarantees_page", "-p", "no:cacheprovider", "--collect-only", "-q"]
-    command = [sys.executable, "-m", "pytest", *options, "--guarantees-named", str(file), "-n", "0"]
+    options = ["-ptests.faults.guarantees_page", "-pno:cacheprovider", "--collect-only", "-q", "-n0"]
+    marked = [
+        str(one) for one in (ROOT / "tests").rglob("test_*.py") if "mark.guarantee" in one.read_text("utf-8")
+    ]
+    command = [sys.executable, "-m", "pytest", *options, "--guarantees-named", str(file), *marked]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout[-2000:]
     return {(promise, fault) for promise, fault in json.loads(file.read_text())}

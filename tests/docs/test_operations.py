@@ -17,7 +17,7 @@ from hooksaga.aws import admin_actions
 from hooksaga.aws.direct_requests import REQUESTS
 from hooksaga.aws.secret_actions import ResealSecrets
 from hooksaga.cli.app import app
-from infra.components.functions import DESIGNS
+from hooksaga_cdk.components.functions import DESIGNS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "operations").glob("*.md"))

@@ -14,11 +14,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from hooksaga.client import RetryPolicy
-from tests.api.conftest import own_database
 from tests.e2e.conftest import certificates, folder, recorder, settings, world
 from tests.e2e.world import Subscriber, World
 
-__all__ = ["certificates", "folder", "own_database", "recorder", "settings", "world"]
+__all__ = ["certificates", "folder", "recorder", "settings", "world"]
 
 pytestmark = pytest.mark.e2e
 

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from hooksaga.local.tls import Certificates, ensure_certificates
-from tests.api.conftest import own_database
 from tests.api.running_system import RunningSystem
 from tests.e2e.recorder import Recorder
 from tests.e2e.world import World
-
-__all__ = ["own_database"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,7 +48,7 @@ def settings() -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def world(
-    own_database: str,
+    module_database: str,
     folder: Path,
     recorder: Recorder,
     certificates: Certificates,
@@ -65,7 +62,7 @@ def world(
         "http_connect_timeout_seconds": 1,
     }
     running = RunningSystem(
-        folder, database_url=own_database, ca_file=certificates.ca, **{**short, **settings}
+        folder, database_url=module_database, ca_file=certificates.ca, **{**short, **settings}
     )
     world = World(running, recorder)
     yield world

@@ -66,6 +66,7 @@ def total(world: World, name: str, **labels: str) -> float:
     )
 
 
+@pytest.mark.long
 def test_an_endpoint_dies_at_night_and_nothing_is_lost(world: World) -> None:
     shop, neighbour = world.subscribe("ok"), world.subscribe("ok")
     watcher = world.subscribe(event_type="hooksaga.subscription.disabled")

@@ -66,6 +66,7 @@ def most_in_a_second(up: UpProcess, rows: LiteralString, *params: object) -> int
     return up.rows(query, params)[0]["n"]
 
 
+@pytest.mark.long
 def test_a_thousand_come_back_at_their_rate_though_the_process_is_killed(
     up: UpProcess, recorder: Recorder
 ) -> None:

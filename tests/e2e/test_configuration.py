@@ -105,7 +105,7 @@ def test_limits_apply_to_the_next_decision(world: World) -> None:
 def test_secrets_apply_to_the_next_attempt_and_old_ones_sign_beside_until_they_expire(world: World) -> None:
     subscriber, event_id = failing(world)
     new_secret = encode_secret(b"n" * 32)
-    box = world.running.system.services.box
+    box = world.running.services.box
     assert box is not None
     world.running.run(
         "UPDATE subscription_secrets SET expires_at = now() + interval '1 hour' WHERE subscription_id = %s",

@@ -61,6 +61,7 @@ def test_retries_do_not_hold_up_first_attempts(world: World) -> None:
 
 
 @pytest.mark.guarantee(Promise.ROOM, "one event with very many subscribers, before others with few")
+@pytest.mark.long
 @pytest.mark.parametrize("subscribers", [12, 4])
 def test_a_wide_fan_out_does_not_hold_up_events_with_few_subscribers(
     world: World, monkeypatch: pytest.MonkeyPatch, subscribers: int

@@ -14,6 +14,7 @@ from tests.delivery.test_http_sender_faults import never
 from tests.e2e.raw_receivers import RawReceivers
 from tests.e2e.test_verification import answering, challenge_in
 from tests.e2e.world import Subscriber, World
+from tests.scheduling import long_but
 
 pytestmark = pytest.mark.hostile("The verification handshake")
 
@@ -37,7 +38,7 @@ DEADLINES = {
 }
 
 
-@pytest.mark.parametrize("kind", DEADLINES)
+@pytest.mark.parametrize("kind", long_but(DEADLINES, "silence", "a head of one byte now and then"))
 def test_the_handshake_has_a_deadline_of_its_own(world: World, certificates: Certificates, kind: str) -> None:
     """The subscription's, and ten seconds at most."""
     behave, of_subscription, used = DEADLINES[kind]

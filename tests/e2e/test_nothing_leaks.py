@@ -23,6 +23,7 @@ PAYLOAD, QUERY, PATH, HEADER, ANSWER, IDEMPOTENCY, WRONG_KEY = (
 )
 FAILING = ("/status/500", "/status/404", "/reset", "/hang")
 LOUD = "/ok/loud"
+UNAVAILABLE = '"database unavailable"'
 
 
 def loud_failure(_body: bytes) -> web.Response:
@@ -147,6 +148,7 @@ class Story:
         self.up.server.stop()
         self.refuse("POST", "/v1/events", event_body("leak", payload))
         self.refuse("GET", "/healthz", b"")
+        wait_until(lambda: UNAVAILABLE in self.up.log.read_text(), "a stage has missed the database")
         self.up.server.start()
         wait_until(
             lambda: self.up.api.post_event(event_body("leak", payload)).status == 202, "the database is back"
@@ -182,7 +184,7 @@ def test_nothing_planted_is_in_any_log(up: UpProcess, story: Story) -> None:
     assert '"attempt"' in written["up.log"]
     assert '"saga moved"' in written["up.log"]
     assert '"internal_error"' in written["up.log"]
-    assert '"database unavailable"' in written["up.log"]
+    assert UNAVAILABLE in written["up.log"]
     words = [PAYLOAD, QUERY, PATH, HEADER, ANSWER, IDEMPOTENCY, WRONG_KEY, KEY]
     words += [secret.removeprefix("whsec_") for secret in story.secrets]
     looked_for = {spelling for word in words for spelling in spellings(word)}

@@ -94,11 +94,11 @@ def has_clear(running: RunningSystem) -> bool:
 
 
 def test_values_in_clear_are_delivered_and_sealed_at_the_next_start(
-    own_database: str, folder: Path, recorder: Recorder, certificates: Certificates
+    module_database: str, folder: Path, recorder: Recorder, certificates: Certificates
 ) -> None:
     """And before, by `secrets reseal` or `migrate`: never is a delivery without them."""
-    settings: dict[str, Any] = {"database_url": own_database, "ca_file": certificates.ca}
-    environment = {"HOOKSAGA_DATABASE_URL": own_database, "HOOKSAGA_DATA_DIR": str(folder)}
+    settings: dict[str, Any] = {"database_url": module_database, "ca_file": certificates.ca}
+    environment = {"HOOKSAGA_DATABASE_URL": module_database, "HOOKSAGA_DATA_DIR": str(folder)}
     for step in ("secrets reseal", "migrate", "start"):
         running = RunningSystem(folder, **settings)
         try:

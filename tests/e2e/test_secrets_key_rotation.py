@@ -47,12 +47,12 @@ def resealed(changed: int = 0, unreadable: Sequence[int] = ()) -> dict[str, obje
 
 
 def test_the_old_key_is_replaced_and_then_not_missed(
-    own_database: str, folder: Path, recorder: Recorder, certificates: Certificates
+    module_database: str, folder: Path, recorder: Recorder, certificates: Certificates
 ) -> None:
-    place = (own_database, folder, recorder, certificates)
+    place = (module_database, folder, recorder, certificates)
 
     def reseal(keys: str, *options: str) -> dict[str, object]:
-        run = runner_with({"HOOKSAGA_DATABASE_URL": own_database, "HOOKSAGA_SECRETS_KEY": keys})
+        run = runner_with({"HOOKSAGA_DATABASE_URL": module_database, "HOOKSAGA_SECRETS_KEY": keys})
         result = run("secrets", "reseal", "--json", *options)
         assert result.exit_code == (1 if json.loads(result.stdout)["unreadable"] else 0)
         return json.loads(result.stdout)

@@ -17,6 +17,7 @@ def settings() -> dict[str, object]:
     return {"concurrency": 30, "http_timeout_seconds": 3, "http_connect_timeout_seconds": 2}
 
 
+@pytest.mark.long
 def test_a_receiver_just_within_its_time_is_asked_once(world: World) -> None:
     """A slow answer is no reason for another to take the job: a lease outlives the longest POST."""
     slow = [world.subscribe("slow/2000") for _ in range(5)]

@@ -14,6 +14,7 @@ import psutil
 import psycopg
 from psycopg.rows import dict_row
 
+from hooksaga.local import api_process
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.tls import Certificates
 from tests.api.http_client import Api
@@ -94,6 +95,11 @@ class UpProcess:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    def processes(self) -> list[psutil.Process]:
+        """The process, and that of its API if it has one; without those of the database."""
+        process = psutil.Process(self.pid)
+        return [process, *(one for one in process.children() if api_process.PROGRAM in one.cmdline())]
 
     def kill(self) -> None:
         """SIGKILL to the whole process group. The database has a group of its own and lives on."""

@@ -344,9 +344,7 @@ FAULTS = {
     ),
     "cuts": Fault("all connections cut at random moments", _cut, is_quick=True),
     "lost": Fault("one write or COMMIT in twenty lost on its way", _lose(Loss.LOST)),
-    "unanswered": Fault(
-        "the answer to one write or COMMIT in twenty lost", _lose(Loss.UNANSWERED), is_quick=True
-    ),
+    "unanswered": Fault("the answer to one write or COMMIT in twenty lost", _lose(Loss.UNANSWERED)),
     "deadlocks": Fault(
         "a rival session that locks jobs and sagas in the wrong order", _deadlock, "deadlock detected"
     ),

@@ -170,9 +170,9 @@ def _new_id() -> None:
 
 
 def _sticky() -> None:
-    from hooksaga.adapters import database, sqlstates
+    from hooksaga.adapters import database_login, sqlstates
 
-    database.__dict__["_can_only_be_read"] = lambda _connection: False
+    database_login.WatchedConnection.can_only_be_read = cast(Any, lambda _self: False)
     sqlstates.FAULTS["25006"] = sqlstates.Fault.DATABASE
 
 

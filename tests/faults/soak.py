@@ -21,7 +21,6 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 from psycopg.rows import dict_row
 from rich.console import Console
@@ -118,7 +117,7 @@ class Soak:
         row = self._row(_SAMPLE)
         return Sample(
             seconds=round(time.monotonic() - self._started, 1),
-            rss_mib=round(psutil.Process(self.survivor.pid).memory_info().rss / MIB, 1),
+            rss_mib=round(sum(one.memory_info().rss for one in self.survivor.processes()) / MIB, 1),
             connections=row["connections"],
             table_mib=round(int(row["bytes"]) / MIB, 2),
             events=self._posters.told.accepted,

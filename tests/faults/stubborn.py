@@ -20,9 +20,11 @@ ANSWER_SECONDS = 20 if VARIABLE in os.environ else 60
 class Stubborn:
     """Counts how often the process had to be started again."""
 
-    def __init__(self, up: UpProcess, recorder: Recorder) -> None:
+    def __init__(self, up: UpProcess, recorder: Recorder, lease_seconds: float = 2) -> None:
+        """Whatever died, its leases are ended after `lease_seconds`, so receivers must be quicker than that."""
         self.up = up
         self.recorder = recorder
+        self.lease_seconds = lease_seconds
         self.restarts = 0
         self.secrets: dict[str, str] = {}
 
@@ -98,10 +100,10 @@ class Stubborn:
         return self.up.rows(query, [event_id.removeprefix("evt_"), subscription_id])
 
     def saga_in(self, status: str, event_id: str, subscription_id: int) -> dict[str, Any]:
-        """The pair's newest saga, once it is in this state. Leases end after 2 s, so receivers must be quicker."""
+        """The pair's newest saga, once it is in this state."""
 
         def found() -> dict[str, Any] | None:
-            self.up.end_leases_older_than(2)
+            self.up.end_leases_older_than(self.lease_seconds)
             sagas = self.sagas(event_id, subscription_id)
             return sagas[-1] if sagas and sagas[-1]["status"] == status else None
 

@@ -491,6 +491,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.mark.long
 @pytest.mark.guarantee(
     Promise.CLOCK, "under load: back for a while, right again, and ahead", "all that was accepted arrives"
 )

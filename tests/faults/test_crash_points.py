@@ -30,13 +30,10 @@ pytestmark = [
 
 SHORT_FORM = (
     "before write accept_events.insert_events",
-    "after write route_events.route_outbox",
     "after write orchestrate.start_due",
-    "after write deliver.claim_jobs",
     "after POST of a delivery",
     "after write deliver.record_results",
     "after write orchestrate.apply_results",
-    "after commit subscriptions.add_secret",
 )
 """What `make test` tries; `make faults` tries every point that the story passes."""
 

@@ -29,6 +29,7 @@ ENDS_WITHIN_SECONDS = 10
 def up(folder: Path) -> Iterator[UpProcess]:
     process = UpProcess(folder, ensure_certificates(folder))
     process.start()
+    wait_until(process.said.read_text, "the start is over: until then the death of the database ends it")
     yield process
     process.close()
 

@@ -55,6 +55,7 @@ def late_results(log: Path) -> int:
     return log.read_text().count("lease_lost")
 
 
+@pytest.mark.long
 @pytest.mark.guarantee(
     Promise.FENCED,
     "an event loop that stands still past its lease, five answers in its sockets, another worker at the jobs",

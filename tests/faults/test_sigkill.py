@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-KILLS = 10 if IN_FULL else 5
+KILLS = 10 if IN_FULL else 3
 WITH_THE_DATABASE = (3, 7)
 WHILE_IT_STARTS = (2, 6)
 POSTERS = 4

@@ -2,12 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hooksaga.aws.deployment import ENVIRONMENTS, Environment
+from hooksaga.aws.latency import Latency
 from infra.node import use_current_node
 from tests.infra.deployment import Deployment
 
@@ -22,7 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.infra)
-            item.add_marker(pytest.mark.xdist_group("infra"))
 
 
 def changed_dev(folder: Path, env: Environment) -> Deployment:
@@ -53,6 +54,21 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 @pytest.fixture(scope="session")
 def prod(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     return synthesise(tmp_path_factory.mktemp("prod"), env="prod")
+
+
+@pytest.fixture(scope="session")
+def with_proxy(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Dev with a proxy before its database."""
+    dev = ENVIRONMENTS["dev"]
+    proxied = replace(dev, database=replace(dev.database, proxy=True))
+    return changed_dev(tmp_path_factory.mktemp("with_proxy"), proxied)
+
+
+@pytest.fixture(scope="session")
+def economical(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Dev with windows, and with traces."""
+    env = replace(ENVIRONMENTS["dev"].with_latency(Latency.ECONOMY), tracing=True)
+    return changed_dev(tmp_path_factory.mktemp("economical"), env)
 
 
 @pytest.fixture(scope="session")

@@ -11,17 +11,13 @@ Resource = dict[str, Any]
 
 
 class Deployment:
-    """All stacks of one assembly, as if they were one template: what one imports is what the other exports."""
+    """All stacks of one assembly, as if they were one template."""
 
     def __init__(self, templates: list[dict[str, Any]]) -> None:
         self.templates = templates
         self.resources: dict[str, Resource] = {}
-        self._exports: dict[str, Any] = {}
         for template in templates:
             self.resources |= template.get("Resources", {})
-            for output in template.get("Outputs", {}).values():
-                if "Export" in output:
-                    self._exports[output["Export"]["Name"]] = output["Value"]
 
     @classmethod
     def read(cls, folder: Path) -> "Deployment":
@@ -41,8 +37,6 @@ class Deployment:
                 return f"{name}.{attribute}"
             case {"Ref": name}:
                 return name
-            case {"Fn::ImportValue": name}:
-                return self.text(self._exports[name])
             case {"Fn::Join": [separator, parts]}:
                 return separator.join(self.text(part) for part in parts)
             case {"Fn::Select": [index, {"Fn::Split": [separator, text]}]}:

@@ -35,7 +35,7 @@ def group(deployment: Deployment, name: str) -> str:
     return next(
         group_id
         for group_id in deployment.of_type("AWS::EC2::SecurityGroup")
-        if group_id.startswith(f"AccessRules{name}")
+        if f"AccessRules{name}" in group_id
     )
 
 

@@ -16,7 +16,7 @@ from hooksaga.api.openapi import openapi_document
 from hooksaga.aws.deployment import ENVIRONMENTS
 from hooksaga.aws.gateway_answers import CODES
 from hooksaga.console.routes import ROUTES as CONSOLE_ROUTES
-from infra.components.rest_api import STAGE
+from hooksaga_cdk.components.rest_api import STAGE
 from tests.infra.conftest import changed_dev
 from tests.infra.deployment import Deployment
 
@@ -101,8 +101,32 @@ def test_requests_are_throttled_and_logged(on_aws: Deployment) -> None:
     (every,) = stage["Properties"]["MethodSettings"]
     assert every["HttpMethod"] == "*"
     assert every["ThrottlingRateLimit"] > 0
-    assert every["DataTraceEnabled"] is False
-    assert "AccessLogSetting" in stage["Properties"]
+    assert not every.get("DataTraceEnabled")
+
+
+def test_the_accounts_role_for_logs_is_left_alone(on_aws: Deployment) -> None:
+    """It is one for all APIs of the account, and a deployment would replace it."""
+    assert not on_aws.of_type("AWS::ApiGateway::Account")
+
+
+def test_the_role_can_be_made_and_logs_are_a_choice(
+    dev: Deployment, prod: Deployment, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (of_dev, of_prod) = (
+        next(iter(one.of_type("AWS::ApiGateway::Stage").values()))["Properties"] for one in (dev, prod)
+    )
+    assert ("AccessLogSetting" in of_dev, "AccessLogSetting" in of_prod) == (False, True)
+    api = replace(ENVIRONMENTS["dev"].api, access_log=True, account_log_role=True)
+    changed = changed_dev(tmp_path_factory.mktemp("logs"), replace(ENVIRONMENTS["dev"], api=api))
+    assert changed.of_type("AWS::ApiGateway::Account")
+
+
+def test_a_page_and_what_it_asks_for_have_copies(on_aws: Deployment) -> None:
+    """Page, styles, script, icon and live numbers, of some operators at a time."""
+    env = ENVIRONMENTS[on_aws.functions["ingest"]["FunctionName"].split("-")[1]]
+    assert env.console.concurrency >= 6
+    reserved = on_aws.functions["console"].get("ReservedConcurrentExecutions", env.console.concurrency)
+    assert reserved == env.console.concurrency
 
 
 def test_every_function_waits_for_the_migration(anywhere: Deployment) -> None:

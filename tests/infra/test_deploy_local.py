@@ -4,9 +4,8 @@ fails, an upgrade with open work, and nothing left at the end. The tests run in 
 import asyncio
 import json
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,7 @@ from hooksaga.local.tls import Certificates, ensure_certificates
 from hooksaga.operations.audit import invariants
 from tests.api.explained import assert_explained
 from tests.infra.conftest import ROOT
-from tests.infra.local_deployment.deployment import deliver_one, local_stack
-from tests.infra.local_deployment.emulator import NoEmulator, interpreter
+from tests.infra.local_deployment.deployment import deliver_one, emulated_stack
 from tests.infra.local_deployment.stack import REGION, DeployFailed, LocalStack
 
 pytestmark = [
@@ -42,7 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-CARRIED = ("infra", "functions", "shared", "sql")
+CARRIED = ("cdk", "infra", "functions", "shared", "sql")
 FILES = ("cdk.json", "pyproject.toml", "constraints.txt")
 RETRY_SECONDS = 15
 
@@ -61,19 +59,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def place(checkout: Path) -> Iterator[LocalStack]:
     """Bootstrapped and empty."""
-    try:
-        interpreter()
-    except NoEmulator as missing:
-        pytest.skip(str(missing))
-    with (
-        pytest.MonkeyPatch.context() as environment,
-        tempfile.TemporaryDirectory(prefix="hooksaga-") as folder,
-    ):
-        environment.delenv("AWS_ENDPOINT_URL", raising=False)
-        environment.delenv("HOOKSAGA_DATABASE_URL", raising=False)
-        with local_stack(Path(folder), root=checkout) as stack:
-            stack.bootstrap()
-            yield stack
+    with emulated_stack(checkout) as stack:
+        stack.bootstrap()
+        yield stack
 
 
 @pytest.fixture(scope="module")
@@ -213,12 +201,55 @@ def test_a_key_is_made_listed_and_revoked_through_the_admin_function(
         return run_on(deployed, "keys", *arguments)
 
     made = run("create", "--name", "by the command line", "--scope", "admin")
-    with ApiClient(api_url, made["key"]) as api:
-        assert "outbox" in api.call("GET", "/v1/stats")
-        assert made["id"] in [key["id"] for key in run("list")["items"]]
-        assert run("revoke", str(made["id"])) == {"id": made["id"], "revoked": True}
-        with pytest.raises(ApiError, match="unauthorized"):
-            api.call("GET", "/v1/stats")
+    api = ApiClient(api_url, made["key"])
+    assert "outbox" in api.call("GET", "/v1/stats")
+    assert made["id"] in [key["id"] for key in run("list")["items"]]
+    assert run("revoke", str(made["id"])) == {"id": made["id"], "revoked": True}
+    with pytest.raises(ApiError, match="unauthorized"):
+        api.call("GET", "/v1/stats")
+
+
+def test_the_intake_stores_an_event_of_a_rule_and_sets_an_invalid_message_aside(
+    place: LocalStack, deployed: DeployedStack, api_url: str
+) -> None:
+    sqs, events = boto3.client("sqs"), boto3.client("events")
+    intake, redrive = (
+        sqs.get_queue_url(QueueName=f"{LOCAL.prefix}-{name}")["QueueUrl"]
+        for name in ("intake", "intake-redrive")
+    )
+    arn = sqs.get_queue_attributes(QueueUrl=intake, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    events.put_rule(Name="orders", EventPattern='{"source": ["shop.orders"]}')
+    events.put_targets(Rule="orders", Targets=[{"Id": "intake", "Arn": arn}])
+    try:
+        sqs.send_message(QueueUrl=intake, MessageBody="not json")
+        entry = {"Source": "shop.orders", "DetailType": "Order Created", "Detail": '{"order": 1}'}
+        assert events.put_events(Entries=[entry])["FailedEntryCount"] == 0
+        key = place.ask_admin({"action": "create_key", "name": "intake"})["key"]
+        api = ApiClient(api_url, key)
+        (event,) = eventually(
+            lambda: api.call("GET", "/v1/events?event_type=Order_Created")["items"], "the event is stored"
+        )
+        assert json.loads(api.call("GET", f"/v1/events/{event['id']}")["payload"]) == {"order": 1}
+        asked = {"QueueUrl": redrive, "MessageAttributeNames": ["All"], "VisibilityTimeout": 0}
+        (refused,) = eventually(
+            lambda: sqs.receive_message(**asked).get("Messages"), "a message is set aside"
+        )
+        assert refused["Body"] == "not json"
+        assert refused["MessageAttributes"]["hooksaga_refusal"]["StringValue"].startswith("invalid_json")
+        (found,) = failed_checks(deployed)["the redrive queues are empty"]
+        assert "intake-redrive holds 1 message" in found
+    finally:
+        sqs.purge_queue(QueueUrl=redrive)
+        events.remove_targets(Rule="orders", Ids=["intake"])
+        events.delete_rule(Name="orders")
+
+
+def eventually(condition: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + 60
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.5)
+    return answer
 
 
 async def test_a_failed_migration_stops_the_deployment_with_its_words(
@@ -237,14 +268,14 @@ async def test_an_upgrade_loses_nothing_that_was_under_way(
     place: LocalStack, checkout: Path, api_url: str, certificates: Certificates
 ) -> None:
     key = place.ask_admin({"action": "create_key", "name": "upgrade"})["key"]
-    with ApiClient(api_url, key) as api:
-        port, event_id = await accepted_but_not_delivered(api, certificates)
-        new_migration(checkout, "9000_note", "ALTER TABLE events ADD COLUMN note text;")
-        await asyncio.to_thread(place.deploy)
-        receiver = Receiver()
-        running = await serve(port=port, certificates=certificates, receiver=receiver)
-        event = await asyncio.to_thread(wait_for, api, event_id, "Completed")
-        await running.stop()
+    api = ApiClient(api_url, key)
+    port, event_id = await accepted_but_not_delivered(api, certificates)
+    new_migration(checkout, "9000_note", "ALTER TABLE events ADD COLUMN note text;")
+    await asyncio.to_thread(place.deploy)
+    receiver = Receiver()
+    running = await serve(port=port, certificates=certificates, receiver=receiver)
+    event = await asyncio.to_thread(wait_for, api, event_id, "Completed")
+    await running.stop()
     assert [attempt["status"] for attempt in event["sagas"][0]["attempts"]][-1] == "Completed"
     assert event["sagas"][0]["attempts"][0]["error_code"] == "connection_refused"
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aws_cdk", reason="needs the infra extra: make install-infra")
 
-from infra.elf import strip
+from hooksaga_cdk.elf import strip
 
 MODULE = "multidict._multidict"
 

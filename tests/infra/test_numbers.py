@@ -17,15 +17,20 @@ from hooksaga.aws.deployment import (
     Environment,
     FunctionLimits,
     InvalidDeployment,
+    Nat,
     local_environment,
 )
+from hooksaga.aws.latency import LEVELS, Latency, longest_gathering_seconds
 from hooksaga.core.flow import FIRST_LIMIT
+from hooksaga.cost.capacity import connections_of
+from hooksaga.cost.sources import read_prices
 from hooksaga.local.sqs.function_table import function_kinds
 from hooksaga.runtime.settings import InvalidSettings, Settings
 from tests.infra.deployment import Deployment
 
 DEV = ENVIRONMENTS["dev"]
 WORK = {
+    "intake": "intake",
     "routing": "router",
     "orchestration": "orchestrator",
     "delivery": "delivery",
@@ -44,11 +49,17 @@ WORK = {
         ({"router": FunctionLimits(60, 4)}, "a minute"),
         ({"slow_concurrency": 1}, "slow_concurrency"),
         ({"slow_concurrency": 19}, "without slow_concurrency"),
-        ({"batch_size": 11}, "batch_size"),
-        ({"slow_batch_size": 11}, "slow_batch_size"),
-        ({"ingest": FunctionLimits(15, 50, connections=2)}, "connections"),
+        ({"intake": FunctionLimits(30, 1)}, "intake's concurrency"),
+        ({"intake_receives": 1001}, "intake_receives"),
+        ({"intake_tenant": "no blanks"}, "HOOKSAGA_INTAKE_TENANT"),
+        ({"intake_attributes": "country"}, "HOOKSAGA_INTAKE_ATTRIBUTES"),
+        ({"ingest": FunctionLimits(15, 100, connections=2)}, "connections"),
         ({"database": DatabaseSettings(connection_limit=70)}, "connections"),
         ({"endpoint_zones": 3}, "endpoint_zones"),
+        ({"nat": Nat.GATEWAY, "nat_zones": 3}, "nat_zones"),
+        ({"nat_zones": 2}, "a NAT instance serves all zones"),
+        ({"egress_allow": ("10.0.0.0/33",)}, "HOOKSAGA_EGRESS_ALLOW"),
+        ({"ca_file": Path("missing.pem")}, "HOOKSAGA_CA_FILE"),
         ({"max_retry_limit": 51}, "HOOKSAGA_MAX_RETRY_LIMIT"),
         ({"retry_jitter": -0.1}, "HOOKSAGA_RETRY_JITTER"),
         ({"http_connect_timeout_seconds": 16}, "HOOKSAGA_HTTP_CONNECT_TIMEOUT_SECONDS"),
@@ -70,7 +81,6 @@ def test_numbers_out_of_order_are_refused_by_name(change: dict[str, object], wor
         ({"lease_seconds": 500}, {"delivery": DEV.delivery, "redispatch_seconds": 1002}),
         ({"delivery": FunctionLimits(200, 10)}, {"lease_seconds": 205, "redispatch_seconds": 2400}),
         ({"delivery": FunctionLimits(45, 4)}, {"slow_concurrency": 2, "lease_seconds": 60}),
-        ({"zones": 1}, {"endpoint_zones": 1}),
     ],
 )
 def test_what_is_not_chosen_follows_what_is(chosen: dict[str, Any], followed: dict[str, object]) -> None:
@@ -113,8 +123,15 @@ def test_every_function_is_told_what_was_chosen(anywhere: Deployment) -> None:
 
 def test_the_page_of_settings_marks_what_a_deployment_lets_choose() -> None:
     page = Path("docs/configuration.md").read_text(encoding="utf-8")
-    ages = {"retention_days": 1.0, "dead_letter_days": 1.0, "payload_days": 1.0, "event_days": 1.0}
-    assert set(re.findall(r"`(HOOKSAGA_\w+)` ◆", page)) == set(replace(DEV, **ages).variables)
+    unset = {
+        **dict.fromkeys(("retention_days", "dead_letter_days", "payload_days", "event_days"), 1.0),
+        "intake_tenant": "acme",
+        "intake_ordering_key": "{/detail/order}",
+        "intake_attributes": "order=/detail/order",
+        "egress_allow": ("10.0.0.0/8",),
+    }
+    chosen = replace(DEV, **unset).variables
+    assert set(re.findall(r"`(HOOKSAGA_\w+)` ◆", page)) == {*chosen, "HOOKSAGA_CA_FILE"}
 
 
 @pytest.mark.parametrize("queue", WORK)
@@ -140,8 +157,8 @@ def test_the_database_has_a_connection_for_every_copy(on_aws: Deployment) -> Non
 
 @pytest.mark.parametrize("env", ENVIRONMENTS.values(), ids=lambda env: env.name)
 def test_the_database_is_asked_for_no_more_connections_than_rds_itself_would_allow(env: Environment) -> None:
-    memory = {"t4g.micro": 1, "m7g.large": 8}[env.database.instance_class] * 2**30
-    assert env.database.connection_limit <= memory // 9_531_392
+    instance = read_prices().rds_postgresql.instances[env.database.instance_class]
+    assert env.database.connection_limit <= connections_of(instance.memory_gib)
 
 
 def test_a_limit_that_is_raised_needs_a_reboot_and_the_refusal_says_so() -> None:
@@ -155,9 +172,40 @@ def test_each_mapping_has_its_own_share_and_gives_back_what_failed(anywhere: Dep
         queue = anywhere.resources[anywhere.text(one["Properties"]["EventSourceArn"]).split(".")[0]]
         shares[queue["Properties"]["QueueName"].split("-", 2)[2]] = one["Properties"]["ScalingConfig"]
         assert one["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert one["Properties"]["BatchSize"] <= 10
     assert set(shares) == set(WORK)
     assert all(share["MaximumConcurrency"] >= 2 for share in shares.values())
+
+
+@pytest.mark.parametrize("level", [Latency.LOW, Latency.ECONOMY])
+def test_a_mapping_has_the_batch_and_the_window_of_its_level(
+    dev: Deployment, economical: Deployment, level: Latency
+) -> None:
+    deployment = economical if level is Latency.ECONOMY else dev
+    found: dict[str, tuple[int, int]] = {}
+    for one in deployment.of_type("AWS::Lambda::EventSourceMapping").values():
+        properties = one["Properties"]
+        queue = deployment.resources[deployment.text(properties["EventSourceArn"]).split(".")[0]]
+        name = queue["Properties"]["QueueName"].split("-", 2)[2].replace("-", "_")
+        found[name] = (properties["BatchSize"], properties.get("MaximumBatchingWindowInSeconds", 0))
+    assert found == {name: (one.size, one.window_seconds) for name, one in LEVELS[level].items()}
+
+
+def test_a_message_is_invisible_while_it_is_gathered_too(economical: Deployment) -> None:
+    visibility = economical.resources[economical.queue("delivery")]["Properties"]["VisibilityTimeout"]
+    gathering = longest_gathering_seconds(Latency.ECONOMY)
+    assert gathering >= 20
+    assert visibility == 6 * economical.functions["delivery"]["Timeout"] + gathering
+    assert visibility < float(economical.environment("delivery")["HOOKSAGA_REDISPATCH_SECONDS"])
+
+
+def test_statements_are_prepared_where_no_proxy_shares_connections(
+    on_aws: Deployment, with_proxy: Deployment
+) -> None:
+    name = "HOOKSAGA_PREPARED_STATEMENTS"
+    assert len(on_aws.functions) > 1
+    for function in on_aws.functions.keys() - {"migrate"}:
+        assert on_aws.environment(function)[name] == "true"
+        assert name not in with_proxy.environment(function)
 
 
 def test_no_function_with_a_queue_has_reserved_copies(anywhere: Deployment) -> None:
@@ -167,6 +215,8 @@ def test_no_function_with_a_queue_has_reserved_copies(anywhere: Deployment) -> N
 
 
 def test_what_was_given_up_is_kept_for_two_weeks(anywhere: Deployment) -> None:
+    dead = anywhere.resources[anywhere.queue("dead-tasks")]["Properties"]
+    assert dead["MessageRetentionPeriod"] == 14 * 24 * 3600
     for queue in WORK:
         redrive = anywhere.resources[anywhere.queue(f"{queue}-redrive")]["Properties"]
         assert redrive["MessageRetentionPeriod"] == 14 * 24 * 3600

@@ -11,6 +11,8 @@ from hooksaga.aws.deployment import ENVIRONMENTS
 from tests.infra.deployment import Deployment
 
 READERS = {
+    "intake": {"intake"},
+    "intake-redrive": set(),
     "routing": {"router"},
     "orchestration": {"orchestrator"},
     "delivery": {"delivery"},
@@ -22,14 +24,15 @@ READERS = {
     "delivery-slow-redrive": set(),
 }
 SENDERS = {
-    "routing": {"ingest", "health_monitor", "console"},
+    "intake-redrive": {"intake"},
+    "routing": {"ingest", "intake", "health_monitor", "console"},
     "orchestration": {"router", "orchestrator", "delivery", "admin", "subscriptions", "console"},
     "delivery": {"orchestrator"},
     "delivery-slow": {"orchestrator"},
     "dead-tasks": {"orchestrator"},
 }
 LOGINS = {
-    Role.INGEST: {"ingest", "console"},
+    Role.INGEST: {"ingest", "intake", "console"},
     Role.ROUTER: {"router"},
     Role.ORCHESTRATOR: {"orchestrator"},
     Role.DELIVERY: {"delivery"},
@@ -38,7 +41,7 @@ LOGINS = {
     Role.RETENTION: {"retention"},
     Role.SUBSCRIPTIONS: {"subscriptions", "console"},
     Role.ADMIN: {"admin", "console"},
-    Role.OWNER: set(),
+    Role.OWNER: {"migrate"},
 }
 EVERYWHERE = {
     "ec2:AssignPrivateIpAddresses",
@@ -58,11 +61,16 @@ def queue_arn(deployment: Deployment, name: str) -> str:
 
 
 def user_arn(deployment: Deployment, role: Role) -> str:
-    """Return the ARN for the proxy if there is one, otherwise for the database."""
+    """Return the ARN for the proxy if there is one, otherwise and for the owner for the database."""
     proxies = list(deployment.of_type("AWS::RDS::DBProxy"))
-    databases = list(deployment.of_type("AWS::RDS::DBInstance"))
-    database = f"{proxies[0]}.DBProxyArn(:6)" if proxies else f"{databases[0]}.DbiResourceId"
-    return f"arn:AWS::Partition:rds-db:AWS::Region:AWS::AccountId:dbuser:{database}/{role}"
+    ((instance, owner),) = (
+        (name, one["Properties"]["MasterUsername"])
+        for name, one in deployment.of_type("AWS::RDS::DBInstance").items()
+    )
+    through_proxy = proxies and role is not Role.OWNER
+    database = f"{proxies[0]}.DBProxyArn(:6)" if through_proxy else f"{instance}.DbiResourceId"
+    user = owner if role is Role.OWNER else role
+    return f"arn:AWS::Partition:rds-db:AWS::Region:AWS::AccountId:dbuser:{database}/{user}"
 
 
 def owner_secret(deployment: Deployment) -> str:
@@ -85,24 +93,50 @@ def test_only_its_senders_may_send_to_a_queue(anywhere: Deployment, queue: str) 
     assert anywhere.who_may("sqs:SendMessage", queue_arn(anywhere, queue)) == SENDERS.get(queue, set())
 
 
+def test_rules_and_topics_of_this_account_may_send_to_the_intake_and_to_no_other_queue(
+    anywhere: Deployment,
+) -> None:
+    allowed = {}
+    for policy in anywhere.of_type("AWS::SQS::QueuePolicy").values():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            if statement["Effect"] == "Allow":
+                (queue,) = policy["Properties"]["Queues"]
+                assert anywhere.text(queue) == anywhere.queue("intake")
+                assert anywhere.text(statement["Resource"]) == queue_arn(anywhere, "intake")
+                assert statement["Action"] == "sqs:SendMessage"
+                source = statement["Condition"]["ArnLike"]["aws:SourceArn"]
+                allowed[statement["Principal"]["Service"]] = anywhere.text(source)
+    assert allowed == {
+        "events.amazonaws.com": "arn:AWS::Partition:events:*:AWS::AccountId:rule/*",
+        "sns.amazonaws.com": "arn:AWS::Partition:sns:*:AWS::AccountId:*",
+    }
+
+
 @pytest.mark.parametrize("role", LOGINS)
 def test_each_function_logs_in_as_its_own_users_only(dev: Deployment, role: Role) -> None:
     assert dev.who_may("rds-db:connect", user_arn(dev, role)) == LOGINS[role]
 
 
 @pytest.mark.parametrize("role", LOGINS)
-def test_so_it_does_through_the_proxy(prod: Deployment, role: Role) -> None:
-    assert prod.who_may("rds-db:connect", user_arn(prod, role)) == LOGINS[role]
+def test_so_it_does_through_the_proxy(with_proxy: Deployment, role: Role) -> None:
+    assert with_proxy.who_may("rds-db:connect", user_arn(with_proxy, role)) == LOGINS[role]
 
 
-def test_the_proxy_alone_logs_in_to_the_database_behind_it(prod: Deployment) -> None:
-    database = next(iter(prod.of_type("AWS::RDS::DBInstance")))
+def test_the_proxy_alone_logs_in_to_the_database_behind_it(with_proxy: Deployment) -> None:
+    database = next(iter(with_proxy.of_type("AWS::RDS::DBInstance")))
     direct = (
         f"arn:AWS::Partition:rds-db:AWS::Region:AWS::AccountId:dbuser:{database}.DbiResourceId/{Role.INGEST}"
     )
-    (who,) = prod.who_may("rds-db:connect", direct)
-    trusted = prod.resources[who]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    (who,) = with_proxy.who_may("rds-db:connect", direct)
+    trusted = with_proxy.resources[who]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     assert [one["Principal"]["Service"] for one in trusted] == ["rds.amazonaws.com"]
+
+
+def test_migrate_logs_in_without_the_proxy(on_aws: Deployment) -> None:
+    (instance,) = on_aws.of_type("AWS::RDS::DBInstance")
+    environment = on_aws.environment("migrate")
+    assert environment["HOOKSAGA_DATABASE_HOST"] == f"{instance}.Endpoint.Address"
+    assert environment["HOOKSAGA_DATABASE_SECRET_ARN"] == owner_secret(on_aws)
 
 
 def test_only_migrate_may_read_the_owners_password(on_aws: Deployment) -> None:
@@ -143,6 +177,7 @@ def test_a_functions_own_code_may_not_touch_the_network(on_aws: Deployment) -> N
     "function",
     [
         "ingest",
+        "intake",
         "router",
         "orchestrator",
         "delivery",

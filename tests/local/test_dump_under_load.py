@@ -1,91 +1,31 @@
 """A dump that is made while everything runs holds leases of workers and waits of sagas. Restored a day later, as the
 page says, it has a clean audit before anything works on it, and everything arrives once something does."""
 
-import json
-import shutil
-import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
-from hooksaga.local.tls import Certificates, ensure_certificates
+from hooksaga.local.tls import Certificates
 from tests.api.running_system import wait_until
 from tests.e2e.recorder import Recorder
 from tests.e2e.up_process import UpProcess
-from tests.faults.load import Producer, Told, together
-from tests.local.restored import command, dump_of, new_server, restore, run
+from tests.faults.load import Told, together
+from tests.local.restored import command, dump_of, new_server, restore
+from tests.local.under_load import EVENT_TYPE, KINDS, audited, load_on, subscribe
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
-
-EVENT_TYPE = "dumped"
-KINDS = ("/ok", "/slow/1500", "/flaky/1")
-"""What succeeds, what is always under way, and what waits for its second attempt."""
-
-IN_FLIGHT = """
-    SELECT count(*) FILTER (WHERE j.status = 'Leased') > 0
-           AND count(*) FILTER (WHERE s.status = 'PendingRetry') > 0 AS both
-      FROM webhook_delivery_sagas s LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id"""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="hooksaga-dumped-"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
-
-
-@pytest.fixture
-def certificates(folder: Path) -> Certificates:
-    return ensure_certificates(folder)
-
-
-@pytest.fixture
-def recorder(certificates: Certificates) -> Iterator[Recorder]:
-    recorder = Recorder(certificates)
-    yield recorder
-    recorder.close()
-
-
-@pytest.fixture
-def up(folder: Path, certificates: Certificates) -> Iterator[UpProcess]:
-    process = UpProcess(folder, certificates, HOOKSAGA_BASE_DELAY_SECONDS="20", HOOKSAGA_LOG_LEVEL="WARNING")
-    yield process
-    process.close()
-
-
-def subscribe(up: UpProcess, recorder: Recorder) -> None:
-    for kind in KINDS:
-        path = f"{kind}/{EVENT_TYPE}"
-        wanted = {"event_type": EVENT_TYPE, "callback_url": recorder.url + path}
-        created = up.api.good("POST", "/v1/subscriptions", wanted)
-        recorder.receiver.add_secret(path, created["secret"])
-        up.api.good("POST", f"/v1/subscriptions/{created['id']}/verify")
 
 
 def dump_under_load(up: UpProcess, recorder: Recorder, folder: Path) -> tuple[Path, Told]:
     """With the subscriptions activated anew meanwhile, and what the producers were told before the dump began."""
     up.start()
     subscribe(up, recorder)
-    stopping = threading.Event()
-    producers = [
-        Producer(up, number, stopping, event_type=EVENT_TYPE, rest_seconds=0.02) for number in range(3)
-    ]
-    for producer in producers:
-        producer.start()
-    try:
-        wait_until(lambda: up.rows(IN_FLIGHT)[0]["both"], "attempts are under way and retries wait", 60)
+    with load_on(up) as producers:
         up.api.good("PATCH", "/v1/subscriptions/1", {"active": False})
         up.api.good("PATCH", "/v1/subscriptions/1", {"active": True})
         told = together(producers)
         return dump_of(up.server.start(), folder), told
-    finally:
-        stopping.set()
-        for producer in producers:
-            producer.join(60)
 
 
 def pass_a_day(url: str) -> None:
@@ -97,12 +37,7 @@ def pass_a_day(url: str) -> None:
         )
 
 
-def audited(url: str) -> tuple[bool, list[str]]:
-    """Whether nothing is at work, and which invariants are broken."""
-    found: dict[str, Any] = json.loads(run(url, "audit", "--json").stdout)
-    return found["at_rest"], [one["invariant"] for one in found["invariants"] if not one["ok"]]
-
-
+@pytest.mark.long
 def test_a_dump_made_under_load_has_a_clean_audit_and_goes_on(
     up: UpProcess, recorder: Recorder, folder: Path, certificates: Certificates
 ) -> None:

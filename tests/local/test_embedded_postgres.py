@@ -17,6 +17,7 @@ import pytest
 
 from hooksaga.local import postmaster
 from hooksaga.local.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from tests.scheduling import long_but
 
 pytestmark = [pytest.mark.database, pytest.mark.faults]
 
@@ -142,7 +143,7 @@ def test_stop_without_a_server_is_no_error(server: EmbeddedPostgres, data_dir: P
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to process groups")
-@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("signal_name", long_but(("SIGINT", "SIGTERM", "SIGKILL"), "SIGKILL"))
 def test_the_server_outlives_its_starter_and_can_be_attached_to(
     server: EmbeddedPostgres,
     data_dir: Path,

@@ -9,24 +9,23 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 import pytest
 import pytest_asyncio
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters.secret_box import generate_key
+from hooksaga.aws.deployment_order import API_FUNCTIONS
+from hooksaga.aws.function_files import routes_of_function
 from hooksaga.local.sqs.front import Front
-from hooksaga.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS, function_spec
+from hooksaga.local.sqs.function_table import FUNCTIONS, function_spec
 from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import Ministack, given_endpoint, is_installed
 from hooksaga.local.sqs.runtime_api import FunctionSpec
 from hooksaga.local.sqs.sqs_api import SqsApi
-from hooksaga.local.sqs.system import routes_of_function
 from hooksaga.operations.api_keys import create_api_key
 
 T = TypeVar("T")
@@ -125,17 +124,6 @@ async def new_function(runtime_client: None, tmp_path: Path) -> AsyncIterator[Ne
     yield make
     for function in made:
         await function.stop()
-
-
-@pytest.fixture(scope="module")
-def module_database(test_server: str, maintenance: psycopg.Connection) -> Iterator[str]:
-    """URL of a migrated, empty database for all tests of one module."""
-    name = new_name("sqs").replace("-", "_")
-    maintenance.execute(
-        sql.SQL("CREATE DATABASE {} TEMPLATE hooksaga STRATEGY file_copy").format(sql.Identifier(name))
-    )
-    yield make_conninfo(test_server, dbname=name)
-    maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -54,16 +54,14 @@ class LoginServer:
 
 
 def _rest_of_message(connection: ssl.SSLSocket) -> bytes:
-    (length,) = struct.unpack("!I", _exactly(connection, 4))
-    return _exactly(connection, length - 4)
+    (length,) = struct.unpack("!I", exactly(connection, 4))
+    return exactly(connection, length - 4)
 
 
-def _exactly(connection: ssl.SSLSocket, count: int) -> bytes:
+def exactly(connection: socket.socket, count: int) -> bytes:
     data = b""
     while len(data) < count:
-        data += connection.recv(count - len(data)) or _gone()
+        if not (more := connection.recv(count - len(data))):
+            raise ConnectionResetError
+        data += more
     return data
-
-
-def _gone() -> bytes:
-    raise ConnectionResetError

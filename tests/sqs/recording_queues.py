@@ -24,6 +24,9 @@ class RecordingQueues(Queues):
 
     def taken(self) -> list[tuple[Queue, BaseModel, int]]:
         """What was sent since the last time: queue, body and delay."""
-        taken = [(queue, message.body, message.delay_seconds) for queue, message in self.sent]
+        taken: list[tuple[Queue, BaseModel, int]] = []
+        for queue, message in self.sent:
+            assert isinstance(message.body, BaseModel)
+            taken.append((queue, message.body, message.delay_seconds))
         self.sent = []
         return taken

@@ -91,6 +91,12 @@ class Pipeline:
         with self._database.cursor(row_factory=dict_row) as cursor:
             return cursor.execute(query, params).fetchall()
 
+    def seconds_of_starts(self, subscription_id: int) -> float:
+        """From the first to the last start of its completed attempts; on a busy machine the first may arrive late."""
+        query = """SELECT extract(epoch FROM max(created_at) - min(created_at))::float AS seconds
+                     FROM webhook_delivery_jobs WHERE subscription_id = %s AND status = 'Completed'"""
+        return self.rows(query, subscription_id)[0]["seconds"]
+
     def rewrite(self, statement: LiteralString, *params: Any) -> None:
         """A statement behind the back of all guards."""
         with self._database.transaction():
@@ -148,7 +154,6 @@ class Pipeline:
 
     def close(self) -> None:
         self._database.close()
-        self._api.close()
 
 
 @asynccontextmanager

@@ -35,6 +35,16 @@ PENDING_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE 
 DISPATCHED: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE dispatched_at IS NOT NULL"
 COMPLETED_JOBS: LiteralString = "SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Completed'"
 EVENTS: LiteralString = "SELECT count(*) FROM events"
+CLOUD_EVENTS: LiteralString = """
+    SELECT count(*) FROM events WHERE source = '/shop/orders' AND attributes ? 'subject' AND cloud_event ? 'time'"""
+FROM_EVENTBRIDGE: LiteralString = """
+    SELECT count(*) FROM events
+     WHERE source = 'shop.orders' AND event_type = 'Order_Created' AND payload ->> 'country' = 'DE'"""
+FROM_SNS: LiteralString = """
+    SELECT count(*) FROM events
+     WHERE source = 'arn:aws:sns:us-east-1:123456789012:orders' AND attributes = '{"country": "DE", "total": 1.10}'"""
+FROM_THE_QUEUE: LiteralString = """
+    SELECT count(*) FROM events WHERE source = 'arn:aws:sqs:us-east-1:123456789012:hooksaga-intake'"""
 BULK_OPERATIONS: LiteralString = "SELECT count(*) FROM bulk_operations"
 CANCELED: LiteralString = "SELECT count(*) FROM dead_letters WHERE final_error_code = 'canceled'"
 SETTLED: LiteralString = """
@@ -314,6 +324,17 @@ CASES: dict[str, Case] = {
     "admin/api_gateway.pause_bulk_operation": Case(a_bulk_operation, http(200, status="Paused")),
     "admin/api_gateway.resume_bulk_operation": Case(a_bulk_operation, http(200, status="Running")),
     "admin/api_gateway.stop_bulk_operation": Case(a_bulk_operation, http(200, status="Stopped")),
+    "intake/sqs.cloudevent": Case(nothing, ALL_GOOD, {EVENTS: 1, CLOUD_EVENTS: 1}),
+    "intake/sqs.cloudevents_batch": Case(nothing, ALL_GOOD, {EVENTS: 2, CLOUD_EVENTS: 2}),
+    "intake/sqs.eventbridge": Case(nothing, ALL_GOOD, {EVENTS: 2, FROM_EVENTBRIDGE: 2}),
+    "intake/sqs.sns": Case(nothing, ALL_GOOD, {EVENTS: 2, FROM_SNS: 1, FROM_EVENTBRIDGE: 1}),
+    "intake/sqs.sns_raw": Case(nothing, ALL_GOOD, {EVENTS: 1, FROM_THE_QUEUE: 1}),
+    "intake/sqs.hooksaga": Case(nothing, ALL_GOOD, {EVENTS: 2, FROM_THE_QUEUE: 1}),
+    "intake/sqs.hooksaga_batch": Case(nothing, ALL_GOOD, {EVENTS: 2, FROM_THE_QUEUE: 1}),
+    "intake/sqs.duplicate": Case(nothing, ALL_GOOD, {EVENTS: 2, FROM_EVENTBRIDGE: 1}),
+    "intake/sqs.mixed_with_malformed": Case(nothing, ALL_GOOD, {EVENTS: 3}),
+    "intake/sqs.conflict": Case(nothing, ALL_GOOD, {EVENTS: 1}),
+    "intake/sqs.empty": Case(nothing, ALL_GOOD, {EVENTS: 0}),
     "ingest/api_gateway.order_created": Case(nothing, http(202, duplicate=False), {EVENTS: 1}),
     "ingest/api_gateway.order_created_big_number": Case(nothing, http(202), {EVENTS: 1}),
     "ingest/api_gateway.order_created_unicode": Case(nothing, http(202), {EVENTS: 1}),

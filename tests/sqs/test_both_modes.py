@@ -8,7 +8,6 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import dict_row
 
@@ -18,16 +17,18 @@ from hooksaga.local.sqs.system import SqsOptions, SqsSystem
 from hooksaga.local.system import LocalSystem
 from hooksaga.local.tls import ensure_certificates
 from hooksaga.runtime.settings import Settings, read_settings
+from tests.conftest import copy_of
 from tests.sqs.conftest import new_name, until
 
 pytestmark = [pytest.mark.sqs, pytest.mark.slow]
 
-EVENTS = [50, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(400)])]
+EVENTS = 500
 SUBSCRIBERS = {
     "a": ("/ok/a", "/flaky/1/a", "/down/a", "/status/404/a"),
     "b": ("/ok/b", "/huge/40000/b"),
     "c": (),
 }
+SAGAS = sum(len(paths) * len(range(first, EVENTS, 3)) for first, paths in enumerate(SUBSCRIBERS.values()))
 FACTS: LiteralString = """
 SELECT e.payload ->> 'n' AS n, e.event_type, regexp_replace(b.callback_url, '^https://[^/]+', '') AS path,
        s.status::text, s.attempt_count, s.final_error_code,
@@ -46,33 +47,22 @@ SELECT e.payload ->> 'n' AS n, e.event_type, regexp_replace(b.callback_url, '^ht
 @pytest.fixture
 def databases(test_server: str, maintenance: psycopg.Connection) -> Iterator[tuple[str, str]]:
     """URLs of two migrated, empty databases."""
-    names = [new_name("mode").replace("-", "_") for _ in range(2)]
-    for name in names:
-        maintenance.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE hooksaga STRATEGY file_copy").format(sql.Identifier(name))
-        )
-    yield make_conninfo(test_server, dbname=names[0]), make_conninfo(test_server, dbname=names[1])
-    for name in names:
-        maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with copy_of(maintenance, "hooksaga") as one, copy_of(maintenance, "hooksaga") as other:
+        yield make_conninfo(test_server, dbname=one), make_conninfo(test_server, dbname=other)
 
 
-@pytest.mark.parametrize("events", EVENTS)
+@pytest.mark.long
+@pytest.mark.timeout(400)
 async def test_the_same_events_end_the_same_in_both_modes(
-    databases: tuple[str, str], sqs_endpoint: str, runtime_client: None, tmp_path: Path, events: int
+    databases: tuple[str, str], sqs_endpoint: str, runtime_client: None, tmp_path: Path
 ) -> None:
-    polling = await facts_after_all(
-        LocalSystem(settings_for(tmp_path / "polling", databases[0]), port=0), events
-    )
+    polling = await facts_after_all(LocalSystem(settings_for(tmp_path / "polling", databases[0]), port=0))
     options = SqsOptions(tick_seconds=1, endpoint=sqs_endpoint, queue_prefix=new_name("both"))
     queues = await facts_after_all(
-        SqsSystem(settings_for(tmp_path / "sqs", databases[1]), port=0, options=options), events
+        SqsSystem(settings_for(tmp_path / "sqs", databases[1]), port=0, options=options)
     )
-    assert len(polling) == sagas_of(events)
+    assert len(polling) == SAGAS
     assert queues == polling
-
-
-def sagas_of(events: int) -> int:
-    return sum(len(paths) * len(range(first, events, 3)) for first, paths in enumerate(SUBSCRIBERS.values()))
 
 
 def settings_for(folder: Path, database_url: str) -> Settings:
@@ -89,16 +79,16 @@ def settings_for(folder: Path, database_url: str) -> Settings:
     )
 
 
-async def facts_after_all(system: LocalSystem, events: int) -> list[dict[str, Any]]:
+async def facts_after_all(system: LocalSystem) -> list[dict[str, Any]]:
     """Return the state of the database after all sagas have ended."""
     async with started(system) as api, database_of(system) as database:
-        for start in range(0, events, 50):
+        for start in range(0, EVENTS, 50):
             await post(api, range(start, start + 50))
         question: LiteralString = """
             SELECT count(*) AS ended FROM webhook_delivery_sagas WHERE status IN ('Completed', 'DeadLettered')"""
 
         async def all_ended() -> bool:
-            return (await (await database.execute(question)).fetchall())[0]["ended"] == sagas_of(events)
+            return (await (await database.execute(question)).fetchall())[0]["ended"] == SAGAS
 
         await until(all_ended, "all sagas have ended", 240)
         return await (await database.execute(FACTS)).fetchall()
@@ -124,7 +114,6 @@ async def started(system: LocalSystem) -> AsyncIterator[ApiClient]:
                 await asyncio.to_thread(api.call, "POST", f"/v1/subscriptions/{created['id']}/verify")
         yield api
     finally:
-        api.close()
         await system.stop()
         await running.stop()
 

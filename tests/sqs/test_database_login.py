@@ -1,8 +1,11 @@
 """How a function on AWS logs in: as its own role, with a fresh token, to a server whose name is proven."""
 
+import json
 import ssl
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -12,9 +15,11 @@ import pytest
 import trustme
 from psycopg.conninfo import conninfo_to_dict
 
+from hooksaga.adapters import aws_secrets
 from hooksaga.adapters.aws_secrets import database_url_from_secret, rds_login_token, read_secret
 from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session
-from hooksaga.adapters.database_login import role_conninfo
+from hooksaga.adapters.database_login import owner_conninfos, role_conninfo
+from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret, generate_key
 from hooksaga.aws.function import function_address
 from hooksaga.aws.sending_function import function_secret_box
 from hooksaga.core.errors import DatabaseUnavailable
@@ -115,6 +120,13 @@ async def test_a_server_of_another_authority_gets_no_token(ca_file: Path) -> Non
     assert impostor.logins == []
 
 
+@pytest.mark.parametrize(("said", "prepares"), [({}, False), ({"prepared_statements": True}, True)])
+def test_a_function_prepares_statements_only_where_no_proxy_is_in_between(
+    said: dict[str, bool], prepares: bool
+) -> None:
+    assert function_address(read_settings(database_host="db.example", **said)).prepare is prepares
+
+
 def test_without_a_bundle_the_systems_authorities_are_asked() -> None:
     where = function_address(read_settings(database_host="db.example"))
     given = conninfo_to_dict(role_conninfo(where, Role.ORCHESTRATOR))
@@ -149,18 +161,35 @@ def test_the_owner_logs_in_by_the_secret_that_rds_wrote(aws_environment: str) ->
     password = r"""it's a \ "pass word"""
     client: Any = boto3.client("secretsmanager")
     fields = {"host": "db.example", "port": 6543, "username": "hooks owner", "password": password}
-    arn = client.create_secret(Name=new_name("rds"), SecretString=_json(fields))["ARN"]
+    arn = client.create_secret(Name=new_name("rds"), SecretString=json.dumps(fields))["ARN"]
     given = conninfo_to_dict(database_url_from_secret(arn))
     assert (given["host"], given["port"], given["dbname"]) == ("db.example", "6543", "hooksaga")
     assert (given["user"], given["password"]) == ("hooks owner", password)
     where = function_address(read_settings(database_secret_arn=arn, database_host="db.example"))
     assert conninfo_to_dict(where.url)["sslmode"] == "verify-full"
+    by_token, by_password = map(conninfo_to_dict, owner_conninfos(where))
+    assert by_password["password"] == password
+    assert str(by_token["password"]).startswith("db.example:6543/?Action=connect&DBUser=hooks%20owner&")
+    assert {**by_token, "password": ""} == {**by_password, "password": ""}
+
+
+@pytest.mark.sqs
+def test_given_settings_take_precedence_over_the_secret_of_a_shared_cluster(aws_environment: str) -> None:
+    client: Any = boto3.client("secretsmanager")
+    fields = {"host": "c.example", "port": 5432, "dbname": "shop", "username": "master", "password": "p"}
+    arn = client.create_secret(Name=new_name("rds"), SecretString=json.dumps(fields))["ARN"]
+
+    def address_with(**given: Any) -> tuple[Any, ...]:
+        url = conninfo_to_dict(function_address(read_settings(database_secret_arn=arn, **given)).url)
+        return url["host"], url["port"], url["dbname"]
+
+    assert address_with() == ("c.example", "5432", "shop")
+    chosen = {"database_host": "d.example", "database_port": 6543, "database_name": "hooksaga"}
+    assert address_with(**chosen) == ("d.example", "6543", "hooksaga")
 
 
 @pytest.mark.sqs
 def test_the_keys_of_signing_secrets_come_from_a_secret(aws_environment: str) -> None:
-    from hooksaga.adapters.secret_box import SecretBox, generate_key
-
     client: Any = boto3.client("secretsmanager")
     new, old = generate_key(), generate_key()
     arn = client.create_secret(Name=new_name("keys"), SecretString=f"{new}, {old}")["ARN"]
@@ -170,14 +199,85 @@ def test_the_keys_of_signing_secrets_come_from_a_secret(aws_environment: str) ->
     assert SecretBox([new]).open(box.seal("whsec_y")) == "whsec_y"
 
 
+@dataclass
+class Rotated:
+    """A secret with keys in the emulator, the box of a function that reads it, and its clock."""
+
+    client: Any
+    arn: str
+    box: SecretBox
+    now: float
+
+    def rotate(self, *keys: str) -> None:
+        self.client.put_secret_value(SecretId=self.arn, SecretString=",".join(keys))
+
+
+OLD, NEW = generate_key(), generate_key()
+
+
+@pytest.fixture
+def rotated(aws_environment: str, monkeypatch: pytest.MonkeyPatch) -> Rotated:
+    client: Any = boto3.client("secretsmanager")
+    arn = client.create_secret(Name=new_name("keys"), SecretString=OLD)["ARN"]
+    monkeypatch.setattr(aws_secrets, "time", SimpleNamespace(monotonic=lambda: made.now))
+    made = Rotated(client, arn, SecretBox([OLD]), 1000.0)
+    made.box = function_secret_box(read_settings(secrets_key_arn=arn))
+    return made
+
+
+@pytest.mark.sqs
+def test_a_rotated_key_is_used_without_a_restart(rotated: Rotated) -> None:
+    rotated.rotate(NEW, OLD)
+    assert SecretBox([OLD]).open(rotated.box.seal("young")) == "young"
+    rotated.now += aws_secrets.SECRET_SECONDS
+    assert SecretBox([NEW]).open(rotated.box.seal("x")) == "x"
+    assert SecretBox([NEW]).for_purpose("p").open(rotated.box.for_purpose("p").seal("x")) == "x"
+    assert rotated.box.open(SecretBox([OLD]).seal("y")) == "y"
+
+
+@pytest.mark.sqs
+@pytest.mark.parametrize("purpose", [None, "headers"])
+def test_a_value_under_a_newer_key_is_read_at_once(rotated: Rotated, purpose: str | None) -> None:
+    """Another function has learned of the key before."""
+    ours, others = rotated.box, SecretBox([NEW])
+    if purpose:
+        ours, others = ours.for_purpose(purpose), others.for_purpose(purpose)
+        assert ours.open(SecretBox([OLD]).for_purpose(purpose).seal("x")) == "x"
+    rotated.rotate(NEW, OLD)
+    rotated.now += aws_secrets.RENEWAL_PAUSE_SECONDS
+    assert ours.open(others.seal("whsec")) == "whsec"
+
+
+@pytest.mark.sqs
+def test_a_damaged_value_does_not_read_the_secret_each_time(rotated: Rotated) -> None:
+    rotated.now += aws_secrets.RENEWAL_PAUSE_SECONDS
+    with pytest.raises(UnreadableSecret):
+        rotated.box.open("damaged")
+    rotated.rotate(NEW)
+    with pytest.raises(UnreadableSecret):
+        rotated.box.open(SecretBox([NEW]).seal("x"))
+    rotated.now += aws_secrets.RENEWAL_PAUSE_SECONDS
+    assert rotated.box.open(SecretBox([NEW]).seal("x")) == "x"
+
+
+@pytest.mark.sqs
+@pytest.mark.parametrize("fault", ["not a key", "", "deleted"])
+def test_keys_stay_while_no_others_can_be_read(
+    rotated: Rotated, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if fault == "deleted":
+        rotated.client.delete_secret(SecretId=rotated.arn, ForceDeleteWithoutRecovery=True)
+    else:
+        rotated.rotate(fault or ",")
+    rotated.now += aws_secrets.SECRET_SECONDS
+    assert SecretBox([OLD]).open(rotated.box.seal("x")) == "x"
+    (record,) = caplog.records
+    assert (record.message, record.levelname) == ("secret not renewed", "ERROR")
+    assert OLD not in str(vars(record))
+
+
 def test_a_function_without_database_or_keys_says_which_variable_is_missing() -> None:
     with pytest.raises(InvalidSettings, match="HOOKSAGA_DATABASE_URL"):
         function_address(read_settings(database_url=None))
     with pytest.raises(InvalidSettings, match="HOOKSAGA_SECRETS_KEY"):
         function_secret_box(read_settings(secrets_key=None))
-
-
-def _json(fields: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(fields)

@@ -13,8 +13,9 @@ import httpx
 import psycopg
 import pytest
 
+from hooksaga.aws.deployment_order import API_FUNCTIONS
 from hooksaga.local import receiver as receivers
-from hooksaga.local.sqs.function_table import API_FUNCTIONS, FUNCTIONS
+from hooksaga.local.sqs.function_table import FUNCTIONS
 from hooksaga.local.sqs.ministack import given_endpoint
 from hooksaga.local.sqs.queue_set import create_queues
 from hooksaga.local.sqs.sqs_api import SqsApi
@@ -120,6 +121,7 @@ async def seed(module_database: str) -> AsyncIterator[Seed]:
         yield Seed(connection)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(given_endpoint() is not None, reason="only ministack runs functions without Docker")
 async def test_an_event_flows_through_the_emulators_own_lambda(
     seed: Seed, module_database: str, sqs_endpoint: str, aws_environment: str, tmp_path: Path

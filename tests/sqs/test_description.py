@@ -13,7 +13,6 @@ pytestmark = [
     pytest.mark.sqs,
     pytest.mark.long,
     pytest.mark.timeout(SECONDS),
-    pytest.mark.xdist_group("sqs_description"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -163,3 +163,16 @@ async def test_a_schedule_ticks_with_the_event_of_a_rule(new_function: NewFuncti
     ticks = len(schedule.outcomes)
     await asyncio.sleep(0.5)
     assert len(schedule.outcomes) == ticks
+
+
+async def test_each_poller_gathers_a_batch_of_its_own(start: Start) -> None:
+    """One poller would gather all twenty, each time. On a busy machine it may happen that the other begins too late."""
+    options = {"queue": {"VisibilityTimeout": 60}, "batch_size": 20, "window_seconds": 1, "pollers": 2}
+    batches: list[int] = []
+    while 2 not in batches and len(batches) < 5:
+        source, _ = await start(*["good"] * 20, **options)
+        await until(
+            lambda source=source: sum(len(one.message_ids) for one in source.handled) == 20, "all are handled"
+        )
+        batches.append(len(source.handled))
+    assert batches[-1] == 2

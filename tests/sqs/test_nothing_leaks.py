@@ -17,7 +17,6 @@ from tests.sqs.running_pipeline import Pipeline, running_pipeline
 pytestmark = [
     pytest.mark.sqs,
     pytest.mark.slow,
-    pytest.mark.xdist_group("sqs_pipeline"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

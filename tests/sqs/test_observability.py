@@ -18,7 +18,6 @@ from tests.sqs.running_pipeline import Pipeline, running_pipeline
 pytestmark = [
     pytest.mark.sqs,
     pytest.mark.slow,
-    pytest.mark.xdist_group("sqs_observability"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
@@ -86,7 +85,8 @@ async def test_the_trace_of_an_event_is_in_all_its_messages_and_lines(pipeline: 
     lines = canonical_lines(written, event_id)
     assert kinds(lines) == {"event routed": 1, "attempt": 3, "saga moved": 2 + 4}
     assert {line["correlation_id"] for line in lines} == {TRACE}
-    assert all(line["function_request_id"] for line in lines)
+    assert all(line["function_request_id"] and line["function_version"] for line in lines)
+    assert all(isinstance(line["cold_start"], bool) for line in lines)
     assert moves_of(lines, first) == [("Pending", "InProgress"), ("InProgress", "Completed")]
 
 

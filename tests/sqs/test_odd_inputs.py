@@ -10,7 +10,6 @@ from tests.sqs.conftest import API_KEY
 
 pytestmark = [
     pytest.mark.sqs,
-    pytest.mark.xdist_group("sqs_odd_inputs"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

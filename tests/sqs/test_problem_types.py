@@ -17,7 +17,6 @@ from tests.sqs.conftest import API_KEY
 
 pytestmark = [
     pytest.mark.sqs,
-    pytest.mark.xdist_group("sqs_problem_types"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

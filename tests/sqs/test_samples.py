@@ -26,7 +26,6 @@ from tests.sqs.sample_cases import ALL_GOOD, CASES, COMPLETED_JOBS, WEBHOOK_ID, 
 
 pytestmark = [
     pytest.mark.sqs,
-    pytest.mark.xdist_group("sqs_samples"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -101,6 +101,7 @@ def test_each_handler_refuses_the_events_of_its_neighbours(function: str) -> Non
         "router": {Trigger.SQS, Trigger.TICK},
         "orchestrator": {Trigger.SQS, Trigger.TICK},
         "delivery": {Trigger.SQS},
+        "intake": {Trigger.SQS},
         "migrate": {Trigger.EMPTY},
         "ingest": {Trigger.REST},
         "console": {Trigger.REST},

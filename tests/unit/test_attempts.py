@@ -163,13 +163,14 @@ async def test_a_challenge_is_dated_by_the_databases_clock() -> None:
     ],
 )
 @pytest.mark.parametrize("delivery_format", FORMATS)
+@pytest.mark.parametrize("is_test", [False, True])
 def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version(
-    started: dict[str, int], cause: StartedBy | None, delivery_format: DeliveryFormat
+    started: dict[str, int], cause: StartedBy | None, delivery_format: DeliveryFormat, is_test: bool
 ) -> None:
     """Held against the request itself, so that a header added there is not forgotten here."""
     box = SecretBox([generate_key()])
     job = claimed(box, '{"authorization": "Bearer hush", "x-shop": "hush"}', **started)
-    job = msgspec.structs.replace(job, format=delivery_format, cloud_event=CLOUD_EVENT)
+    job = msgspec.structs.replace(job, format=delivery_format, cloud_event=CLOUD_EVENT, is_test=is_test)
     event = cloud_event_of(
         CLOUD_EVENT,
         webhook_id=event_id_text(WEBHOOK_ID),
@@ -185,8 +186,10 @@ def test_masked_headers_are_those_of_the_request_but_for_secrets_and_the_version
         cause=cause,
         traceparent=sent["traceparent"],
         formatted=format_headers(job.format, event),
+        is_test=is_test,
     )
     assert sent.get("hooksaga-started-by") == cause
+    assert sent.get("hooksaga-test") == ("true" if is_test else None)
     secret = {"webhook-signature", "authorization", "x-shop"}
     assert list(told) == [name for name in sent if name != "user-agent"]
     assert {name for name, value in told.items() if value == MASK} == secret
@@ -203,6 +206,7 @@ def test_a_broken_own_header_never_shows_a_value() -> None:
         cause=None,
         traceparent="",
         formatted=format_headers("payload", None),
+        is_test=False,
     )
     assert told["webhook-id"] == MASK
 

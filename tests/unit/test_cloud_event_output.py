@@ -114,6 +114,41 @@ def test_the_bytes_of_the_payload_are_not_changed(payload: str) -> None:
     assert format_body(PAYLOAD, None, payload) == payload.encode()
 
 
+def test_a_structured_body_is_compact_and_in_utf8() -> None:
+    draft = own({"city": "Zürich", "subject": "訂單"})
+    assert sent(draft, STRUCTURED).body.decode() == (
+        f'{{"specversion":"1.0","id":"{WEBHOOK_ID}","source":"/hooksaga/default","type":"order.created",'
+        '"subject":"訂單","time":"2026-03-01T08:00:00.118000Z","datacontenttype":"application/json",'
+        '"city":"Zürich","data":[1.10]}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("delivery_format", "has_event"),
+    [(PAYLOAD, True), (PAYLOAD, False), (STRUCTURED, False), (BINARY, False)],
+)
+def test_without_a_cloud_event_or_its_format_the_payload_is_sent_alone(
+    delivery_format: DeliveryFormat, has_event: bool
+) -> None:
+    event = cloud_event_of(stored(own({})), webhook_id=WEBHOOK_ID, event_type="a", created_at=CREATED_AT)
+    given = event if has_event else None
+    assert format_headers(delivery_format, given) == {"content-type": "application/json"}
+    assert format_body(delivery_format, given, "1.10") == b"1.10"
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        (2**31 - 1, 2**31 - 1),
+        (2**31, "2147483648"),
+        (-(2**31), -(2**31)),
+        (-(2**31) - 1, "-2147483649"),
+    ],
+)
+def test_an_integer_of_more_than_32_bits_is_sent_as_text(number: int, value: str | int) -> None:
+    assert json.loads(sent(own({"n": number}), STRUCTURED).body)["n"] == value
+
+
 @pytest.mark.parametrize("delivery_format", BOTH)
 def test_another_event_is_described_by_hooksaga(delivery_format: DeliveryFormat) -> None:
     draft = own({}, tenant_id="acme", source="", external_id="order-1001", ordering_key="customer 7")

@@ -190,7 +190,7 @@ TAKEN_IN_BOTH_MODES: dict[str, dict[str, object]] = {
     "a time": {"time": "2018-04-05T17:31:00.1234567Z"},
     "a leap second": {"time": "2016-12-31t23:59:60+00:00"},
     "a schema and a subject": {"dataschema": "https://a.example/s#1", "subject": "caf\u00e9 \U0001f600 %"},
-    "a boolean and an integer": {"flag": True, "count": -2147483648},
+    "a boolean and an integer": {"flag": True, "off": False, "count": -2147483648},
     "an empty extension": {"own": ""},
     "a tenant": {"tenantid": "acme"},
     "a trace that is none": {"traceparent": "x"},
@@ -273,8 +273,8 @@ def test_neither_mode_takes_data_that_is_too_deep() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [1.5, 1e-3, 2147483648, 1e300, [], {}, 10**5000],
-    ids=["fraction", "exponent", "large", "huge", "list", "object", "long"],
+    [1.5, 1e-3, 2147483648, -2147483649, 1e300, [], {}, 10**5000],
+    ids=["fraction", "exponent", "large", "small", "huge", "list", "object", "long"],
 )
 def test_an_extension_of_no_type_of_cloud_events_is_named(value: object) -> None:
     text = "1" + "0" * 5000 if value == 10**5000 else json.dumps(value)
@@ -366,6 +366,38 @@ def test_attributes_in_headers_make_binary_mode(media_type: str, names: list[str
 def test_attributes_may_be_as_long_as_their_columns() -> None:
     draft = read(structured(id="i" * 255, source="s" * 255, type="t" * 100))
     assert (len(draft.external_id or ""), len(draft.source), len(draft.event_type)) == (255, 255, 100)
+
+
+def test_extensions_a_media_type_and_a_time_may_be_as_many_and_as_long_as_the_rules_say() -> None:
+    extensions = {f"own{number}": "x" for number in range(20)}
+    assert len(json.loads(read(structured(**extensions)).attributes)) == 20
+    media_type = "application/json;v=".ljust(200, "x")
+    assert read(structured(datacontenttype=media_type)).event_type == "order.created"
+    time = "2026-01-01T00:00:00." + "0" * 79 + "Z"
+    assert read(structured(time=time)).event_type == "order.created"
+    for longer in ({"datacontenttype": media_type + "x"}, {"time": time.replace("Z", "0Z")}):
+        with pytest.raises(InvalidInput):
+            read(structured(**longer))
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, {}),
+        ({"subject": "s", "own": "x", "partitionkey": "k"}, {}),
+        ({"traceparent": "x"}, {}),
+        ({"traceparent": f" {TRACE}"}, {"traceparent": TRACE}),
+        ({"tenantid": "acme", "tracestate": "a=1"}, {"tenantid": "acme", "tracestate": "a=1"}),
+        ({"time": "2026-01-01T00:00:00Z", "dataschema": None}, {"time": "2026-01-01T00:00:00Z"}),
+    ],
+)
+def test_what_no_field_of_an_event_holds_is_kept_beside_it(
+    given: dict[str, object], kept: dict[str, str]
+) -> None:
+    assert json.loads(read(structured(**given)).cloud_event or "") == kept
 
 
 @pytest.mark.parametrize(("name", "length"), [("id", 256), ("source", 256), ("type", 101)])

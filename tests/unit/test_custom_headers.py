@@ -105,7 +105,7 @@ def test_other_names_are_free(name: str) -> None:
 
 
 def test_no_name_comes_twice_on_the_wire() -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match=r"^a header name occurs twice in different case$"):
         check_custom_headers({"X-A": "1", "x-a": "1"})
 
 
@@ -127,5 +127,5 @@ def test_a_changed_value_has_the_rules_of_a_new_one(value: str) -> None:
 def test_no_header_of_ours_can_be_changed(change: str | None) -> None:
     with pytest.raises(ValueError, match=r"^host is set by hooksaga"):
         check_header_changes({"Host": change})
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match=r"^a header name occurs twice in different case$"):
         check_header_changes({"X-A": "1", "x-a": change})

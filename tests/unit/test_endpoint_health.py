@@ -11,7 +11,9 @@ from hooksaga.core.endpoint_health import (
     EarlyWarning,
     FailureRun,
     HealthPolicy,
+    HealthState,
     expected_disable_time,
+    health_state,
     judge_run,
 )
 from hooksaga.core.outcomes import UNCOUNTED, ErrorCode
@@ -63,6 +65,36 @@ def test_few_failures_or_old_ones_decide_nothing(days: float) -> None:
     assert judge_run(run_of(days, last_failure_at=NOW - day), POLICY, NOW) is None
     fresh = run_of(days, last_failure_at=NOW - day + timedelta(seconds=1))
     assert judge_run(fresh, POLICY, NOW) is not None
+
+
+@pytest.mark.parametrize(
+    ("active", "disabled_at", "failures", "last_success_at", "state"),
+    [
+        (True, None, 0, None, HealthState.UNKNOWN),
+        (True, None, 0, NOW, HealthState.HEALTHY),
+        (True, None, 1, NOW, HealthState.FAILING),
+        (True, None, 1, None, HealthState.FAILING),
+        (False, NOW, 9, NOW, HealthState.DISABLED),
+        (False, NOW, 0, None, HealthState.DISABLED),
+        (True, NOW, 0, NOW, HealthState.HEALTHY),
+        (False, None, 0, NOW, HealthState.HEALTHY),
+        (False, None, 3, NOW, HealthState.FAILING),
+    ],
+)
+def test_an_endpoint_is_disabled_only_while_it_is_inactive_for_its_failures(
+    active: bool,
+    disabled_at: datetime | None,
+    failures: int,
+    last_success_at: datetime | None,
+    state: HealthState,
+) -> None:
+    found = health_state(
+        active=active,
+        disabled_at=disabled_at,
+        consecutive_failures=failures,
+        last_success_at=last_success_at,
+    )
+    assert found == state
 
 
 def test_zero_is_never() -> None:

@@ -69,10 +69,32 @@ def test_what_is_refused(wrong: list[str]) -> None:
         check_event_types(wrong)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "end"),
+    [
+        (["a", "b c"], ", not 'b c'"),
+        (["x" * 101], f", not '{'x' * 100}'"),
+        ([], ""),
+        (["a"] * 101, ""),
+    ],
+    ids=["letter", "long", "none", "many"],
+)
+def test_a_refusal_tells_the_rule_and_the_first_that_breaks_it(wrong: list[str], end: str) -> None:
+    with pytest.raises(ValueError, match="event types") as refused:
+        check_event_types(wrong)
+    assert str(refused.value) == (
+        "must be 1 to 100 event types, each 1 to 100 characters from A-Z a-z 0-9 _ . : / -, "
+        f"or a prefix such as `invoice.*`, or `*` for all{end}"
+    )
+
+
 def test_what_is_allowed() -> None:
     longest = ["x" * 100, "x" * 98 + ".*", "*", "a..*"]
     assert check_event_types(longest) == longest
     assert check_event_types(["a", "b.*", "a"]) == ["a", "b.*"]
+    for count in (1, 100):
+        types = [f"t{n}" for n in range(count)]
+        assert check_event_types(types) == types
 
 
 @pytest.mark.parametrize(
@@ -92,4 +114,6 @@ def test_the_sample_of_the_longest_prefix_is_a_type() -> None:
 def test_many_are_shown_in_brief() -> None:
     assert shown_event_types(["a"]) == "a"
     assert shown_event_types(["a", "b", "c"]) == "a, b, c"
+    assert shown_event_types(["a", "b", "c", "d"]) == "a, b, c +1"
     assert shown_event_types(["a", "b", "c", "d", "e"]) == "a, b, c +2"
+    assert shown_event_types(["a", "b"], 1) == "a +1"

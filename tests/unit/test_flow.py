@@ -23,6 +23,7 @@ from hooksaga.core.flow import (
     Room,
     after_results,
     after_start,
+    makes_room,
     next_start_at,
     probe_wait,
     room,
@@ -159,6 +160,24 @@ def test_a_limit_is_at_least_one() -> None:
         flow = after(flow, failed("http_503", leased_at=NOW + n * SECOND))
     assert flow.in_flight_limit == 1
     assert room(FlowSettings(circuit_breaker=False), flow, NOW).starts == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "limit", "in_flight", "makes"),
+    [
+        (1000, 10, 5, True),
+        (1000, 10, 4, False),
+        (4, 10, 2, True),
+        (4, 10, 1, False),
+        (1000, 1, 1, True),
+        (1000, 2.5, 1, False),
+    ],
+)
+def test_an_end_makes_room_from_half_of_the_limit_on(
+    own: int, limit: float, in_flight: int, makes: bool
+) -> None:
+    settings = FlowSettings(max_in_flight=own)
+    assert makes_room(settings, Flow(in_flight_limit=limit), in_flight) is makes
 
 
 # The rate limit
@@ -343,6 +362,25 @@ def test_what_takes_long_makes_its_subscription_slow_for_a_minute(result: Result
     flow = after(Flow(), result)
     assert flow.is_slow(NOW) is is_slow
     assert not flow.is_slow(NOW + (SLOW_SECONDS + 1) * SECOND)
+
+
+@pytest.mark.parametrize(("seconds", "renewed"), [(29.9, False), (30, True), (59, True), (61, True)])
+def test_slowness_is_renewed_in_the_second_half_of_its_time(seconds: float, renewed: bool) -> None:
+    slow = Result(1, None, duration_ms=SLOW_MS + 1)
+    first = after_results(ANY, Flow(), [slow], 1, NOW)
+    later = NOW + seconds * SECOND
+    again = after_results(ANY, first, [slow], 1, later)
+    assert again.slow_until == (later + SLOW_SECONDS * SECOND if renewed else first.slow_until)
+    assert not first.is_slow(NOW + SLOW_SECONDS * SECOND)
+
+
+@pytest.mark.parametrize("half", [{"tokens": 3.0}, {"tokens_at": NOW}])
+def test_a_bucket_that_is_half_known_is_full(half: dict[str, object]) -> None:
+    assert tokens_left(RATED, Flow(**half), NOW) == 10  # type: ignore[arg-type]
+
+
+def test_a_success_ends_the_count_of_probes() -> None:
+    assert after(replace(PROBING, probes=3), Result(1, None)).probes == 0
 
 
 def test_a_slow_subscription_is_not_written_with_each_result() -> None:

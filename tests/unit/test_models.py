@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
+from hooksaga.core.erasures import NewErasure
+from hooksaga.core.event_type_models import NewEventType
 from hooksaga.core.models import (
     NewSubscription,
     SecretRotation,
@@ -112,15 +114,78 @@ def test_half_a_character_is_refused() -> None:
         RequeueFilter.model_validate({"error_code": "\ud800"})
 
 
+POINTER_RULE = "must be a JSON Pointer (RFC 6901), such as /customer/country, of at most 500 characters"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("description", "a\tb", "control characters are not allowed, except line feeds"),
+        ("description", "\x1f", "control characters are not allowed, except line feeds"),
+        ("description", "\x7f", "control characters are not allowed, except line feeds"),
+        ("attributes", [{"name": "a", "pointer": "a", "kind": "string"}], POINTER_RULE),
+        ("attributes", [{"name": "a", "pointer": "/" + "a" * 500, "kind": "string"}], POINTER_RULE),
+    ],
+    ids=lambda value: ascii(value)[:20].replace("\\", "/"),
+)
+def test_an_event_type_is_refused_by_the_rule(field: str, value: object, said: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        NewEventType.model_validate({field: value})
+    assert [error["msg"] for error in refused.value.errors()] == [f"Value error, {said}"]
+
+
+def test_an_event_type_is_described_in_lines_and_has_pointers() -> None:
+    attribute = {"name": "a", "pointer": "/" + "a" * 499, "kind": "string"}
+    text = " ~\u0080\u00e9\nline 2 \U0001f600"
+    kept = NewEventType.model_validate({"description": text, "attributes": [attribute]})
+    assert (kept.description, kept.attributes[0].pointer) == (text, attribute["pointer"])
+    with pytest.raises(ValidationError):
+        NewEventType.model_validate({"description": "\ud800"})
+
+
 @pytest.mark.parametrize("field", ["event_type", "callback_url", "description", "active"])
 def test_null_does_not_reset_what_has_no_default(field: str) -> None:
     with pytest.raises(ValidationError, match="null is not allowed; omit the field to keep its value"):
         SubscriptionChange.model_validate({field: None})
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"tenant_id": "a", "reason": " "}, "must not be blank"),
+        ({"reason": "r"}, "event_id or tenant_id: give one of the two"),
+        (
+            {"tenant_id": "a", "attribute": None, "reason": "r"},
+            "attribute: give a name, a colon and the value, with tenant_id",
+        ),
+    ],
+)
+def test_an_erasure_is_refused_by_the_rule(body: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        NewErasure.model_validate(body)
+    assert [error["msg"] for error in refused.value.errors()] == [f"Value error, {said}"]
+
+
 @pytest.mark.parametrize("field", ["max_retry_limit", "base_delay_seconds", "timeout_seconds", "headers"])
 def test_null_resets_a_limit(field: str) -> None:
     assert SubscriptionChange.model_validate({field: None}).model_dump(exclude_unset=True) == {field: None}
+
+
+SECRET = "whsec_" + "A" * 32
+
+
+@pytest.mark.parametrize(
+    ("secret", "said"),
+    [
+        (SECRET.removeprefix("whsec_"), "a signing secret starts with whsec_"),
+        (SECRET[:-4], "a signing key has 24 to 64 bytes, not 21"),
+    ],
+)
+def test_a_given_secret_is_kept_or_refused_by_its_rule(secret: str, said: str) -> None:
+    assert SecretRotation.model_validate({"secret": SECRET}).secret == SECRET
+    with pytest.raises(ValidationError) as refused:
+        SecretRotation.model_validate({"secret": secret})
+    assert [error["msg"] for error in refused.value.errors()] == [f"Value error, {said}"]
 
 
 @pytest.mark.parametrize("seconds", [-1, 7 * 86_400 + 1, float("nan"), float("inf")])

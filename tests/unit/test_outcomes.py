@@ -2,7 +2,7 @@
 
 import pytest
 
-from hooksaga.core.outcomes import ErrorClass, ErrorCode, error_class_of, http_error
+from hooksaga.core.outcomes import ErrorClass, ErrorCode, error_class_of, http_error, subscriber_error_code
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,20 @@ def test_every_word_has_the_kind_that_it_begins_with() -> None:
 
 def test_words_of_another_version_are_other() -> None:
     assert error_class_of("moon_phase") is ErrorClass.OTHER
+
+
+@pytest.mark.parametrize(
+    ("error_code", "shown"),
+    [
+        ("address_blocked", "no_public_address"),
+        ("dns_nxdomain", "no_public_address"),
+        ("dns_error", "no_public_address"),
+        ("connection_refused", "connection_refused"),
+        ("http_500", "http_500"),
+        (None, None),
+    ],
+)
+def test_a_subscriber_never_learns_which_names_this_network_has(
+    error_code: str | None, shown: str | None
+) -> None:
+    assert subscriber_error_code(error_code) == shown

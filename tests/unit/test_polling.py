@@ -15,7 +15,8 @@ from hooksaga.adapters.database import DatabaseAddress
 from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import Places, Started
+from hooksaga.stages.start_attempts import Started
+from hooksaga.stages.start_plan import Places
 from hooksaga.worker import starter
 from hooksaga.worker.loops import POLL_SECONDS, rest_after
 from hooksaga.worker.places import WorkerPlaces
@@ -37,10 +38,11 @@ def test_failures_for_days_are_no_fault_of_the_loop() -> None:
 
 
 def starter_of(monkeypatch: pytest.MonkeyPatch) -> Starter:
-    """A starter whose session runs nothing."""
+    """A starter whose session runs nothing, with no subscription to wake."""
     address = DatabaseAddress("postgresql:///nowhere")
     made = Starter(Settings(), address, Wakes(), RefusedRows(), asyncio.Event(), WorkerPlaces(8, 8))
     monkeypatch.setattr(made, "_starting", SimpleNamespace(run=lambda unit: unit(None)))
+    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     return made
 
 
@@ -93,7 +95,6 @@ async def test_who_lets_a_saga_wait_while_the_soonest_is_asked_for_is_not_forgot
 async def test_a_starter_with_nothing_to_look_at_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one, calls = starter_of(monkeypatch), Calls()
     monkeypatch.setattr(starter, "start_attempts", calls)
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     assert not await one.step()
     assert not await one.step()
     assert calls.asked == []
@@ -122,7 +123,6 @@ async def test_subscriptions_are_woken_when_the_database_says_that_one_is_due(
 async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     one, calls = starter_of(monkeypatch), Calls(Started([moved(1)], [5]), Started([moved(2)]))
     monkeypatch.setattr(starter, "start_attempts", calls)
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     one.look_at([5])
     assert await one.step() is True
     assert await one.step() is False
@@ -132,7 +132,6 @@ async def test_what_has_more_is_looked_at_again_at_once(monkeypatch: pytest.Monk
 async def test_a_locked_subscription_is_looked_at_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     one = starter_of(monkeypatch)
     monkeypatch.setattr(starter, "start_attempts", Calls(Started(again=[5])))
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     one.look_at([5])
     one._wakes.start.clear()
     assert await one.step() is False
@@ -146,7 +145,6 @@ async def test_jobs_are_started_only_so_far_ahead_of_their_places(monkeypatch: p
     most = Settings().concurrency
     calls = Calls(Started([moved(number) for number in range(most)], [5]))
     monkeypatch.setattr(starter, "start_attempts", calls)
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     one.look_at([5])
     await one.step()
     assert await one.step() is False
@@ -165,7 +163,6 @@ async def test_a_subscription_without_a_place_is_looked_at_once_it_has_one(
 ) -> None:
     one, calls = starter_of(monkeypatch), Calls()
     monkeypatch.setattr(starter, "start_attempts", calls)
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     started = dict.fromkeys(range(100, 104), 5)
     one._places.quick.start(started)
     one.look_at([5, 6])
@@ -184,7 +181,6 @@ async def test_a_subscription_without_a_place_is_looked_at_once_it_has_one(
 async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     one = starter_of(monkeypatch)
     monkeypatch.setattr(starter, "start_attempts", Calls(Started([moved(1, slow=True)])))
-    monkeypatch.setattr(starter, "seconds_until_next_wake", never)
     one.look_at([5])
     await one.step()
     assert (one._wakes.slow.is_set(), one._wakes.quick.is_set()) == (True, False)

@@ -18,6 +18,8 @@ from hooksaga.runtime.settings import InvalidSettings, read_settings
             "https://abc.execute-api.eu-central-1.amazonaws.com/api",
         ),
         ("https://[2606:4700::1]:8443", "https://[2606:4700::1]:8443"),
+        ("https://hooks.example.com/MAX", "https://hooks.example.com/MAX"),
+        ("http://LocalHost:9000", "http://localhost:9000"),
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         ("http://localhost:9000/", "http://localhost:9000"),
     ],
@@ -86,3 +88,5 @@ def test_the_origin_is_as_browsers_say_it() -> None:
     assert origin_of("https://hooks.example.com/api") == "https://hooks.example.com"
     assert origin_of("https://hooks.example.com:443") == "https://hooks.example.com"
     assert origin_of("https://hooks.example.com:8443/api") == "https://hooks.example.com:8443"
+    assert origin_of("http://localhost:80") == "http://localhost"
+    assert origin_of("http://localhost:443") == "http://localhost:443"

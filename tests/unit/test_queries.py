@@ -8,7 +8,7 @@ from hooksaga.adapters.queries import load_queries
 PIPELINE = {
     "accept_events": ["insert_events"],
     "route_events": ["route_outbox"],
-    "orchestrate": ["lock_flow", "start_due", "finished_jobs", "flow_of_results", "apply_results"],
+    "orchestrate": ["flow_to_start", "start_due", "finished_jobs", "apply_results"],
     "deliver": ["claim_jobs", "record_results"],
 }
 

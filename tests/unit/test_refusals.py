@@ -3,6 +3,7 @@
 A star stands for text of the JSON library, which may change with its version.
 """
 
+import json
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -21,12 +22,15 @@ from hooksaga.core.event_input import (
     check_idempotency_key,
     check_json_syntax,
     check_json_text,
+    check_ordering_key,
     check_tenant,
     read_batch,
     read_event,
 )
 
 Read = Callable[[bytes], Any]
+
+GOOD = {"specversion": "1.0", "id": "1", "source": "s", "type": "t"}
 
 
 def event(body: bytes) -> Any:
@@ -42,7 +46,7 @@ def cloud_event(body: bytes) -> Any:
 
 
 def binary(name: str, value: str) -> Read:
-    good = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t"}
+    good = {f"ce-{attribute}": text for attribute, text in GOOD.items()}
     return lambda body: read_binary([*{**good, name: value}.items()], body, max_bytes=1000, tenant_id=None)
 
 
@@ -94,7 +98,10 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         event,
         b'{"event_type": "\\ud800"}',
         ("invalid_json", "", 400),
-        "the body is not valid JSON: *; it contains an unpaired surrogate escape, perhaps *",
+        (
+            "the body is not valid JSON: *[a-z0-9)]; it contains an unpaired surrogate escape, "
+            "perhaps of a truncated character"
+        ),
     ),
     "no field": (
         event,
@@ -132,6 +139,18 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         ("invalid_cloud_event", "data_base64", 422),
         "data_base64: must be base64",
     ),
+    "data that is no text": (
+        cloud_event,
+        b'{"data_base64": true}',
+        ("invalid_cloud_event", "data_base64", 422),
+        "data_base64: must be a string",
+    ),
+    "data that is a number": (
+        cloud_event,
+        b'{"data_base64": 1234}',
+        ("invalid_cloud_event", "data_base64", 422),
+        "data_base64: must be a string",
+    ),
     "data twice": (
         cloud_event,
         b'{"data_base64": "", "data": null}',
@@ -143,6 +162,12 @@ BODIES: dict[str, tuple[Read, bytes, tuple[str, str, int], str]] = {
         b'{"own": []}',
         ("invalid_cloud_event", "own", 422),
         "own: must be a string, a boolean or a 32-bit integer",
+    ),
+    "too many extensions": (
+        cloud_event,
+        json.dumps(GOOD | {f"own{number}": 1 for number in range(21)}).encode(),
+        ("invalid_cloud_event", "own20", 422),
+        "own20: is one of more than 20 extension attributes",
     ),
     "a time that is none": (
         binary("ce-time", "yesterday"),
@@ -255,7 +280,12 @@ VALUES: dict[str, tuple[Callable[[], object], tuple[str, str, int], str]] = {
     "another's tenant": (
         lambda: check_tenant("b", "a"),
         ("tenant_not_allowed", "tenant_id", 403),
-        "tenant_id must be the tenant of this key",
+        "tenant_id must be the caller's own tenant",
+    ),
+    "an ordering key": (
+        lambda: check_ordering_key(""),
+        ("invalid_ordering_key", "ordering_key", 422),
+        "ordering_key has 1 to 255 characters, none of them a control character",
     ),
     "two keys": (
         lambda: check_idempotency_key(["a", "b"]),

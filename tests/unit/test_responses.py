@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooksaga.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
+from hooksaga.core.responses import (
+    EXCERPT_BYTES,
+    body_excerpt,
+    headers_excerpt,
+    read_headers,
+    retry_after_seconds,
+)
 
 # Sun, 06 Nov 1994 08:49:37 GMT is 784111777.
 NOW = 784111777 - 120.0
@@ -145,3 +151,43 @@ def test_a_date_with_an_offset_is_read_with_it() -> None:
 @pytest.mark.parametrize("value", ["\n10", "10\x0b", "X10X"])
 def test_only_blanks_and_tabs_around_a_number_are_not_part_of_it(value: str) -> None:
     assert retry_after_seconds(value, NOW) is None
+
+
+def test_headers_are_lines_without_the_values_of_cookies() -> None:
+    headers = [
+        (b"Content-Type", b"text/plain"),
+        (b"SET-COOKIE", b"session=secret"),
+        (b"X-Caf\xc3\xa9", b"\xff\x00 a"),
+    ]
+    excerpt = headers_excerpt(headers)
+    assert excerpt is not None
+    assert "secret" not in excerpt
+    assert "\0" not in excerpt
+    assert read_headers(excerpt) == {
+        "content-type": "text/plain",
+        "set-cookie": "***",
+        "x-caf\ufffd\ufffd": "\ufffd a",
+    }
+    assert headers_excerpt([]) is None
+
+
+def test_repeated_headers_are_joined_and_long_ones_cut() -> None:
+    assert read_headers(headers_excerpt([(b"a", b"1: 2"), (b"b", b""), (b"A", b"3")]) or "") == {
+        "a": "1: 2, 3",
+        "b": "",
+    }
+    many = headers_excerpt([(b"x-%d" % number, b"y" * 100) for number in range(100)])
+    assert many is not None
+    assert 3_900 < len(many) <= 4_096
+    assert all(value == "y" * 100 for value in read_headers(many).values())
+    assert headers_excerpt([(b"x", b"y" * 5_000)]) is None
+
+
+@pytest.mark.parametrize(("size", "kept"), [(4_095, True), (4_096, False)])
+def test_a_line_has_room_with_its_line_end(size: int, kept: bool) -> None:
+    excerpt = headers_excerpt([(b"x", b"y" * (size - len("x: ")))])
+    assert excerpt == ("x: ".ljust(size, "y") if kept else None)
+
+
+def test_a_header_cannot_make_a_line_of_another() -> None:
+    assert headers_excerpt([(b"x", b"a\nset-cookie: b\rc\0d")]) == "x: a set-cookie: b cd"

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.retention import (
     BATCH_SECONDS,
     MAX_BATCH,
@@ -14,6 +15,7 @@ from hooksaga.core.retention import (
     RetentionKind,
     RetentionPolicy,
 )
+from hooksaga.operations.prune import Place, Pruned, Pruning, RetentionWalk
 from hooksaga.runtime.settings import InvalidSettings, read_settings
 
 
@@ -24,10 +26,20 @@ def test_each_kind_has_its_age_and_what_has_none_is_kept() -> None:
     assert RetentionPolicy().kinds == []
 
 
-def test_a_slow_batch_halves_the_next_and_a_quick_one_lets_it_grow() -> None:
-    pace = Pace(batch=1000)
-    assert pace.after(BATCH_SECONDS * 2).batch == 500
-    assert pace.after(BATCH_SECONDS / 2).batch == 1125
+@pytest.mark.parametrize(
+    ("batch", "seconds", "following"),
+    [
+        (1000, BATCH_SECONDS * 2, 500),
+        (1001, BATCH_SECONDS * 2, 500),
+        (1000, BATCH_SECONDS, 1125),
+        (1001, BATCH_SECONDS / 2, 1126),
+    ],
+)
+def test_a_slow_batch_halves_the_next_and_a_quick_one_lets_it_grow(
+    batch: int, seconds: float, following: int
+) -> None:
+    """A batch is a number of whole rows, for LIMIT."""
+    assert repr(Pace(batch).after(seconds).batch) == str(following)
 
 
 @pytest.mark.parametrize(("seconds", "end"), [(10.0, SMALLEST_BATCH), (0.0, MAX_BATCH)])
@@ -69,3 +81,16 @@ def test_ages_that_contradict_each_other_are_refused_with_both_names(
     with pytest.raises(InvalidSettings) as refused:
         read_settings(**ages)
     assert all(name in str(refused.value) for name in names)
+
+
+async def test_a_batch_that_the_database_ends_is_repeated_with_half_as_many_rows() -> None:
+    walk, asked = RetentionWalk(RetentionPolicy(events=timedelta(days=1))), list[int]()
+
+    async def ended(wanted: Pruning, _: Place | None) -> Pruned:
+        asked.append(wanted.batch)
+        raise DatabaseUnavailable("canceling statement due to statement timeout")
+
+    for _ in range(2):
+        with pytest.raises(DatabaseUnavailable):
+            await walk.step(ended)
+    assert asked == [1000, 500]

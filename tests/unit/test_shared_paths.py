@@ -5,7 +5,8 @@ from collections import defaultdict
 from starlette.routing import Route
 
 from hooksaga.api.problem_answers import SHARED_PATHS
-from hooksaga.local.sqs.system import API_FUNCTIONS, routes_of_function
+from hooksaga.aws.deployment_order import API_FUNCTIONS
+from hooksaga.aws.function_files import routes_of_function
 
 
 def test_each_is_known_with_all_its_methods() -> None:

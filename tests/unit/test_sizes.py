@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("shared/hooksaga", "functions", "infra", "bench", "docs/generators")
+FOLDERS = ("shared/hooksaga", "functions", "cdk", "infra", "bench", "docs/generators")
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
 

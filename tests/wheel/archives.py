@@ -1,4 +1,4 @@
-"""The wheel and the sdist: those of HOOKSAGA_DIST, or built for the tests."""
+"""The wheels and sdists of both packages: those of HOOKSAGA_DIST, or built for the tests."""
 
 import os
 import subprocess
@@ -10,11 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(folder: Path) -> Path:
-    """The folder with both archives in it."""
+    """The folder with the archives in it."""
     if given := os.environ.get("HOOKSAGA_DIST"):
         return ROOT / given
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    for project in (ROOT, ROOT / "cdk"):
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(project)]
+        subprocess.run(command, check=True, capture_output=True, timeout=100)
     return folder
 
 

@@ -1,7 +1,6 @@
 """The wheel, installed into an empty environment, works outside of any checkout."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +14,9 @@ import uv
 
 from tests.api.running_system import wait_until
 from tests.wheel.archives import ROOT, only
+from tests.wheel.outside import run, variables
 
 pytestmark = [pytest.mark.dist, pytest.mark.timeout(400)]
-INSTALL_SECONDS = 240
 
 
 @pytest.fixture(scope="module")
@@ -36,29 +35,14 @@ def installed(archives: Path, place: Path) -> Path:
     run(uv.find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(environment))
     run(
         *(uv.find_uv_bin(), "pip", "install", "--quiet", "--python", str(environment / "bin" / "python")),
-        *("--constraints", str(ROOT / "constraints.txt"), str(only(archives, "*.whl"))),
+        *("--constraints", str(ROOT / "constraints.txt"), str(only(archives, "hooksaga-*.whl"))),
     )
     return environment / "bin"
 
 
-def variables(place: Path, **more: str) -> dict[str, str]:
-    return {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("HOOKSAGA_", "PYTHON"))},
-        "HOME": str(place),
-        **more,
-    }
-
-
-def run(*command: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
-
-
 def test_one_name_is_importable(installed: Path, place: Path) -> None:
-    code = "import importlib.util as u; print([n for n in ('hooksaga','shared','functions','infra') if u.find_spec(n)])"
+    names = "('hooksaga', 'shared', 'functions', 'hooksaga_cdk', 'infra')"
+    code = f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])"
     assert run(str(installed / "python"), "-c", code, cwd=place, env=variables(place)) == "['hooksaga']\n"
 
 
@@ -69,7 +53,12 @@ def test_the_demo_runs(installed: Path, place: Path) -> None:
 
 def test_uvx_runs_the_demo(archives: Path, place: Path) -> None:
     command = [uv.find_uv_bin(), "tool", "run", "--quiet", "--python", sys.executable]
-    command += ["--constraints", str(ROOT / "constraints.txt"), "--from", str(only(archives, "*.whl"))]
+    command += [
+        "--constraints",
+        str(ROOT / "constraints.txt"),
+        "--from",
+        str(only(archives, "hooksaga-*.whl")),
+    ]
     assert "Every delivery ended as it should" in run(
         *command, "hooksaga", "demo", cwd=place, env=variables(place)
     )

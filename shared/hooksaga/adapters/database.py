@@ -7,22 +7,23 @@ but the database is waited for.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel, errors
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, scalar_row
 
 from hooksaga.adapters import session_settings
 from hooksaga.adapters.database_login import DatabaseAddress, Role, WatchedConnection, connect_as
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.row_mapping import rows_as
 from hooksaga.adapters.sqlstates import Fault, fault_of_error, translated
-from hooksaga.core.errors import DatabaseUnavailable, ValueRefused
+from hooksaga.core.errors import DatabaseUnavailable, HooksagaError, ValueRefused
 
 Connection = AsyncConnection[Any]
 Params = Mapping[str, Any]
+P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -34,7 +35,7 @@ IDLE_CHECK_SECONDS = 5
 dropped it."""
 
 
-class Session:
+class Session(AbstractAsyncContextManager["Session"]):
     """One connection for one role. It is opened on first use, replaced when it breaks, and used by one unit at a
     time."""
 
@@ -47,8 +48,10 @@ class Session:
         self._last_used = 0.0
         self._lock = asyncio.Lock()
 
-    async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run a unit of work that is safe to repeat, and return its result.
+    async def run(
+        self, unit: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit of work that is safe to repeat, and return its result. It gets the connection and these arguments.
 
         A unit that loses a deadlock or a serialization race is repeated a few times. A connection that breaks before
         the unit can have committed is replaced, and the unit is repeated once. Raises DatabaseUnavailable if the
@@ -58,7 +61,7 @@ class Session:
         async with self._lock:
             for left in reversed(range(RERUNS)):
                 try:
-                    return await self._run_in_time(unit)
+                    return await self._run_in_time(lambda connection: unit(connection, *args, **kwargs))
                 except (errors.DeadlockDetected, errors.SerializationFailure) as error:
                     if not left:
                         raise DatabaseUnavailable(f"lost the race {RERUNS} times: {error}") from error
@@ -151,7 +154,7 @@ class Session:
         connection = self._connection
         if connection is not None and (
             connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE
-            or _can_only_be_read(connection)
+            or connection.can_only_be_read()
         ):
             await self.close()
 
@@ -159,6 +162,9 @@ class Session:
         """Check the connection before the next unit, however recently it was used: clocks stop while a process is
         frozen."""
         self._last_used = float("-inf")
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close the connection. The next unit opens a new one."""
@@ -176,11 +182,13 @@ class Sessions:
         for session in self._all:
             self._free.put_nowait(session)
 
-    async def run(self, unit: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run(
+        self, unit: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Like Session.run, on an idle session."""
         session = await self._free.get()
         try:
-            return await session.run(unit)
+            return await session.run(unit, *args, **kwargs)
         finally:
             self._free.put_nowait(session)
 
@@ -200,13 +208,9 @@ async def _run_as_owner(connection: Connection, unit: Callable[[Connection], Awa
     await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
     async with transaction(connection):
         await connection.execute(
-            load_queries("session")["state_settings"], settings_params(session_settings.OWNER)
+            load_queries("session")["state_settings"], session_settings.as_params(session_settings.OWNER)
         )
         return await unit(connection)
-
-
-def settings_params(settings: Mapping[str, str]) -> dict[str, list[str]]:
-    return {"names": list(settings), "values": list(settings.values())}
 
 
 async def _check_settings(connection: Connection) -> None:
@@ -261,18 +265,36 @@ async def fetch_row(connection: Connection, query: LiteralString, params: Params
         return await cursor.fetchone()
 
 
+async def fetch_found(
+    connection: Connection, query: LiteralString, params: Params, row: type[R], missing: HooksagaError
+) -> R:
+    """Return the first row. Raises `missing` without one."""
+    found = await fetch_row(connection, query, params, row)
+    if found is None:
+        raise missing
+    return found
+
+
+async def fetch_one(connection: Connection, query: LiteralString, params: Params, row: type[R]) -> R:
+    """Return the row of a query that has exactly one."""
+    return (await fetch_rows(connection, query, params, row))[0]
+
+
+async def fetch_values(connection: Connection, query: LiteralString, params: Params) -> list[Any]:
+    """Return the first column of all rows."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(query, params)
+        return await cursor.fetchall()
+
+
+async def fetch_value(connection: Connection, query: LiteralString, params: Params) -> Any:
+    """Return the first column of the first row; None without a row."""
+    values = await fetch_values(connection, query, params)
+    return values[0] if values else None
+
+
 async def fetch_dicts(connection: Connection, query: LiteralString, params: Params) -> list[dict[str, Any]]:
     """Return all rows as dicts, for results whose columns are not known beforehand."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query, params)
         return await cursor.fetchall()
-
-
-def _can_only_be_read(connection: Connection) -> bool:
-    """Return whether the server reported itself read-only with its last answer. After a failover the old server may
-    answer reads from stale rows without an error, and a polling unit would never find work again."""
-    return b"on" in [connection.pgconn.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
-
-
-_READ_ONLY_PARAMETERS = (b"default_transaction_read_only", b"in_hot_standby")
-"""Settings whose changes PostgreSQL 14 and later report without a query."""

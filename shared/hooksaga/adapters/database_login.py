@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import make_conninfo
 
 from hooksaga.adapters import libpq, session_settings
 from hooksaga.adapters.row_mapping import ADAPTERS
@@ -35,7 +36,7 @@ class Role(StrEnum):
 class DatabaseAddress:
     """Address of the database. prepare: use server-side prepared statements; False behind a transaction pooler.
 
-    mint_password creates the password of a role for each new connection, if passwords expire.
+    mint_password creates an IAM token, which is a user's password for one connection. With it no role has a password.
     """
 
     url: str
@@ -71,6 +72,19 @@ def role_conninfo(address: DatabaseAddress, role: Role) -> str:
     )
 
 
+def owner_conninfos(address: DatabaseAddress) -> list[str]:
+    """Return the owner's connection strings, in the order in which to try them.
+
+    With IAM logins there are two, because RDS decides which one it takes: a user who may administer a member of
+    `rds_iam` is taken for a member too, and then RDS refuses its password (decision 101).
+    """
+    by_password = role_conninfo(address, Role.OWNER)
+    owner = libpq.user_of(address.url)
+    if address.mint_password is None or owner is None:
+        return [by_password]
+    return [make_conninfo(by_password, password=address.mint_password(owner)), by_password]
+
+
 class WatchedConnection(AsyncConnection[Any]):
     """A connection that records how many answers the current unit received, and whether it may have committed."""
 
@@ -97,6 +111,15 @@ class WatchedConnection(AsyncConnection[Any]):
         except psycopg.Error:
             return True
         return self.closed
+
+    def can_only_be_read(self) -> bool:
+        """Return whether the server reported itself read-only with its last answer. After a failover the old server
+        may answer reads from stale rows without an error, and a polling unit would never find work again."""
+        return b"on" in [self.pgconn.parameter_status(name) for name in _READ_ONLY_PARAMETERS]
+
+
+_READ_ONLY_PARAMETERS = (b"default_transaction_read_only", b"in_hot_standby")
+"""Settings whose changes PostgreSQL 14 and later report without a query."""
 
 
 async def connect_as(address: DatabaseAddress, role: Role) -> WatchedConnection:

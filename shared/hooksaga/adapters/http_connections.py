@@ -34,12 +34,19 @@ class EndedUnanswered(ConnectionResetError):
     """The connection closed before the first byte of a response."""
 
 
+MAX_HEADER_BYTES = 16_384
+"""Headers of a response are kept up to this size: four bytes for each character that an attempt stores."""
+
+
 @dataclass(slots=True)
 class Answer:
-    """The response so far: status is None until the head is complete; body holds at most `most` bytes."""
+    """The response so far: status is None until the head is complete; headers are in their order, as far as there is
+    header_room for them; body holds at most `most` bytes."""
 
     most: int
     status: int | None = None
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
+    header_room: int = MAX_HEADER_BYTES
     retry_after: str | None = None
     body: bytearray = field(default_factory=bytearray)
     body_complete: bool = False
@@ -162,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
         self._must_close = True
         if strict := lenient_head.feed(data):
             self._parser = _answer_parser(self)
-            self._answer.retry_after = None
+            self._forget_headers()
             self._parser.feed_data(strict)
 
     def eof_received(self) -> bool:
@@ -187,6 +194,9 @@ class HttpConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._answer.status is not None:
             return  # a trailer
+        if self._answer.header_room > 0:
+            self._answer.headers.append((name, value))
+            self._answer.header_room -= len(name) + len(value)
         name = name.lower()
         if name == b"content-length":
             self._ends_with_connection = False
@@ -208,9 +218,14 @@ class HttpConnection(asyncio.Protocol):
             self._must_close = True  # the announced body may still follow
         self._is_interim = status < 200 and status != _SWITCHING_PROTOCOLS
         if self._is_interim:
-            self._answer.retry_after = None
+            self._forget_headers()
         else:
             self._answer.status = status
+
+    def _forget_headers(self) -> None:
+        self._answer.retry_after = None
+        self._answer.headers.clear()
+        self._answer.header_room = MAX_HEADER_BYTES
 
     def on_body(self, body: bytes) -> None:
         if not self._is_over:

@@ -33,7 +33,7 @@ from hooksaga.adapters.resolver import AddressBlocked, Lookup, NameNotFound, Res
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.callback_url import InvalidCallbackUrl, UrlRule, parse_callback_url
 from hooksaga.core.outcomes import ErrorCode, http_error, is_success
-from hooksaga.core.responses import EXCERPT_BYTES, body_excerpt, retry_after_seconds
+from hooksaga.core.responses import EXCERPT_BYTES, body_excerpt, headers_excerpt, retry_after_seconds
 
 # Headers that frame the message, name its target or change the exchange are set by the sender only.
 _FRAMING_HEADERS = frozenset(
@@ -66,8 +66,9 @@ class SendOutcome(msgspec.Struct, frozen=True):
     """Outcome of one attempt. error_code is None exactly for a status from 200 to 299.
 
     response_body: the first 16 KiB as text, None without a response. response_truncated: the endpoint sent or
-    announced more. resolved_ip: the peer, or the last address tried. reconnected: a reused connection closed before
-    the first byte of a response, and the attempt continued on a new one.
+    announced more. response_headers: as headers_excerpt returns them. resolved_ip: the peer, or the last address
+    tried. reconnected: a reused connection closed before the first byte of a response, and the attempt continued on a
+    new one.
     """
 
     response_status: int | None
@@ -78,6 +79,7 @@ class SendOutcome(msgspec.Struct, frozen=True):
     resolved_ip: str | None
     duration_ms: int
     reconnected: bool = False
+    response_headers: str | None = None
 
 
 class HttpSender:
@@ -203,6 +205,7 @@ class _Attempt:
             resolved_ip=self.address,
             duration_ms=duration_ms,
             reconnected=self.reconnected,
+            response_headers=headers_excerpt(self.answer.headers),
         )
 
     def _error_code(self) -> str:

@@ -44,6 +44,12 @@ def user_of(url: str) -> str | None:
     return None if user is None else str(user)
 
 
+def place_of(url: str) -> tuple[str, int]:
+    """Return host and port of a URL that names one host."""
+    given = conninfo_to_dict(url)
+    return str(given["host"]), int(given.get("port") or 5432)
+
+
 def owner_password(url: str) -> str | None:
     """Return the password of the URL's user: from the URL, otherwise from PGPASSWORD."""
     given = conninfo_to_dict(url)

@@ -17,7 +17,7 @@ from psycopg import errors
 from psycopg.rows import dict_row
 
 from hooksaga.adapters import session_settings
-from hooksaga.adapters.database import settings_params
+from hooksaga.adapters.database_login import DatabaseAddress, owner_conninfos
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import MigrationFailed
 
@@ -26,7 +26,8 @@ Row = dict[str, Any]
 Tell = Callable[[str], None]
 
 LOCK_SECONDS = 2.0
-"""Limit of the total lock wait of a transaction, during which it can block others."""
+"""Limit of the total lock wait of a transaction, during which it can block others. It is longer than PostgreSQL's
+deadlock_timeout (1 s), after which a waiting session cancels an autovacuum that is in its way."""
 
 CLIENT_CHECK_SECONDS = 1.0
 """Time in which the server ends a long statement and its locks after `migrate` was killed."""
@@ -47,11 +48,11 @@ class _Held(Exception):
 class LockedTransactions:
     """Runs work in such transactions. Each is retried for patience_seconds; `tell` receives a message for each wait."""
 
-    def __init__(self, conninfo: str, patience_seconds: float, tell: Tell) -> None:
+    def __init__(self, address: DatabaseAddress, patience_seconds: float, tell: Tell) -> None:
         self._patience = patience_seconds
         self._tell = tell
-        self._watch = _Watch(conninfo)
-        self._connection = _connect(conninfo)
+        self._watch = _Watch(address)
+        self._connection = connect_owner(address)
         self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
     def close(self) -> None:
@@ -82,7 +83,7 @@ class LockedTransactions:
             try:
                 with connection.transaction():
                     connection.execute(
-                        load_queries("session")["state_settings"], settings_params(_settings())
+                        load_queries("session")["state_settings"], session_settings.as_params(_settings())
                     )
                     watch.pid = self._take_lock()
                     return work(connection)
@@ -105,15 +106,22 @@ class LockedTransactions:
             holders = self._connection.execute(
                 load_queries("migrate")["lock_holder"], {"key": _KEY}
             ).fetchall()
-            who = _described(self._connection, [holder["pid"] for holder in holders])
+            who = described_sessions(self._connection, [holder["pid"] for holder in holders])
             raise _Held(f"another `hooksaga migrate` is at work: {who or 'it has just ended'}")
         return row["pid"]
 
 
-def _connect(conninfo: str) -> psycopg.Connection[Row]:
-    return psycopg.Connection[Row].connect(
-        conninfo, autocommit=True, row_factory=dict_row, prepare_threshold=None
-    )
+def connect_owner(address: DatabaseAddress) -> psycopg.Connection[Row]:
+    """Log in as the owner. Raises OperationalError with each refusal."""
+    refusals = list[psycopg.OperationalError]()
+    for conninfo in owner_conninfos(address):
+        try:
+            return psycopg.Connection[Row].connect(
+                conninfo, autocommit=True, row_factory=dict_row, prepare_threshold=None
+            )
+        except psycopg.OperationalError as error:
+            refusals.append(error)
+    raise psycopg.OperationalError("; then: ".join(str(refusal).strip() for refusal in refusals))
 
 
 def _settings() -> dict[str, str]:
@@ -140,8 +148,8 @@ class _Watch:
     suffice.
     """
 
-    def __init__(self, conninfo: str) -> None:
-        self._conninfo = conninfo
+    def __init__(self, address: DatabaseAddress) -> None:
+        self._address = address
         self._connection: psycopg.Connection[Row] | None = None
         self._over = threading.Event()
         self.pid: int | None = None
@@ -180,10 +188,10 @@ class _Watch:
             return
 
     def _look(self, pid: int) -> bool:
-        connection = self._connection = self._connection or _connect(self._conninfo)
+        connection = self._connection = self._connection or connect_owner(self._address)
         rows = connection.execute(load_queries("migrate")["blocking_pids"], {"pid": pid}).fetchall()
         if rows:
-            self.blockers = _described(connection, [row["pid"] for row in rows]) or self.blockers
+            self.blockers = described_sessions(connection, [row["pid"] for row in rows]) or self.blockers
         return bool(rows)
 
     def _cancel(self, pid: int) -> None:
@@ -192,7 +200,8 @@ class _Watch:
         self._connection.execute(load_queries("migrate")["cancel"], {"pid": pid})
 
 
-def _described(connection: psycopg.Connection[Row], pids: list[int]) -> str:
+def described_sessions(connection: psycopg.Connection[Row], pids: list[int]) -> str:
+    """Describe sessions: who they are, what they do, since when, and what ends them. Empty if they have ended."""
     found = connection.execute(load_queries("migrate")["sessions"], {"pids": pids}).fetchall()
     words = [_session_text(row) for row in found]
     if 0 in pids:
@@ -204,8 +213,9 @@ def _described(connection: psycopg.Connection[Row], pids: list[int]) -> str:
 def _session_text(row: Row) -> str:
     doing = row["state"] or "at what only pg_monitor may see"
     since = "" if row["seconds"] is None else f", its transaction open for {row['seconds']:.0f} s"
+    query = "" if row["query_seconds"] is None else f", its query running for {row['query_seconds']:.0f} s"
     return (
-        f"pid {row['pid']} (role {row['role']}, application {row['application_name']!r}, {doing}{since}; "
+        f"pid {row['pid']} (role {row['role']}, application {row['application_name']!r}, {doing}{since}{query}; "
         f"SELECT pg_terminate_backend({row['pid']}) ends it)"
     )
 

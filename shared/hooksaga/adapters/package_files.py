@@ -1,4 +1,4 @@
-"""Data folders of the package: beside its modules in a wheel or a bundle, at the root of a checkout."""
+"""Data of the package: beside its modules in a wheel or a bundle, at the root of a checkout."""
 
 from pathlib import Path
 
@@ -6,5 +6,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def package_folder(name: str) -> Path:
+    """Return the path of a data folder, or of a file at the root of a checkout."""
     installed = PACKAGE / name
-    return installed if installed.is_dir() else PACKAGE.parents[1] / name
+    return installed if installed.exists() else PACKAGE.parents[1] / name

@@ -1,4 +1,4 @@
-"""SQS through botocore: batches of ids, sent after the commit that they refer to.
+"""SQS through botocore: batches of ids, sent after the commit that they refer to, and messages that are passed on.
 
 SendMessageBatch can return 200 and still reject single entries. These are sent once more; the sweeps find the work of
 those that fail again by SQL. So sending never waits long for SQS.
@@ -6,11 +6,10 @@ those that fail again by SQL. So sending never waits long for SQS.
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import botocore.session
@@ -23,6 +22,12 @@ from hooksaga.core.messages import CORRELATION_ATTRIBUTE
 BATCH = 10
 """Maximum number of messages in one SQS call."""
 
+BATCH_BYTES = 262_144
+"""Maximum size of the bodies of one call, unless one alone is larger: the lowest limit of the endpoints in use."""
+
+MAX_ATTRIBUTES = 10
+"""Maximum number of attributes of a message."""
+
 MAX_DELAY_SECONDS = 900
 PARALLEL_CALLS = 8
 TRIES = 2
@@ -31,24 +36,37 @@ TRIES = 2
 class Queue(StrEnum):
     """The queues; the values are their names in HOOKSAGA_<NAME>_QUEUE_URL."""
 
+    INTAKE = "intake"
+    INTAKE_REDRIVE = "intake_redrive"
     ROUTING = "routing"
     ORCHESTRATION = "orchestration"
     DELIVERY = "delivery"
     DELIVERY_SLOW = "delivery_slow"
     DEAD_TASKS = "dead_tasks"
 
+    @property
+    def dashed(self) -> str:
+        """The end of the queue's name in a deployment."""
+        return self.value.replace("_", "-")
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """One message. group: SQS serves groups fairly. delay_seconds: 0 to 900.
 
-    correlation_id is sent as an attribute; the body has ids only.
+    body: a message of hooksaga, which has ids only, or the text of one that is passed on. correlation_id is sent as an
+    attribute. attributes: others, as SQS takes them.
     """
 
-    body: BaseModel
+    body: BaseModel | str
     group: str | None = None
     delay_seconds: int = 0
     correlation_id: str | None = None
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+    @property
+    def text(self) -> str:
+        return self.body if isinstance(self.body, str) else self.body.model_dump_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +138,32 @@ def _send_batch(client: Any, url: str, batch: Sequence[tuple[int, Outgoing]]) ->
 
 
 def _batches(items: Iterable[tuple[int, Outgoing]]) -> list[list[tuple[int, Outgoing]]]:
-    rest = iter(items)
-    return list(iter(lambda: list(islice(rest, BATCH)), []))
+    batches: list[list[tuple[int, Outgoing]]] = []
+    left = 0
+    for position, message in items:
+        size = len(message.body.encode(errors="replace")) if isinstance(message.body, str) else 0
+        if not batches or len(batches[-1]) == BATCH or size > left:
+            batches.append([])
+            left = BATCH_BYTES
+        batches[-1].append((position, message))
+        left -= size
+    return batches
 
 
 def _entry(position: int, message: Outgoing) -> dict[str, Any]:
-    entry: dict[str, Any] = {"Id": str(position), "MessageBody": message.body.model_dump_json()}
+    entry: dict[str, Any] = {"Id": str(position), "MessageBody": message.text}
     if message.delay_seconds:
         entry["DelaySeconds"] = min(MAX_DELAY_SECONDS, message.delay_seconds)
     if message.group:
         entry["MessageGroupId"] = message.group
+    attributes = dict(message.attributes)
     if message.correlation_id:
-        attribute = {"DataType": "String", "StringValue": message.correlation_id}
-        entry["MessageAttributes"] = {CORRELATION_ATTRIBUTE: attribute}
+        attributes[CORRELATION_ATTRIBUTE] = text_attribute(message.correlation_id)
+    if attributes:
+        entry["MessageAttributes"] = attributes
     return entry
+
+
+def text_attribute(text: str) -> dict[str, str]:
+    """Return an attribute of the type String. text: not empty."""
+    return {"DataType": "String", "StringValue": text}

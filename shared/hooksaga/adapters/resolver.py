@@ -101,7 +101,7 @@ class VettedResolver:
         try:
             return await loop.run_in_executor(self._threads, self._lookup, host)
         except socket.gaierror as fault:
-            raise _translated(fault, host) from fault
+            raise (NameNotFound if fault.errno in _NO_SUCH_NAME else ResolveFailed)(host) from fault
         except UnicodeError as fault:  # an invalid label, such as one of 64 characters
             raise NameNotFound(host) from fault
         except OSError as fault:
@@ -132,7 +132,3 @@ def _with_zone(sockaddr: tuple[object, ...]) -> str:
     address = str(sockaddr[0])
     has_zone = len(sockaddr) == 4 and sockaddr[3] != 0 and "%" not in address
     return f"{address}%{sockaddr[3]}" if has_zone else address
-
-
-def _translated(fault: socket.gaierror, host: str) -> Exception:
-    return NameNotFound(host) if fault.errno in _NO_SUCH_NAME else ResolveFailed(host)

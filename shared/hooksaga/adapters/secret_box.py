@@ -5,7 +5,7 @@ Several keys allow a rotation: the first one encrypts, all of them decrypt.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -18,14 +18,15 @@ class UnreadableSecret(Exception):
 
 
 class SecretBox:
-    """Encrypts and decrypts secrets. Raises ValueError for a key that is not 32 bytes of URL-safe base64."""
+    """Encrypts and decrypts secrets. Raises ValueError for a key that is not 32 bytes of URL-safe base64.
 
-    def __init__(self, keys: Sequence[str]) -> None:
-        if not keys:
-            raise ValueError("at least one key is required")
-        self._keys = tuple(keys)
-        self._fernet = MultiFernet([Fernet(key) for key in keys])
-        self._first = Fernet(keys[0])
+    keys_now: returns the keys as they are now. It is given True if no present key decrypts a value, so newer ones are
+    needed.
+    """
+
+    def __init__(self, keys: Sequence[str], keys_now: Callable[[bool], Sequence[str]] | None = None) -> None:
+        self._keys_now = keys_now
+        self._use(tuple(keys))
         self._open_cached = lru_cache(maxsize=10_000)(self._open)
         self._for_purposes = dict[str, SecretBox]()
 
@@ -35,11 +36,17 @@ class SecretBox:
         Cached, so each purpose has its own cache of decrypted values.
         """
         if purpose not in self._for_purposes:
-            self._for_purposes[purpose] = SecretBox([_derived(key, purpose) for key in self._keys])
+
+            def keys_now(newer: bool) -> list[str]:
+                self._renew(newer=newer)
+                return [_derived(key, purpose) for key in self._keys]
+
+            self._for_purposes[purpose] = SecretBox(keys_now(False), keys_now)
         return self._for_purposes[purpose]
 
     def seal(self, secret: str) -> str:
         """Encrypt with the first key; the ciphertext is ASCII text."""
+        self._renew()
         return self._fernet.encrypt(secret.encode()).decode("ascii")
 
     def open(self, sealed: str) -> str:
@@ -49,6 +56,7 @@ class SecretBox:
 
     def reseal(self, sealed: str) -> str | None:
         """Encrypt the secret with the first key; None if it already is. Raises UnreadableSecret."""
+        self._renew()
         try:
             self._first.decrypt(sealed.encode())
         except (InvalidToken, UnicodeError):
@@ -56,6 +64,15 @@ class SecretBox:
         return None
 
     def _open(self, sealed: str) -> str:
+        self._renew()
+        try:
+            return self._decrypt(sealed)
+        except UnreadableSecret:
+            if not self._renew(newer=True):
+                raise
+            return self._decrypt(sealed)
+
+    def _decrypt(self, sealed: str) -> str:
         try:
             return self._fernet.decrypt(sealed.encode()).decode()
         except (InvalidToken, UnicodeError):
@@ -63,11 +80,27 @@ class SecretBox:
                 "a subscription's secret cannot be decrypted with the configured keys"
             ) from None
 
+    def _renew(self, *, newer: bool = False) -> bool:
+        """Take the keys as they are now. Return whether they differ."""
+        keys = tuple(self._keys_now(newer)) if self._keys_now else self._keys
+        differ = keys != self._keys
+        if differ:
+            self._use(keys)
+        return differ
+
+    def _use(self, keys: tuple[str, ...]) -> None:
+        if not keys:
+            raise ValueError("at least one key is required")
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
+        self._first = Fernet(keys[0])
+        self._keys = keys
+
 
 def generate_key() -> str:
     return Fernet.generate_key().decode("ascii")
 
 
+@lru_cache(maxsize=32)
 def _derived(key: str, purpose: str) -> str:
     kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=f"hooksaga:{purpose}".encode())
     return base64.urlsafe_b64encode(kdf.derive(base64.urlsafe_b64decode(key))).decode("ascii")

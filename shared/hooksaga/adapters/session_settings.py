@@ -86,3 +86,8 @@ def of_role(role: str) -> dict[str, str]:
 def as_options(settings: Mapping[str, str]) -> str:
     """Return settings as command-line options for libpq's `options`; backslashes escape blanks."""
     return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in settings.items())
+
+
+def as_params(settings: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return settings as parameters of the queries that set them."""
+    return {"names": list(settings), "values": list(settings.values())}

@@ -14,6 +14,7 @@ from hooksaga.core.errors import HooksagaError, InvalidInput, InvalidPart, NotFo
 from hooksaga.core.event_input import check_json_syntax, check_json_text
 from hooksaga.core.media_types import is_json, is_utf8, media_type_of
 from hooksaga.operations.api_keys import hash_api_key
+from hooksaga.operations.requester import Requester
 
 JSON_TYPE = "application/json"
 ANY_JSON = "*/json or */*+json"
@@ -58,6 +59,11 @@ class Caller:
     name: str | None = None
     may_verify: bool = False
 
+    @property
+    def requester(self) -> Requester:
+        """The caller, as it is recorded with what it asks for."""
+        return Requester(self.tenant_id, self.name or "api key", self.key_id)
+
 
 def services_of(request: Request) -> Services:
     services: Services = request.app.state.services
@@ -72,7 +78,7 @@ async def authorize(request: Request, *scopes: str) -> Caller:
     operator: Caller | None = request.scope.get(OPERATOR)
     if operator is not None:
         return operator
-    found = await services_of(request).check_key.submit(hash_api_key(bearer_of(request)))
+    found = await services_of(request).key_checks.check(hash_api_key(bearer_of(request)))
     if found is None:
         raise Unauthorized("the key is unknown or revoked")
     if not set(scopes) & set(found.scopes):
@@ -157,6 +163,11 @@ def path_id(request: Request, missing: NotFound) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= MAX_ID):
         raise missing
     return int(text)
+
+
+def subscription_id_of(request: Request) -> int:
+    """Return the id of a subscription in the path. Raises NotFound `subscription_not_found`."""
+    return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
 
 
 def is_fixed(route: BaseRoute) -> bool:

@@ -18,9 +18,11 @@ def portal_url(request: Request, key_hash: bytes, wanted: NewPortalLink, tenant_
 
     Raises InvalidInput if the session is too long for a cookie, and Conflict `public_url_missing`.
     """
-    theme = Theme(wanted.name, wanted.logo_url, wanted.colour, wanted.embed_origin)
+    look = wanted.model_dump(exclude={"tenant_id", "minutes", "embed_origin"})
+    theme = Theme(**look, origin=wanted.embed_origin)
     session = Session(key_hash, int(time.time()) + wanted.minutes * 60, tenant_id, theme)
     token = sealed_session(services_of(request), LINK_PURPOSE, session)
     if len(token) > MAX_COOKIE:
-        raise InvalidInput("invalid_field", "name: is too long", field="name", status=422)
+        rule = "name, logo_url, font and embed_origin: are too long together for a cookie"
+        raise InvalidInput("invalid_field", rule, field="name", status=422)
     return f"{public_url_of(request)}/portal/enter?token={token}", session.expires_at

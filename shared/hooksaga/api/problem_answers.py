@@ -4,6 +4,7 @@ Every error is an RFC 9457 problem with a stable `code` and a `request_id`. A cl
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -72,16 +73,12 @@ def _log_failure(lines: UnavailableLines, status: int, error: Exception, keys: d
         lines.write(error, keys)
 
 
-def _write_request(error: Exception, keys: Mapping[str, object]) -> None:
-    logger.error("request failed", exc_info=error, extra=dict(keys))
+def _write(message: str, error: Exception, keys: Mapping[str, object]) -> None:
+    logger.error(message, exc_info=error, extra=dict(keys))
 
 
-def _write_item(error: Exception, keys: Mapping[str, object]) -> None:
-    logger.error("item failed", exc_info=error, extra=dict(keys))
-
-
-_requests = UnavailableLines(_write_request)
-_items = UnavailableLines(_write_item)
+_requests = UnavailableLines(partial(_write, "request failed"))
+_items = UnavailableLines(partial(_write, "item failed"))
 
 
 def item_problem(error: HooksagaError, root_path: str = "") -> ItemProblem:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeVar
@@ -33,32 +32,19 @@ _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:[.]0{1,19})?")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-class TrueOrFalse(StrEnum):
-    TRUE = "true"
-    FALSE = "false"
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Requested part of a list: `limit` rows with an id below `before_id`."""
-
-    limit: int
-    before_id: int | None
-
-
 class _Row(Protocol):
     @property
     def id(self) -> int: ...
 
 
-def next_cursor(rows: Sequence[_Row], page: Page) -> str | None:
+def next_cursor(rows: Sequence[_Row], limit: int) -> str | None:
     """Return the cursor of the page after these rows; None after the last page."""
-    return write_cursor(rows[-1].id) if len(rows) == page.limit else None
+    return write_cursor(rows[-1].id) if len(rows) == limit else None
 
 
-def page_at(cursor: str | None, limit: int) -> Page:
-    """Return the page at a cursor by next_cursor. Raises InvalidInput for any other text."""
-    return Page(limit, None if cursor is None else read_cursor(cursor, ID_CURSOR)[0])
+def id_before(cursor: str | None) -> int | None:
+    """Return the id below which the page at a cursor by next_cursor begins. Raises InvalidInput for any other text."""
+    return None if cursor is None else read_cursor(cursor, ID_CURSOR)[0]
 
 
 def query_limit(request: Request) -> int:
@@ -75,9 +61,13 @@ def check_parameters(request: Request, *known: str) -> None:
                 "unknown_parameter", f"unknown query parameter {name!r}", field=name, status=422
             )
         if sum(other == name for other, _ in given) > 1:
-            raise InvalidInput("invalid_parameter", f"{name} must be sent once", field=name, status=422)
+            raise _invalid(name, "must be sent once")
         if NOT_UTF8 in value:
-            raise InvalidInput("invalid_parameter", f"{name} must be UTF-8", field=name, status=422)
+            raise _invalid(name, "must be UTF-8")
+
+
+def _invalid(name: str, rule: str) -> InvalidInput:
+    return InvalidInput("invalid_parameter", f"{name} {rule}", field=name, status=422)
 
 
 def query_integer(request: Request, name: str, least: int, most: int) -> int | None:
@@ -87,9 +77,7 @@ def query_integer(request: Request, name: str, least: int, most: int) -> int | N
         return None
     found = _WHOLE_NUMBER.fullmatch(text)
     if found is None or not least <= int(found[1]) <= most:
-        raise InvalidInput(
-            "invalid_parameter", f"{name} must be an integer from {least} to {most}", field=name, status=422
-        )
+        raise _invalid(name, f"must be an integer from {least} to {most}")
     return int(found[1])
 
 
@@ -97,8 +85,7 @@ def query_text(request: Request, name: str, most: int = MAX_TEXT) -> str | None:
     """Read a text query parameter, or None without it. Raises InvalidInput for text that can never be stored."""
     value = request.query_params.get(name)
     if value is not None and not re.fullmatch(query_text_pattern(most), value):
-        rule = f"{name} must have 1 to {most} characters and no control characters"
-        raise InvalidInput("invalid_parameter", rule, field=name, status=422)
+        raise _invalid(name, f"must have 1 to {most} characters and no control characters")
     return value
 
 
@@ -117,7 +104,7 @@ def query_moment(request: Request, name: str) -> datetime | None:
     try:
         return read_moment(value)
     except ValueError as error:
-        raise InvalidInput("invalid_parameter", f"{name} {error}", field=name, status=422) from None
+        raise _invalid(name, str(error)) from None
 
 
 def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice | None:
@@ -128,13 +115,12 @@ def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice |
     try:
         return choices(text)
     except ValueError:
-        rule = f"{name} must be one of: {', '.join(choices)}"
-        raise InvalidInput("invalid_parameter", rule, field=name, status=422) from None
+        raise _invalid(name, f"must be one of: {', '.join(choices)}") from None
 
 
 def query_flag(request: Request, name: str) -> bool | None:
     """Read a query parameter that is true or false, or None without it. Raises InvalidInput."""
     text = request.query_params.get(name)
     if text not in (None, "true", "false"):
-        raise InvalidInput("invalid_parameter", f"{name} must be true or false", field=name, status=422)
+        raise _invalid(name, "must be true or false")
     return None if text is None else text == "true"

@@ -6,15 +6,17 @@ used as another.
 
 import base64
 import binascii
+import hashlib
 import json
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
 from hooksaga.api.services import Services
+from hooksaga.core.portal_links import DEFAULT_RADIUS
 
 MAX_COOKIE = 3500
 """Browsers keep 4,096 characters of a cookie, its name included."""
@@ -22,12 +24,25 @@ MAX_COOKIE = 3500
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Look of a portal, and the origin that may show it in a frame. Empty: the default look, and no origin."""
+    """Look of a portal, and the origin that may show it in a frame. Empty: the default look, and no origin.
+
+    radius: of corners, in pixels. scheme: auto, light or dark. language: auto, or that of the pages.
+    """
 
     name: str = ""
     logo_url: str = ""
     colour: str = ""
     origin: str = ""
+    radius: int = DEFAULT_RADIUS
+    font: str = ""
+    scheme: str = "auto"
+    header: bool = True
+    language: str = "auto"
+
+    @property
+    def version(self) -> str:
+        """Short digest, which changes with the look."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +65,7 @@ class Session:
             "key": base64.b64encode(self.key_hash).decode(),
             "ends": self.expires_at,
             "tenant": self.tenant_id,
-            "theme": [self.theme.name, self.theme.logo_url, self.theme.colour, self.theme.origin],
+            "theme": astuple(self.theme),
             "link": self.link_id,
             "csrf": self.csrf,
             "id": self.id,

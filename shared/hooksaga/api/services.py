@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from hooksaga.adapters.database import DatabaseAddress, Role, Sessions
 from hooksaga.api.coalescing import Coalescer
+from hooksaga.api.key_checks import KeyChecks
 from hooksaga.core.event_catalogue import SchemaCompiler
 from hooksaga.core.event_input import EventDraft
 from hooksaga.core.trace import Traced
-from hooksaga.operations.api_keys import ApiKey, check_api_keys
+from hooksaga.operations.api_keys import check_api_keys
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.accept_events import AcceptedEvent, Answer, accept_events
 from hooksaga.stages.event_catalogue import EventCatalogue
@@ -52,13 +53,14 @@ class Services:
     wakes: Wakes
     accept: Coalescer[EventDraft, Answer]
     accept_batch: Callable[[Sequence[EventDraft]], Awaitable[list[Answer]]]
-    check_key: Coalescer[bytes, ApiKey | None]
+    key_checks: KeyChecks
 
     @property
     def _all_sessions(self) -> tuple[Sessions, ...]:
         return (self.keys, self.events, self.subscriptions, self.admin)
 
     def check_before_next_use(self) -> None:
+        self.key_checks.forget()
         for sessions in self._all_sessions:
             sessions.check_before_next_use()
 
@@ -88,19 +90,12 @@ def build_services(
     catalogue = EventCatalogue(compile_schema, reject_unknown=settings.unknown_event_types == "reject")
 
     async def accept(drafts: Sequence[EventDraft], *, in_order: bool = False) -> list[Answer]:
-        answers = await events.run(
-            lambda connection: accept_events(connection, drafts, in_order=in_order, catalogue=catalogue)
-        )
+        answers = await events.run(accept_events, drafts, in_order=in_order, catalogue=catalogue)
         new = [answer for answer in answers if isinstance(answer, AcceptedEvent) and not answer.duplicate]
         if new:
             note_accepted(new)
             await wakes.events_accepted([event.traced for event in new])
         return answers
-
-    async def check_keys(hashes: Sequence[bytes]) -> list[ApiKey | None]:
-        valid = await keys.run(lambda connection: check_api_keys(connection, list(set(hashes))))
-        by_hash = {key.hash: key for key in valid}
-        return [by_hash.get(one) for one in hashes]
 
     return Services(
         settings=settings,
@@ -113,5 +108,5 @@ def build_services(
         wakes=wakes,
         accept=Coalescer(accept),
         accept_batch=partial(accept, in_order=True),
-        check_key=Coalescer(check_keys),
+        key_checks=KeyChecks(lambda hashes: keys.run(check_api_keys, hashes)),
     )

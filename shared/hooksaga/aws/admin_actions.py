@@ -3,22 +3,21 @@
 The actions `{"action": "requeue"}` and `{"action": "stats"}` also have routes, and are kept because they are short.
 """
 
-import json
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, TypeVar, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from hooksaga.api.answers.service import Stats
-from hooksaga.api.problem_answers import item_problem
 from hooksaga.api.routes.operations import requeue_for
+from hooksaga.aws.actions import read_action, result_or_problem
 from hooksaga.aws.api_function import ApiFunction
 from hooksaga.aws.direct_requests import REQUESTS, answer_directly
 from hooksaga.aws.function import Function, Invocation
 from hooksaga.aws.operator_actions import OperatorAction, run_operator_action
-from hooksaga.core.errors import HooksagaError, InvalidInput
 from hooksaga.core.messages import Id
 from hooksaga.core.models import StrictModel, TenantId, rfc3339
+from hooksaga.core.scopes import DEFAULT_SCOPES, Scope
 from hooksaga.operations import api_keys, inspect
 from hooksaga.operations.api_keys import ApiKeyView
 
@@ -37,16 +36,7 @@ class CreateKey(StrictModel):
 
     action: Literal["create_key"]
     name: str = Field(pattern=r"^[ -~]{1,100}$")
-    scopes: list[
-        Literal[
-            "events:write",
-            "subscriptions:write",
-            "subscriptions:verify",
-            "events:erase",
-            "event-types:write",
-            "admin",
-        ]
-    ] = Field(default=["events:write", "subscriptions:write", "admin"], min_length=1)
+    scopes: list[Scope] = Field(default=list(DEFAULT_SCOPES), min_length=1)
     tenant_id: TenantId | None = None
 
 
@@ -59,7 +49,6 @@ class RevokeKey(StrictModel):
     id: Id
 
 
-Read = TypeVar("Read")
 KeyAction = CreateKey | ListKeys | RevokeKey
 Action = Requeue | ShowStats | KeyAction | OperatorAction
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminator="action")])
@@ -68,27 +57,13 @@ _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminato
 async def run_action(function: ApiFunction, invocation: Invocation) -> dict[str, Any]:
     """Return the action's result, or `{status, body}` of a request. Returns `{"error": problem}` for an event that is
     neither, and for an error of an action's caller."""
-    try:
-        if "method" in invocation.event or "path" in invocation.event:
-            request = _read(REQUESTS, invocation.event)
-            return await answer_directly(function, request)
-        return await _run(function, invocation, _read(_ACTIONS, invocation.event))
-    except HooksagaError as error:
-        return {"error": item_problem(error).content()}
+    return await result_or_problem(_run(function, invocation))
 
 
-def _read(kinds: TypeAdapter[Read], event: dict[str, Any]) -> Read:
-    try:
-        return kinds.validate_json(json.dumps(event))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = [str(part) for part in first["loc"]]
-        field = ".".join(place[1:] if place[:1] == [event.get("action")] else place) or "action"
-        raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
-
-
-async def _run(function: ApiFunction, invocation: Invocation, action: Action) -> dict[str, Any]:
-    match action:
+async def _run(function: ApiFunction, invocation: Invocation) -> dict[str, Any]:
+    if "method" in invocation.event or "path" in invocation.event:
+        return await answer_directly(function, read_action(REQUESTS, invocation.event))
+    match action := read_action(_ACTIONS, invocation.event):
         case Requeue():
             function.services.check_before_next_use()
             done = await requeue_for(function.services, action.id)
@@ -109,7 +84,7 @@ async def _run_on_keys(function: Function, action: KeyAction) -> dict[str, Any]:
             keys = await function.session.run(api_keys.list_api_keys)
             return {"items": [_key_content(key) for key in keys]}
         case RevokeKey():
-            await function.session.run(lambda connection: api_keys.revoke_api_key(connection, action.id))
+            await function.session.run(api_keys.revoke_api_key, action.id)
             return {"id": action.id, "revoked": True}
         case _:
             assert_never(action)
@@ -118,7 +93,7 @@ async def _run_on_keys(function: Function, action: KeyAction) -> dict[str, Any]:
 async def _create_key(function: Function, action: CreateKey) -> dict[str, Any]:
     key = api_keys.generate_api_key()
     chosen = action.model_dump(exclude={"action"})
-    key_id = await function.session.run(lambda connection: api_keys.create_api_key(connection, key, **chosen))
+    key_id = await function.session.run(api_keys.create_api_key, key, **chosen)
     return {"id": key_id, **chosen, "key": key}
 
 

@@ -20,11 +20,7 @@ async def step_bulk_operations(function: Function, invocation: Invocation) -> di
     counts, passed_by = {"started": 0, "completed": 0}, frozenset[int]()
     while invocation.seconds_left() > 0:
         step = await function.session.run(
-            lambda connection: step_bulk_operation(
-                connection,
-                horizon_seconds=HORIZON_SECONDS,
-                passed_by=passed_by,  # noqa: B023 - run at once
-            )
+            step_bulk_operation, horizon_seconds=HORIZON_SECONDS, passed_by=passed_by
         )
         note_bulk_step(step)
         note_refused(step.refused)
@@ -40,5 +36,5 @@ async def step_bulk_operations(function: Function, invocation: Invocation) -> di
 
 
 async def _tell(function: Function, step: BulkStep) -> None:
-    traces = await function.session.run(lambda connection: traces_of_sagas(connection, step.saga_ids))
+    traces = await function.session.run(traces_of_sagas, step.saga_ids)
     await wake_orchestrator_for_step(function.queues, step, traces)

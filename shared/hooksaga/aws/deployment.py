@@ -4,12 +4,15 @@
 environment to ENVIRONMENTS. Each is validated when it is created: inconsistent numbers are never synthesised.
 """
 
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from dataclasses import dataclass, field, fields, replace
 from math import ceil
+from pathlib import Path
 from typing import Any, Literal
 
+from hooksaga.aws.deployment_limits import limit_problems
 from hooksaga.aws.deployment_order import problems_of
+from hooksaga.aws.deployment_parts import ApiSettings, DatabaseSettings, Nat
+from hooksaga.aws.latency import LEVELS, Batching, Latency, longest_gathering_seconds
 from hooksaga.runtime.settings import LEASE_MARGIN_SECONDS, PREFIX, InvalidSettings, Settings, read_settings
 
 VISIBILITY_FACTOR = 6
@@ -18,14 +21,6 @@ VISIBILITY_FACTOR = 6
 
 class InvalidDeployment(InvalidSettings):
     """The numbers of an environment are inconsistent; the message has one line per broken rule."""
-
-
-class Nat(StrEnum):
-    """Path by which deliveries leave the VPC. Both have one fixed address, which receivers can allow."""
-
-    GATEWAY = "gateway"
-    INSTANCE = "instance"
-    """A small virtual machine: a tenth of the price, without failover; a failed one must be replaced by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +33,6 @@ class FunctionLimits:
     memory_mb: int = 512
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseSettings:
-    """Settings of the database. `connection_limit` becomes max_connections and must suit the memory of the instance:
-    the RDS default is about 112 per GiB. A change applies after a reboot: `aws rds reboot-db-instance`."""
-
-    instance_class: str = "t4g.micro"
-    storage_gb: int = 20
-    storage_limit_gb: int = 100
-    multi_az: bool = False
-    backup_days: int = 7
-    keep_when_destroyed: bool = False
-    connection_limit: int = 100
-    proxy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ApiSettings:
-    """API settings. `requests_per_second` and `burst` apply per method. A domain needs a certificate in its region.
-
-    `public_url` is the start of links, if you run a proxy in front of the API. Without it, links start with
-    the domain, or otherwise with the API's own address.
-    """
-
-    requests_per_second: int = 50
-    burst: int = 10
-    domain_name: str | None = None
-    certificate_arn: str | None = None
-    public_url: str | None = None
-    web_firewall: bool = False
-    requests_per_address: int = 2000
-    """Limit per address in five minutes; used with `web_firewall` only."""
-
-
 FOLLOWS: Any = None
 """Default of a field that is derived from others, or whose default is that of one machine."""
 
@@ -81,7 +43,7 @@ def delivery_limits(lease_seconds: float | None, *, concurrency: int = 20) -> Fu
     Of the 20 copies 16 are for quick receivers: the first attempts to an endpoint that begins to hang take ten of them.
     """
     timeout = 45 if lease_seconds is None else min(45, ceil(lease_seconds) - 1)
-    return FunctionLimits(timeout, concurrency, memory_mb=1024)
+    return FunctionLimits(timeout, concurrency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +59,11 @@ class Environment:
     """The Python version of an emulator that ignores the functions' runtime."""
 
     ingest: FunctionLimits = FunctionLimits(timeout_seconds=15, concurrency=10, connections=2)
+    intake: FunctionLimits = FunctionLimits(timeout_seconds=30, concurrency=4)
     subscriptions: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=2)
     admin: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=4, connections=3)
-    console: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=2, connections=4)
+    console: FunctionLimits = FunctionLimits(timeout_seconds=28, concurrency=6, connections=4)
+    """The pages of operators and subscribers. A browser asks for a page, its styles and scripts at once."""
     router: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     orchestrator: FunctionLimits = FunctionLimits(timeout_seconds=50, concurrency=4)
     delivery: FunctionLimits = FOLLOWS
@@ -132,13 +96,20 @@ class Environment:
     event_days: float | None = None
     payload_max_bytes: int = FOLLOWS
     unknown_event_types: Literal["accept", "reject"] = FOLLOWS
+    intake_event_type: str = FOLLOWS
+    """How messages of the queue `intake` become events: docs/intake.md, also for the next three."""
+    intake_tenant: str | None = None
+    intake_ordering_key: str | None = None
+    intake_attributes: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    batch_size: int = 10
-    slow_batch_size: int = 5
-    """Messages for slow receivers in one batch. A copy POSTs its batch side by side and is free when the last has
-    ended."""
+    latency: Latency = Latency.LOW
+    """Sizes of batches, and how long messages are gathered for one: shared/hooksaga/aws/latency.py."""
+    tracing: bool = False
+    """X-Ray traces of the gateway and the functions. AWS samples one request a second of each, and 5 % of the rest."""
     receives: int = 10
     """Number of receives before a message goes to the redrive queue. The sweeps do its work anyway."""
+    intake_receives: int = 100
+    """The same for `intake`, whose messages no sweep replaces: five hours of an unavailable database."""
 
     nat: Nat = Nat.INSTANCE
     zones: int = 2
@@ -146,7 +117,14 @@ class Environment:
     """Address range of the VPC. Change it to join the VPC to another network."""
     endpoint_zones: int = 1
     """Number of zones with endpoints of SQS and Secrets Manager; each zone costs the same again."""
+    nat_zones: int = 1
+    """Number of zones with a NAT gateway and an address of its own. Without one, a zone uses that of another."""
     receiver_ports: tuple[int, ...] = (443,)
+    """Ports of callback URLs. The security groups follow."""
+    egress_allow: tuple[str, ...] = ()
+    """Networks that may be called although they are not public. The VPC needs a route to them."""
+    ca_file: Path | None = None
+    """PEM file of certificate authorities of receivers, besides the public ones. A layer takes it to the functions."""
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
 
@@ -155,13 +133,15 @@ class Environment:
     runbook_url: str = "docs/operations/alarms.md"
 
     def __post_init__(self) -> None:
+        problems = list[str]()
         try:
             self._follow()
         except InvalidSettings as error:
-            raise InvalidDeployment(
-                "\n".join(f"{self.name}: {line}" for line in str(error).splitlines())
-            ) from None
-        if problems := list(problems_of(self)):
+            problems += str(error).splitlines()
+        else:
+            problems += problems_of(self)
+        problems += limit_problems(self)
+        if problems:
             raise InvalidDeployment("\n".join(f"{self.name}: {problem}" for problem in problems))
 
     def _follow(self) -> None:
@@ -178,8 +158,9 @@ class Environment:
         sent_again = max(_DEFAULTS["redispatch_seconds"], 2 * self.visibility_seconds("delivery"))
         self._set_missing(redispatch_seconds=sent_again)
         given = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
-        followed = read_settings(public_url=self.public_url, **given)
-        self._set(**{name: getattr(followed, name) for name in SETTINGS})
+        given["egress_allow"] = ",".join(self.egress_allow)
+        followed = read_settings(public_url=self.public_url, ca_file=self.ca_file, **given)
+        self._set(**{name: getattr(followed, name) for name in SETTINGS if name != "egress_allow"})
 
     def _set_missing(self, **values: Any) -> None:
         self._set(**{name: value for name, value in values.items() if getattr(self, name) is None})
@@ -206,35 +187,36 @@ class Environment:
 
     @property
     def functions(self) -> dict[str, FunctionLimits]:
-        names = (
-            "ingest",
-            "subscriptions",
-            "admin",
-            "console",
-            "router",
-            "orchestrator",
-            "delivery",
-            "lease_cleaner",
-            "health_monitor",
-            "retention",
-            "migrate",
-        )
-        return {name: getattr(self, name) for name in names}
+        """Return the limits of all functions, which are the fields of that type, by name."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, FunctionLimits)}
 
     @property
     def variables(self) -> dict[str, str]:
         values = {name: getattr(self, name) for name in SETTINGS}
+        values["egress_allow"] = ",".join(self.egress_allow) or None
         settings = {f"{PREFIX}{name.upper()}": f"{one}" for name, one in values.items() if one is not None}
         return settings | {f"{PREFIX}LOG_LEVEL": self.log_level}
 
     def visibility_seconds(self, function: str) -> int:
-        """Return the visibility timeout of this function's messages, in seconds; delivery's is longer than a lease."""
-        seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
-        return max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
+        """Return the visibility timeout of this function's messages, in seconds; delivery's is longer than a lease.
 
-    def batch_size_of(self, queue: str) -> int:
-        """Return the maximum of a batch from the queue of this name, as in hooksaga.adapters.queues."""
-        return self.slow_batch_size if queue == "delivery_slow" else self.batch_size
+        A message is invisible from the moment when it joins a batch, so its gathering counts too.
+        """
+        seconds = VISIBILITY_FACTOR * self.functions[function].timeout_seconds
+        seconds = max(seconds, ceil(self.lease_seconds) + 1) if function == "delivery" else seconds
+        return seconds + longest_gathering_seconds(self.latency)
+
+    def with_latency(self, level: Latency) -> "Environment":
+        """Return the same with another level. Its times for messages are derived anew."""
+        return replace(self, latency=level, redispatch_seconds=FOLLOWS)
+
+    def batching(self, queue: str) -> Batching:
+        """Return how messages of the queue of this name, as in hooksaga.adapters.queues, are gathered."""
+        return LEVELS[self.latency][queue]
+
+    def receives_of(self, queue: str) -> int:
+        return self.intake_receives if queue == "intake" else self.receives
 
     @property
     def connections(self) -> int:
@@ -243,8 +225,11 @@ class Environment:
         return ticks + sum(limits.concurrency * limits.connections for limits in self.functions.values())
 
 
-SETTINGS = tuple(one.name for one in fields(Environment) if one.name in Settings.model_fields)
-"""Fields that functions read as HOOKSAGA_<NAME>, by the same rules: shared/hooksaga/runtime/settings.py."""
+SETTINGS = tuple(
+    one.name for one in fields(Environment) if one.name in Settings.model_fields and one.name != "ca_file"
+)
+"""Fields that functions read as HOOKSAGA_<NAME>, by the same rules: shared/hooksaga/runtime/settings.py. The file of
+`ca_file` has another path there."""
 
 _DEFAULTS: dict[str, Any] = {name: Settings.model_fields[name].default for name in SETTINGS}
 
@@ -254,26 +239,28 @@ ENVIRONMENTS = {
     "prod": Environment(
         name="prod",
         ingest=FunctionLimits(timeout_seconds=15, concurrency=50, connections=2),
+        intake=FunctionLimits(timeout_seconds=30, concurrency=10),
         subscriptions=FunctionLimits(timeout_seconds=28, concurrency=10, connections=2),
         admin=FunctionLimits(timeout_seconds=28, concurrency=10, connections=3),
-        router=FunctionLimits(timeout_seconds=50, concurrency=10),
-        orchestrator=FunctionLimits(timeout_seconds=50, concurrency=60, memory_mb=1024),
-        delivery=FunctionLimits(timeout_seconds=45, concurrency=260, memory_mb=1024),
+        router=FunctionLimits(timeout_seconds=50, concurrency=20),
+        console=FunctionLimits(timeout_seconds=28, concurrency=20, connections=4),
+        orchestrator=FunctionLimits(timeout_seconds=50, concurrency=160, memory_mb=1024),
+        delivery=FunctionLimits(timeout_seconds=45, concurrency=340),
         slow_concurrency=20,
         reserve_api_concurrency=True,
         nat=Nat.GATEWAY,
+        nat_zones=2,
         endpoint_zones=2,
         database=DatabaseSettings(
-            instance_class="m7g.large",
+            instance_class="m7g.xlarge",
             storage_gb=100,
-            storage_limit_gb=1000,
+            storage_limit_gb=10_000,
             multi_az=True,
             backup_days=30,
             keep_when_destroyed=True,
-            connection_limit=600,
-            proxy=True,
+            connection_limit=900,
         ),
-        api=ApiSettings(requests_per_second=500, burst=200, web_firewall=True),
+        api=ApiSettings(requests_per_second=1500, burst=750, web_firewall=True, access_log=True),
         log_days=90,
     ),
 }

@@ -17,6 +17,9 @@ RECORDING_SECONDS = 5
 CONNECTIONS_FOR_PEOPLE = 10
 """Database connections that no function may use: for operators, RDS itself and the superuser."""
 
+API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
+"""Functions behind the API."""
+
 
 def problems_of(env: "Environment") -> Iterator[str]:
     """Return one line for each rule that the numbers of an environment break."""
@@ -34,7 +37,7 @@ def _times_out_of_order(env: "Environment") -> Iterator[str]:
     yield from _unless_below(
         "visibility timeout of delivery", visibility, "redispatch_seconds", env.redispatch_seconds
     )
-    for name in ("ingest", "subscriptions", "admin", "console"):
+    for name in API_FUNCTIONS:
         timeout = env.functions[name].timeout_seconds
         yield from _unless_below(
             f"{name}'s timeout", timeout, "the gateway's timeout", GATEWAY_TIMEOUT_SECONDS
@@ -48,6 +51,7 @@ def _times_out_of_order(env: "Environment") -> Iterator[str]:
 def _concurrency_out_of_order(env: "Environment") -> Iterator[str]:
     quick = env.delivery.concurrency - env.slow_concurrency
     for name, value in (
+        ("intake's concurrency", env.intake.concurrency),
         ("router's concurrency", env.router.concurrency),
         ("orchestrator's concurrency", env.orchestrator.concurrency),
         ("slow_concurrency", env.slow_concurrency),
@@ -55,9 +59,6 @@ def _concurrency_out_of_order(env: "Environment") -> Iterator[str]:
     ):
         if not 2 <= value <= 1000:
             yield f"{name} is {value}: an event source mapping takes 2 to 1000"
-    for name, size in (("batch_size", env.batch_size), ("slow_batch_size", env.slow_batch_size)):
-        if not 1 <= size <= 10:
-            yield f"{name} is {size}: 1 to 10, as more would wait for a batching window"
 
 
 def _database_out_of_order(env: "Environment") -> Iterator[str]:
@@ -70,8 +71,10 @@ def _database_out_of_order(env: "Environment") -> Iterator[str]:
         )
     if not 1 <= env.endpoint_zones <= env.zones:
         yield f"endpoint_zones is {env.endpoint_zones}: 1 to {env.zones}, as there are zones"
-    if env.api.domain_name and not env.api.certificate_arn:
-        yield "api.domain_name needs api.certificate_arn"
+    if not 1 <= env.nat_zones <= env.zones:
+        yield f"nat_zones is {env.nat_zones}: 1 to {env.zones}, as there are zones"
+    elif env.nat_zones > 1 and env.nat == "instance":
+        yield f"nat_zones is {env.nat_zones}: a NAT instance serves all zones"
 
 
 def _unless_below(low_name: str, low: float, high_name: str, high: float) -> Iterator[str]:

@@ -97,7 +97,7 @@ async def dispatch_jobs(queues: Queues, session: Session, jobs: Sequence[Waiting
     told = await _send_jobs(queues, Queue.DELIVERY, quick)
     told += await _send_jobs(queues, Queue.DELIVERY_SLOW, slow)
     if told:
-        await session.run(lambda connection: mark_dispatched(connection, told))
+        await session.run(mark_dispatched, told)
     return len(told)
 
 

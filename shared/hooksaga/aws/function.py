@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Self
 
+from hooksaga.adapters import libpq
 from hooksaga.adapters.aws_secrets import database_url_from_secret, rds_login_token
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
 from hooksaga.adapters.queues import Queue, Queues
@@ -30,6 +31,10 @@ MIN_UNIT_SECONDS = 5
 """Minimum time of a unit of work: a slow start may shorten the first invocation, not the later ones."""
 
 Event = dict[str, Any]
+
+
+SECONDS_FOR_ONE_BATCH = 8.0
+"""With less time left, a function that works in batches begins no other."""
 
 
 class Invocation:
@@ -73,7 +78,7 @@ class Function:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._longest_unit_seconds = _longest_unit_seconds(invocation)
-        logger.append_keys(function_request_id=getattr(context, "aws_request_id", None))
+        log_in_context(context, is_first=invocation.is_first)
         measure_with(self._metrics)
         self.session.check_before_next_use()
         try:
@@ -102,6 +107,15 @@ class Function:
     @functools.cached_property
     def queues(self) -> Queues:
         return Queues({Queue(name): url for name, url in self.settings.queue_urls.items()})
+
+
+def log_in_context(context: Any, *, is_first: bool) -> None:
+    """Add the invocation to each following line of the log, under the names that Powertools gives its parts."""
+    logger.append_keys(
+        cold_start=is_first,
+        function_version=getattr(context, "function_version", None),
+        function_request_id=getattr(context, "aws_request_id", None),
+    )
 
 
 def _longest_unit_seconds(first: Invocation) -> float:
@@ -144,22 +158,29 @@ def check_times(settings: Settings, invocation: Invocation) -> None:
 
 
 def function_address(settings: Settings) -> DatabaseAddress:
-    """Return the database address of a function: a URL, a host with a token per login, or the owner's secret.
+    """Return the database address of a function: a URL, or a host with a token per login, and for migrate the owner's
+    secret as well.
 
     Raises InvalidSettings when none of the three is set.
     """
     if settings.database_url is not None:
         return DatabaseAddress(settings.database_url.get_secret_value(), bool(settings.prepared_statements))
     if settings.database_secret_arn is not None:
-        owner = database_url_from_secret(
-            settings.database_secret_arn, host=settings.database_host, dbname=settings.database_name
+        given = settings.model_fields_set
+        url = database_url_from_secret(
+            settings.database_secret_arn,
+            host=settings.database_host,
+            port=settings.database_port if "database_port" in given else None,
+            dbname=settings.database_name if "database_name" in given else None,
         )
-        return DatabaseAddress(owner + _tls_options(settings))
-    if settings.database_host is None:
+    elif settings.database_host is not None:
+        url = f"host={settings.database_host} port={settings.database_port} dbname={settings.database_name}"
+    else:
         raise InvalidSettings("HOOKSAGA_DATABASE_URL, _DATABASE_HOST or _DATABASE_SECRET_ARN must be set")
-    host, port = settings.database_host, settings.database_port
+    host, port = libpq.place_of(url)
     return DatabaseAddress(
-        f"host={host} port={port} dbname={settings.database_name}" + _tls_options(settings),
+        url + _tls_options(settings),
+        bool(settings.prepared_statements),
         mint_password=lambda user: rds_login_token(host, port, user),
     )
 

@@ -2,12 +2,11 @@
 call had no time for; the caller requests it again."""
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field
 
-from hooksaga.aws.function import Function, Invocation
+from hooksaga.aws.function import SECONDS_FOR_ONE_BATCH, Function, Invocation
 from hooksaga.core.ages import parse_age
 from hooksaga.core.errors import DatabaseUnavailable, InvalidInput
 from hooksaga.core.models import Moment, StrictModel, rfc3339
@@ -16,9 +15,6 @@ from hooksaga.operations import doctor
 from hooksaga.operations.audit import Finding, audit_one, invariants
 from hooksaga.operations.prune import BATCH, Deleted, Place, Pruned, Pruning, prune, prune_batch
 from hooksaga.operations.work_state import is_at_rest
-
-SECONDS_FOR_ONE_BATCH = 8.0
-"""With less time left, no batch is started."""
 
 
 def _is_age(text: str) -> str:
@@ -86,7 +82,7 @@ async def _prune(function: Function, invocation: Invocation, action: Prune) -> d
     wanted = Pruning(age, action.dry_run, action.batch, action.kind)
 
     async def run_batch(after: Place | None) -> Pruned:
-        return await function.session.run(partial(prune_batch, wanted=wanted, after=after))
+        return await function.session.run(prune_batch, wanted=wanted, after=after)
 
     after = Place(action.after.at, action.after.id) if action.after else None
     done = await prune(
@@ -112,7 +108,7 @@ async def _audit(function: Function, invocation: Invocation, wanted: list[str]) 
     try:
         async with asyncio.timeout(invocation.seconds_left()):
             for name in wanted:
-                findings.append(await function.session.run(partial(audit_one, invariant=name)))
+                findings.append(await function.session.run(audit_one, invariant=name))
     except TimeoutError:
         pass  # the response lists the remaining ones
     return {

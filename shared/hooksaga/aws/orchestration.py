@@ -11,7 +11,8 @@ from hooksaga.core.errors import RowRefused
 from hooksaga.stages.apply_results import apply_results
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
-from hooksaga.stages.start_attempts import BATCH, Started, start_attempts
+from hooksaga.stages.start_attempts import Started, start_attempts
+from hooksaga.stages.start_plan import BATCH
 from hooksaga.stages.telemetry import note_moves, note_refused
 from hooksaga.stages.undispatched import find_undispatched_jobs
 from hooksaga.stages.wakes import waiting_subscriptions
@@ -78,9 +79,7 @@ class Turn:
 
     async def cancel(self, saga_id: int) -> SagaMoved:
         """End a waiting saga. Raises Conflict or NotFound, as the stage does."""
-        move = await self._function.session.run(
-            lambda connection: cancel_saga(connection, self._policy, saga_id)
-        )
+        move = await self._function.session.run(cancel_saga, self._policy, saga_id)
         await self._tell([move])
         return move
 
@@ -113,7 +112,7 @@ class Turn:
         """Start what is due of all subscriptions with waiting sagas, a batch of them at a time."""
         after: int | None = 0
         while after is not None and self._has_time():
-            page, after = await self._function.session.run(partial(waiting_subscriptions, after=after))
+            page, after = await self._function.session.run(waiting_subscriptions, after=after)
             await self.start(page)
 
     async def _start(self, subscription_ids: list[int], most_woken: int) -> Started:
@@ -141,9 +140,7 @@ class Turn:
         told = 0
         seconds = self._function.settings.redispatch_seconds
         while self._has_time():
-            jobs = await self._function.session.run(
-                partial(find_undispatched_jobs, redispatch_seconds=seconds)
-            )
+            jobs = await self._function.session.run(find_undispatched_jobs, redispatch_seconds=seconds)
             sent = await dispatch_jobs(self._function.queues, self._function.session, jobs)
             told += sent
             if sent < len(jobs) or len(jobs) < BATCH:  # a queue that takes nothing is not asked again

@@ -1,20 +1,16 @@
 """Direct actions of the subscriptions function: it alone may both read and change sealed values."""
 
-import json
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from hooksaga.api.problem_answers import item_problem
-from hooksaga.aws.function import Invocation
+from hooksaga.aws.actions import read_action, result_or_problem
+from hooksaga.aws.function import SECONDS_FOR_ONE_BATCH, Invocation
 from hooksaga.aws.sending_function import SendingFunction
-from hooksaga.core.errors import HooksagaError, InvalidInput
 from hooksaga.core.models import StrictModel
 from hooksaga.operations.reseal_headers import reseal_headers_batch
-from hooksaga.operations.reseal_secrets import Resealed, reseal_batch, together
-
-SECONDS_FOR_ONE_BATCH = 8.0
+from hooksaga.operations.reseal_secrets import reseal_batch, together
 
 
 class _Reseal(StrictModel):
@@ -42,32 +38,16 @@ _ACTIONS: TypeAdapter[Action] = TypeAdapter(Annotated[Action, Field(discriminato
 
 async def run_secret_action(function: SendingFunction, invocation: Invocation) -> dict[str, Any]:
     """Return the action's result, or `{"error": problem}` for a caller's error."""
-    try:
-        action = _read(invocation.event)
-        return _content(action, await _reseal(function, invocation, action))
-    except HooksagaError as error:
-        return {"error": item_problem(error).content()}
+    return await result_or_problem(_run(function, invocation))
 
 
-def _read(event: dict[str, Any]) -> Action:
-    try:
-        return _ACTIONS.validate_json(json.dumps(event))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "action"
-        raise InvalidInput("invalid_field", f"{field}: {first['msg']}", field=field, status=422) from None
-
-
-async def _reseal(function: SendingFunction, invocation: Invocation, action: Action) -> Resealed:
+async def _run(function: SendingFunction, invocation: Invocation) -> dict[str, Any]:
+    action = read_action(_ACTIONS, invocation.event)
     batch = reseal_batch if isinstance(action, ResealSecrets) else reseal_headers_batch
     run = partial(batch, box=function.box, dry_run=action.dry_run)
-    done = await function.session.run(partial(run, after_id=action.after))
+    done = await function.session.run(run, after_id=action.after)
     while done.last_id is not None and invocation.seconds_left() > SECONDS_FOR_ONE_BATCH:
-        done = together(done, await function.session.run(partial(run, after_id=done.last_id)))
-    return done
-
-
-def _content(action: Action, done: Resealed) -> dict[str, Any]:
+        done = together(done, await function.session.run(run, after_id=done.last_id))
     content = {
         "checked": done.checked,
         "changed": done.changed,

@@ -2,12 +2,13 @@
 
 import functools
 
-from hooksaga.adapters.aws_secrets import read_secret
+from hooksaga.adapters.aws_secrets import RenewedSecret
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.aws.function import Function
-from hooksaga.core.secrets_keys import split_keys
+from hooksaga.core.secrets_keys import is_key, split_keys
 from hooksaga.runtime.settings import InvalidSettings, Settings
+from hooksaga.runtime.telemetry import logger
 
 
 class SendingFunction(Function):
@@ -33,9 +34,20 @@ def function_secret_box(settings: Settings) -> SecretBox:
         return SecretBox(settings.secrets_keys)
     if settings.secrets_key_arn is None:
         raise InvalidSettings("HOOKSAGA_SECRETS_KEY or HOOKSAGA_SECRETS_KEY_ARN must be set")
-    return SecretBox([_padded(key) for key in split_keys(read_secret(settings.secrets_key_arn))])
+    secret = RenewedSecret(settings.secrets_key_arn, _parsed, _tell)
+    return SecretBox(secret.value(), lambda newer: secret.value(newer=newer))
 
 
-def _padded(key: str) -> str:
-    """Pad a key that Secrets Manager generated: random letters and digits are base64 without padding."""
-    return key + "=" * (-len(key) % 4)
+def _parsed(text: str) -> list[str]:
+    """Return the keys. Raises ValueError.
+
+    A key that Secrets Manager generated is padded: random letters and digits are base64 without padding.
+    """
+    keys = [key + "=" * (-len(key) % 4) for key in split_keys(text)]
+    if not keys or not all(is_key(key) for key in keys):
+        raise ValueError("must be keys of 32 bytes in URL-safe base64, separated by commas")
+    return keys
+
+
+def _tell(reason: str) -> None:
+    logger.error("secret not renewed", extra={"reason": reason})

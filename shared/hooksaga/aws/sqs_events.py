@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,16 +29,27 @@ def read_messages(event: dict[str, Any], model: type[Body]) -> list[Message[Body
     A malformed message is logged and skipped. It is not returned to the queue either, so SQS deletes it: a retry would
     not help. The same holds for a record that is not a queue message, or that has no id to return it by.
     """
-    found = (_read_record(record, model) for record in event["Records"])
+    found = (_read_record(record, model) for record in queue_records(event))
     return [message for message in found if message is not None]
 
 
-def _read_record(record: Any, model: type[Body]) -> Message[Body] | None:
+def queue_records(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of a batch that are queue messages with an id to return them by; log the others."""
+    return [record for record in event["Records"] if _is_message(record)]
+
+
+def _is_message(record: Any) -> bool:
     if not is_sqs_record(record):
-        return _refuse(None, None, [f"{name_of_record(record)} is no message of a queue"])
-    message_id, correlation_id = record.get("messageId"), _correlation_id(record)
-    if not isinstance(message_id, str):
-        return _refuse(None, correlation_id, ["it has no messageId"])
+        _refuse(None, None, [f"{name_of_record(record)} is no message of a queue"])
+        return False
+    if not isinstance(record.get("messageId"), str):
+        _refuse(None, _correlation_id(record), ["it has no messageId"])
+        return False
+    return True
+
+
+def _read_record(record: dict[str, Any], model: type[Body]) -> Message[Body] | None:
+    message_id, correlation_id = record["messageId"], _correlation_id(record)
     try:
         return Message(message_id, model.model_validate_json(record.get("body") or ""), correlation_id)
     except ValidationError as error:
@@ -67,6 +78,11 @@ def note_idle(messages: Iterable[Message[Any]]) -> None:
         logger.info("message without work", extra=keys)
 
 
-def failures(messages: Iterable[Message[Any]]) -> dict[str, list[dict[str, str]]]:
+class _Returnable(Protocol):
+    @property
+    def message_id(self) -> str: ...
+
+
+def failures(messages: Iterable[_Returnable]) -> dict[str, list[dict[str, str]]]:
     """Return the response that returns these messages to the queue and lets SQS delete the others."""
     return {"batchItemFailures": [{"itemIdentifier": message.message_id} for message in messages]}

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hooksaga.cli.failures import CommandGroup
+from hooksaga.cli.option_groups import Commands
 
 RUN = "On this machine"
 USE = "Through the API"
@@ -48,7 +49,7 @@ name."""
 def build(only: str | None = None) -> typer.Typer:
     """Return the application with one command, or with all if none has this name."""
     chosen = [one for one in _COMMANDS if one[1] == only] or _COMMANDS
-    made = typer.Typer(
+    made = Commands(
         cls=CommandGroup,
         no_args_is_help=True,
         add_completion=True,

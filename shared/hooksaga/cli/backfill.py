@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl
-from hooksaga.cli.bulk import Detach, DryRun, Rate, Reason, operation_of, run
-from hooksaga.cli.terminal import AsJson
+from hooksaga.cli.api_access import Api
+from hooksaga.cli.bulk import Background, Rate, operation_of, run
 
 
 def backfill(
@@ -14,14 +13,11 @@ def backfill(
     since: Annotated[str, typer.Option(help="Events accepted at or after, e.g. 2026-01-31T12:00:00Z.")],
     until: Annotated[str | None, typer.Option(help="Events accepted before.", show_default="now")] = None,
     rate: Rate = None,
-    reason: Reason = None,
-    dry_run: DryRun = False,
-    detach: Detach = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    how: Background,
+    api: Api,
 ) -> None:
     """Deliver older events that the subscription never received, at a given rate. Safe to repeat."""
-    chosen = {"subscription_id": id, "since": since, "until": until}
-    wanted = operation_of("backfill", chosen, rate, reason)
-    run(wanted, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
+    run(
+        api, operation_of("backfill", {"subscription_id": id, "since": since, "until": until}, rate, how), how
+    )

@@ -97,7 +97,7 @@ def figures(result: "BenchResult") -> dict[str, object]:
     }
     if result.accept_ms is not None:
         lines["POST to 202"] = _milliseconds(result.accept_ms)
-    return lines | {"delivering processes": result.processes}
+    return lines | {"processes of hooksaga": result.processes}
 
 
 def _milliseconds(of: "Percentiles") -> str:

@@ -5,27 +5,29 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
+from hooksaga.cli.api_access import Api, Page, Tenant
 from hooksaga.cli.failures import CommandFailed
+from hooksaga.cli.option_groups import Commands
 from hooksaga.cli.terminal import (
-    AsJson,
+    Columns,
     echo,
     echo_error,
     progress_bar,
     short_time,
     show_fields,
+    show_items,
     show_json,
-    show_table,
 )
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Bulk requeues, resends and backfills: list, watch, pause, resume, stop, change the rate.",
 )
@@ -52,163 +54,123 @@ Rate = Annotated[
         show_default="20",
     ),
 ]
-Reason = Annotated[str | None, typer.Option(help="Reason, stored with the operation.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count the matches and change nothing.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start the operation and return.")]
+
+
+@dataclass(frozen=True)
+class Background:
+    """Options of commands that start an operation."""
+
+    reason: Annotated[
+        str | None, typer.Option(help="Reason, stored with the operation.", show_default=False)
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the matches and change nothing.")] = False
+    detach: Annotated[bool, typer.Option("--detach", help="Start the operation and return.")] = False
+
+
+_COLUMNS: Columns = {
+    "id": "id",
+    "kind": "kind",
+    "tenant": lambda one: one["tenant_id"] or "all",
+    "status": "status",
+    **OUTCOMES,
+    "skipped": "skipped",
+    "of": "matched",
+    "per second": "rate_per_second",
+    "began": lambda one: short_time(one["created_at"]),
+    "by": "created_by",
+    "reason": "reason",
+}
 
 
 @app.command("list")
 def list_all(
-    tenant: Tenant = None,
+    tenant_id: Tenant = None,
     status: Annotated[
         str | None, typer.Option(help="Running, Paused, Stopped or Completed.", show_default=False)
     ] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    page: Page,
+    api: Api,
 ) -> None:
     """List operations, newest first."""
-    wanted = {"tenant_id": tenant, "status": status, "limit": limit, "cursor": cursor}
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params=wanted)
-        page = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
-    columns = (
-        "id",
-        "kind",
-        "tenant",
-        "status",
-        *OUTCOMES,
-        "skipped",
-        "of",
-        "per second",
-        "began",
-        "by",
-        "reason",
-    )
-    show_table(columns, [_row(one) for one in page["items"]])
-    if page["next"]:
-        echo_error(f"More results: --cursor {page['next']}")
-
-
-def _row(one: dict[str, Any]) -> tuple[object, ...]:
-    facts = (one["id"], one["kind"], one["tenant_id"] or "all", one["status"])
-    counts = (one[name] for name in (*OUTCOMES.values(), "skipped", "matched", "rate_per_second"))
-    return (*facts, *counts, short_time(one["created_at"]), one["created_by"], one["reason"])
+    api.show_list(PATH, {"tenant_id": tenant_id, "status": status, **vars(page)}, _COLUMNS)
 
 
 @app.command()
-def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def show(id: Id, *, api: Api) -> None:  # noqa: A002
     """Show one operation and its progress for each subscription."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", f"{PATH}/{id}")
-        operation = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
+    operation = api.ask("GET", f"{PATH}/{id}")
     lanes = operation.pop("lanes")
     chosen = ", ".join(
         f"{name}={','.join(value) if isinstance(value, list) else value}"
         for name, value in operation["filter"].items()
     )
     show_fields({**operation, "filter": chosen or "all", "reason": operation["reason"] or None})
-    columns = ("subscription_id", "matched", "done", "skipped", *OUTCOMES.values(), "finished")
-    show_table(
-        ["subscription", "matched", "done", "skipped", *OUTCOMES, "finished"],
-        [[lane[name] for name in columns] for lane in lanes],
-    )
+    same = {name: name for name in ("matched", "done", "skipped")}
+    show_items({"subscription": "subscription_id", **same, **OUTCOMES, "finished": "finished"}, lanes)
 
 
 @app.command()
-def watch(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def watch(id: Id, *, api: Api) -> None:  # noqa: A002
     """Watch one operation until it ends. Ctrl-C does not stop the operation."""
-    with connect(api_url, api_key) as client:
-        follow(client, client.call("GET", f"{PATH}/{id}"), as_json)
+    client = api.connect()
+    follow(client, client.call("GET", f"{PATH}/{id}"), api.as_json)
 
 
 @app.command()
-def pause(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def pause(id: Id, *, api: Api) -> None:  # noqa: A002
     """Pause an operation. Started deliveries continue."""
-    _move(id, "pause", api_url, api_key, as_json)
+    echo(_summary(api.ask("POST", f"{PATH}/{id}/pause")))
 
 
 @app.command()
-def resume(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def resume(id: Id, *, api: Api) -> None:  # noqa: A002
     """Resume a paused operation."""
-    _move(id, "resume", api_url, api_key, as_json)
+    echo(_summary(api.ask("POST", f"{PATH}/{id}/resume")))
 
 
 @app.command()
-def stop(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def stop(id: Id, *, api: Api) -> None:  # noqa: A002
     """Stop an operation permanently. Started deliveries continue."""
-    _move(id, "stop", api_url, api_key, as_json)
-
-
-def _move(operation_id: int, verb: str, api_url: str, api_key: str | None, as_json: bool) -> None:
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"{PATH}/{operation_id}/{verb}")
-        operation = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        echo(_summary(operation))
+    echo(_summary(api.ask("POST", f"{PATH}/{id}/stop")))
 
 
 @app.command()
 def rate(
     id: Id,  # noqa: A002
     per_second: Annotated[float, typer.Argument(min=0.01, max=1000, help="Deliveries started per second.")],
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Change the rate of an operation."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("PATCH", f"{PATH}/{id}", json={"rate_per_second": per_second})
-        operation = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        echo(_summary(operation))
+    echo(_summary(api.ask("PATCH", f"{PATH}/{id}", json={"rate_per_second": per_second})))
 
 
 def operation_of(
-    kind: str, chosen: Mapping[str, Any], rate_per_second: float | None, reason: str | None
+    kind: str, chosen: Mapping[str, Any], rate_per_second: float | None, how: Background
 ) -> dict[str, Any]:
     """Return the body of POST /v1/bulk-operations, without fields that are None."""
-    fields = {"kind": kind, "rate_per_second": rate_per_second, "reason": reason}
+    fields = {"kind": kind, "rate_per_second": rate_per_second, "reason": how.reason}
     given = {name: value for name, value in fields.items() if value is not None}
     return {**given, "filter": {name: value for name, value in chosen.items() if value is not None}}
 
 
-def run(
-    wanted: Mapping[str, Any],
-    api_url: str,
-    api_key: str | None,
-    as_json: bool,
-    *,
-    dry_run: bool,
-    detach: bool,
-) -> None:
+def run(api: Api, wanted: Mapping[str, Any], how: Background) -> None:
     """Start the operation and follow it to its end, or show the counts of a dry run."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", PATH, json={**wanted, "dry_run": dry_run})
-        operation = client.read(answer)
-        if as_json and (dry_run or detach):
-            show_json(answer)
-        elif dry_run:
-            _say_count(operation)
-        elif detach:
-            echo(_summary(operation))
-            echo_error(f"The operation runs in the background: hooksaga bulk watch {operation['id']}")
-        else:
-            if not operation["created"]:
-                echo_error(f"the same operation exists as {operation['id']} and is {operation['status']}")
-            follow(client, operation, as_json)
+    client = api.connect()
+    answer = client.fetch("POST", PATH, json={**wanted, "dry_run": how.dry_run})
+    operation = client.read(answer)
+    if api.as_json and (how.dry_run or how.detach):
+        show_json(answer)
+    elif how.dry_run:
+        _say_count(operation)
+    elif how.detach:
+        echo(_summary(operation))
+        echo_error(f"The operation runs in the background: hooksaga bulk watch {operation['id']}")
+    else:
+        if not operation["created"]:
+            echo_error(f"the same operation exists as {operation['id']} and is {operation['status']}")
+        follow(client, operation, api.as_json)
 
 
 def _say_count(count: Mapping[str, Any]) -> None:

@@ -2,16 +2,13 @@
 
 import asyncio
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import FAILED
 from hooksaga.cli.terminal import AsJson, echo, echo_error, printable, show_json
-
-if TYPE_CHECKING:
-    pass
 
 AUDIT_SECONDS = 3600.0
 """Timeout of an audit, which reads whole tables."""
@@ -27,6 +24,9 @@ def migrate(
         float,
         typer.Option(min=0, max=86_400, help="Seconds to retry while other sessions hold required locks."),
     ] = TIMEOUT_SECONDS,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what would be done and locked, and change nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Migrate the database to the newest schema.
@@ -34,7 +34,14 @@ def migrate(
     Uses HOOKSAGA_DATABASE_URL, or the embedded database, which is created if needed. Producers are not blocked: a step
     that waits for a lock gives up after two seconds, names the blocking session, and is retried. Plain-text header
     values are encrypted if the key is available.
+
+    With --plan the pending migrations are tried on an empty copy of the schema, on a temporary server of this machine.
     """
+    if plan:
+        from hooksaga.cli.migration_plan import show_plan
+
+        show_plan(as_json)
+        return
     applied, sealed = asyncio.run(_migrate(patience))
     if as_json:
         show_json({"applied": applied})

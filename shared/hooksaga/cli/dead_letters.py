@@ -1,98 +1,74 @@
 """`hooksaga dead-letters`: the dead letter queue."""
 
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import typer
 
 from hooksaga.cli import bulk
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
+from hooksaga.cli.api_access import Api, ErrorCode, EventType, Page, Subscription, Tenant
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.terminal import (
-    AsJson,
-    echo,
-    echo_error,
-    printable,
-    short_time,
-    show_fields,
-    show_json,
-    show_table,
-)
+from hooksaga.cli.option_groups import Commands
+from hooksaga.cli.terminal import Columns, echo, echo_error, printable, short_time, show_fields
 
-app = typer.Typer(no_args_is_help=True, help="The dead letter queue: list, show, requeue.")
+app = Commands(no_args_is_help=True, help="The dead letter queue: list, show, requeue.")
 
 PATH = "/v1/dead-letters"
 MAX_AT_ONCE = 1000
-FILTERS = ("subscription_id", "event_type", "error_code", "failed_after", "failed_before")
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter's number.")]
-Subscription = Annotated[int | None, typer.Option(min=1, help="Filter by subscription.", show_default=False)]
-EventType = Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)]
-ErrorCode = Annotated[
-    str | None, typer.Option(help="Filter by error code, e.g. http_503.", show_default=False)
-]
-FailedAfter = Annotated[
-    str | None, typer.Option(help="Dead-lettered at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False)
-]
-FailedBefore = Annotated[str | None, typer.Option(help="Dead-lettered before.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class DeadLetterFilter:
+    """Filters of a list and of a requeue, named as in the API."""
+
+    subscription_id: Subscription = None
+    event_type: EventType = None
+    error_code: ErrorCode = None
+    failed_after: Annotated[
+        str | None,
+        typer.Option(help="Dead-lettered at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False),
+    ] = None
+    failed_before: Annotated[str | None, typer.Option(help="Dead-lettered before.", show_default=False)] = (
+        None
+    )
+
+
+FILTERS = tuple(one.name for one in fields(DeadLetterFilter))
+
+
+_COLUMNS: Columns = {
+    "id": "id",
+    "failed": lambda one: short_time(one["failed_at"]),
+    "tenant": "tenant_id",
+    "event type": "event_type",
+    "subscription": "subscription_id",
+    "error": "final_error_code",
+    "requeued as": lambda one: "" if one["requeued_as"] is None else f"saga {one['requeued_as']}",
+}
 
 
 @app.command("list")
 def list_all(
-    tenant: Tenant = None,
+    tenant_id: Tenant = None,
     not_requeued: Annotated[
         bool, typer.Option("--not-requeued", help="Show those that were not requeued.")
     ] = False,
-    subscription: Subscription = None,
-    event_type: EventType = None,
-    error_code: ErrorCode = None,
-    failed_after: FailedAfter = None,
-    failed_before: FailedBefore = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    wanted: DeadLetterFilter,
+    page: Page,
+    api: Api,
 ) -> None:
     """List dead letters, newest first. Filters can be combined."""
-    wanted = {
-        "tenant_id": tenant,
-        "requeued": "false" if not_requeued else None,
-        **_filter(subscription, event_type, error_code, failed_after, failed_before),
-    }
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params={**wanted, "limit": limit, "cursor": cursor})
-        page = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
-    columns = ("id", "failed", "tenant", "event type", "subscription", "error", "requeued as")
-    show_table(columns, [_row(one) for one in page["items"]])
-    if page["next"]:
-        echo_error(f"More results: --cursor {page['next']}")
-
-
-def _row(one: dict[str, Any]) -> tuple[object, ...]:
-    saga = one["requeued_as"]
-    return (
-        one["id"],
-        short_time(one["failed_at"]),
-        one["tenant_id"],
-        one["event_type"],
-        one["subscription_id"],
-        one["final_error_code"],
-        "" if saga is None else f"saga {saga}",
-    )
+    more = {"tenant_id": tenant_id, "requeued": "false" if not_requeued else None}
+    api.show_list(PATH, {**more, **vars(wanted), **vars(page)}, _COLUMNS)
 
 
 @app.command()
-def show(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def show(id: Id, *, api: Api) -> None:  # noqa: A002
     """Show one dead letter with its payload."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", f"{PATH}/{id}")
-        dead_letter = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
+    dead_letter = api.ask("GET", f"{PATH}/{id}")
     from hooksaga.local.raw_json import indented
 
     payload = dead_letter.pop("payload_snapshot")
@@ -123,21 +99,14 @@ Rate = Annotated[
 @app.command()
 def requeue(
     id: OneId = None,  # noqa: A002
-    subscription: Subscription = None,
-    event_type: EventType = None,
-    error_code: ErrorCode = None,
-    failed_after: FailedAfter = None,
-    failed_before: FailedBefore = None,
+    *,
+    wanted: DeadLetterFilter,
     where: Where = None,
     every: Every = False,
     limit: MostAtOnce = None,
     rate: Rate = None,
-    reason: bulk.Reason = None,
-    dry_run: bulk.DryRun = False,
-    detach: bulk.Detach = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    how: bulk.Background,
+    api: Api,
 ) -> None:
     """Requeue one dead letter, or all that match: each gets a new saga with all its attempts. Safe to repeat.
 
@@ -145,27 +114,21 @@ def requeue(
     1,000 at once, the oldest first. With --rate all matches are requeued by a bulk operation in the background: see
     `hooksaga bulk`.
     """
-    wanted = _filter(subscription, event_type, error_code, failed_after, failed_before)
-    wanted = _with_where(wanted, where or [])
-    paced = rate is not None or reason is not None or detach
-    _check_choice(id, wanted, every, dry_run or paced)
+    chosen = _with_where(
+        {name: value for name, value in vars(wanted).items() if value is not None}, where or []
+    )
+    paced = rate is not None or how.reason is not None or how.detach
+    _check_choice(id, chosen, every, how.dry_run or paced)
     if paced:
         _check_no_limit(limit)
-        operation = bulk.operation_of("requeue", wanted, rate, reason)
-        bulk.run(operation, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
-        return
-    limit = limit or MAX_AT_ONCE
-    path = f"{PATH}/requeue" if id is None else f"{PATH}/{id}/requeue"
-    content = None if id is not None else {**wanted, "limit": limit, "dry_run": dry_run}
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", path, json=content)
-        done = client.read(answer)
-    if as_json:
-        show_json(answer)
+        bulk.run(api, bulk.operation_of("requeue", chosen, rate, how), how)
     elif id is not None:
+        done = api.ask("POST", f"{PATH}/{id}/requeue")
         echo(f"dead letter {id} is requeued as saga {done['saga_id']}")
     else:
-        _show_requeued(done, limit, dry_run)
+        limit = limit or MAX_AT_ONCE
+        content = {**chosen, "limit": limit, "dry_run": how.dry_run}
+        _show_requeued(api.ask("POST", f"{PATH}/requeue", json=content), limit, how.dry_run)
 
 
 def _show_requeued(done: dict[str, Any], limit: int, dry_run: bool) -> None:
@@ -208,20 +171,3 @@ def _with_where(wanted: dict[str, Any], where: list[str]) -> dict[str, Any]:
             raise WrongUse(f"--where subscription_id must be a number, not {value!r}")
         both[name] = int(value) if name == "subscription_id" else value
     return both
-
-
-def _filter(
-    subscription: int | None,
-    event_type: str | None,
-    error_code: str | None,
-    failed_after: str | None,
-    failed_before: str | None,
-) -> dict[str, Any]:
-    fields = {
-        "subscription_id": subscription,
-        "event_type": event_type,
-        "error_code": error_code,
-        "failed_after": failed_after,
-        "failed_before": failed_before,
-    }
-    return {name: value for name, value in fields.items() if value is not None}

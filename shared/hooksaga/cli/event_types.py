@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api, ApiAccess
 from hooksaga.cli.event_type_files import (
     DEFAULTS,
     Entry,
@@ -19,12 +19,13 @@ from hooksaga.cli.event_type_files import (
     whole,
 )
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.terminal import AsJson, echo, echo_error, printable, show_json, show_table
+from hooksaga.cli.option_groups import Commands
+from hooksaga.cli.terminal import Columns, echo, echo_error, printable, show_items, show_json
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
 
-app = typer.Typer(no_args_is_help=True, help="Event types: list, show, sync with a file, export.")
+app = Commands(no_args_is_help=True, help="Event types: list, show, sync with a file, export.")
 
 PATH = "/v1/event-types"
 STANDARD_STREAM = "-"
@@ -34,26 +35,19 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The event type.")]
 
 
 @app.command("list")
-def list_all(api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:
+def list_all(*, api: Api) -> None:
     """List the event types of the catalogue by name."""
-    with connect(api_url, api_key) as client:
-        items = sorted(_listed(client), key=lambda one: str(one["name"]))
-    if as_json:
+    client = api.connect()
+    items = sorted(_listed(client), key=lambda one: str(one["name"]))
+    if api.as_json:
         show_json({"items": items})
         return
-    rows = [
-        (
-            one["name"],
-            "archived" if one["archived"] else one["on_mismatch"],
-            _first_line(str(one["description"])),
-        )
-        for one in items
-    ]
-    show_table(("event type", "mismatch", "description"), rows)
-
-
-def _first_line(text: str) -> str:
-    return text.splitlines()[0] if text else ""
+    columns: Columns = {
+        "event type": "name",
+        "mismatch": lambda one: "archived" if one["archived"] else one["on_mismatch"],
+        "description": lambda one: one["description"].partition("\n")[0],
+    }
+    show_items(columns, items)
 
 
 def _listed(client: "ApiClient") -> Iterator[Mapping[str, object]]:
@@ -67,11 +61,11 @@ def _listed(client: "ApiClient") -> Iterator[Mapping[str, object]]:
 
 
 @app.command()
-def show(name: Name, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:
+def show(name: Name, *, api: Api) -> None:
     """Show an event type with its schema and its sample."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", _place(name))
-    if as_json:
+    client = api.connect()
+    answer = client.fetch("GET", _place(name))
+    if api.as_json:
         show_json(answer)
     else:
         echo(file_text({name: _entry(answer)}).rstrip("\n"))
@@ -80,12 +74,12 @@ def show(name: Name, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_j
 @app.command()
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file to write; - for standard output.")],
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
+    *,
+    api: ApiAccess,
 ) -> None:
     """Write the whole catalogue to a file, for `sync`."""
-    with connect(api_url, api_key) as client:
-        entries = _present(client)
+    client = api.connect()
+    entries = _present(client)
     if file == STANDARD_STREAM:
         echo(file_text(entries).rstrip("\n"))
         return
@@ -116,22 +110,21 @@ def sync(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the differences, and change nothing.")
     ] = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Make the catalogue equal to a file. Other event types stay, unless an option says otherwise. Safe to repeat."""
     if archive_missing and delete_missing:
         raise WrongUse("--archive-missing and --delete-missing exclude each other")
     wanted = _wanted(file)
-    with connect(api_url, api_key) as client:
-        plan = _plan(wanted, _present(client), archive=archive_missing, delete=delete_missing)
-        if not dry_run:
-            _carry_out(client, plan)
-    if dry_run and not as_json:
+    client = api.connect()
+    plan = _plan(wanted, _present(client), archive=archive_missing, delete=delete_missing)
+    if not dry_run:
+        _carry_out(client, plan)
+    if dry_run and not api.as_json:
         for line in _differences(plan):
             echo(printable(line))
-    _report(plan, wanted, dry_run=dry_run, as_json=as_json)
+    _report(plan, wanted, dry_run=dry_run, as_json=api.as_json)
 
 
 def _wanted(file: str) -> dict[str, Entry]:

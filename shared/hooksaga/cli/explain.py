@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, console, echo_error, show_json
+from hooksaga.cli.api_access import Api
+from hooksaga.cli.terminal import console, echo_error, show_json
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
@@ -17,14 +17,13 @@ PAGE = 250
 def explain(
     event_id: Annotated[str, typer.Argument(metavar="ID", help="evt_ and 32 hex digits.")],
     every: Annotated[bool, typer.Option("--all", help="Include subscriptions to other event types.")] = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Explain for each subscription whether an event matched it, why not, and the state of its delivery."""
-    with connect(api_url, api_key) as client:
-        event = _read(client, event_id, every)
-    if as_json:
+    client = api.connect()
+    event = _read(client, event_id, every)
+    if api.as_json:
         show_json(event)
         return
     from hooksaga.cli.explanation import explanation

@@ -96,6 +96,8 @@ def _clauses(event: Json, decision: Json) -> Iterator[str]:
         yield f"{_started(saga)}{_standing(saga)}"
     elif decision["matched"]:
         yield "it ended; retention deleted the record later"
+    elif decision["matched"] is None and event["routing"]["state"] == "routed":
+        yield "not known: its filter compared attributes that were erased later"
 
 
 def _why(event: Json, decision: Json) -> str:

@@ -1,8 +1,9 @@
 """`hooksaga keys`: API keys. The commands use the database directly, so the first key needs no key."""
 
 import asyncio
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -10,35 +11,37 @@ from hooksaga.cli.deployment import Stack, ask_function
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.terminal import (
     AsJson,
+    Columns,
     echo,
     echo_error,
     moment_text,
     short_time,
     show_fields,
+    show_items,
     show_json,
-    show_table,
 )
-
-if TYPE_CHECKING:
-    from hooksaga.operations.api_keys import ApiKeyView
+from hooksaga.core.scopes import DEFAULT_SCOPES, Scope
 
 app = typer.Typer(no_args_is_help=True, help="API keys: create, list, revoke.")
 
 MAX_NAME = 100
+T = TypeVar("T")
 
 
-class Scope(StrEnum):
-    """Scopes of a key."""
-
-    EVENTS = "events:write"
-    SUBSCRIPTIONS = "subscriptions:write"
-    VERIFY = "subscriptions:verify"
-    ERASE = "events:erase"
-    EVENT_TYPES = "event-types:write"
-    ADMIN = "admin"
+def _moment(value: Any) -> str:
+    """Format a time: a stack returns text, this machine's database a datetime, or none."""
+    return short_time(value if value is None or isinstance(value, str) else moment_text(value))
 
 
-DEFAULT_SCOPES = (Scope.EVENTS, Scope.SUBSCRIPTIONS, Scope.ADMIN)
+_COLUMNS: Columns = {
+    "id": "id",
+    "name": "name",
+    "key": lambda key: f"...{key['last_four']}",
+    "scopes": lambda key: ", ".join(key["scopes"]),
+    "tenant": lambda key: key["tenant_id"] or "all",
+    "created": lambda key: _moment(key["created_at"]),
+    "revoked": lambda key: _moment(key["revoked_at"]),
+}
 
 
 @app.command()
@@ -46,9 +49,7 @@ def create(
     name: Annotated[str, typer.Option(help="Name of the key's user.")],
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(
-            help="Scope of the key; repeatable.", show_default="events:write, subscriptions:write, admin"
-        ),
+        typer.Option(help="Scope of the key; repeatable.", show_default=", ".join(DEFAULT_SCOPES)),
     ] = None,
     tenant_id: Annotated[
         str | None, typer.Option(help="Bind the key to one tenant.", show_default="all tenants")
@@ -76,12 +77,11 @@ def create(
 @app.command("list")
 def list_all(stack: Stack = None, as_json: AsJson = False) -> None:
     """List keys, newest first, including revoked ones, with their last four characters."""
-    keys = _keys_of(stack) if stack else [_as_dict(key) for key in asyncio.run(_list())]
+    keys = _listed(stack)
     if as_json:
         show_json({"items": keys})
         return
-    columns = ("id", "name", "key", "scopes", "tenant", "created", "revoked")
-    show_table(columns, [_row(key) for key in keys])
+    show_items(_COLUMNS, keys)
 
 
 @app.command()
@@ -94,7 +94,9 @@ def revoke(
     if stack:
         _ask_admin(stack, action="revoke_key", id=key_id)
     else:
-        asyncio.run(_revoke(key_id))
+        from hooksaga.operations.api_keys import revoke_api_key
+
+        _on_database(revoke_api_key, key_id)
     if as_json:
         show_json({"id": key_id, "revoked": True})
     else:
@@ -102,74 +104,33 @@ def revoke(
 
 
 def _create(name: str, scopes: list[str], tenant_id: str | None, stack: str | None) -> tuple[str, int]:
-    if not stack:
-        return asyncio.run(_create_here(name, scopes, tenant_id))
-    made = _ask_admin(stack, action="create_key", name=name, scopes=scopes, tenant_id=tenant_id)
-    return made["key"], made["id"]
+    if stack:
+        made = _ask_admin(stack, action="create_key", name=name, scopes=scopes, tenant_id=tenant_id)
+        return made["key"], made["id"]
+    from hooksaga.operations.api_keys import create_api_key, generate_api_key
+
+    key = generate_api_key()
+    return key, _on_database(create_api_key, key, name=name, tenant_id=tenant_id, scopes=scopes)
 
 
-def _keys_of(stack: str) -> list[dict[str, Any]]:
-    return _ask_admin(stack, action="list_keys")["items"]
+def _listed(stack: str | None) -> list[dict[str, Any]]:
+    if stack:
+        return _ask_admin(stack, action="list_keys")["items"]
+    from hooksaga.operations.api_keys import list_api_keys
+
+    return [asdict(key) for key in _on_database(list_api_keys)]
 
 
 def _ask_admin(stack: str, **action: Any) -> dict[str, Any]:
     return ask_function(stack, "admin", action)
 
 
-async def _create_here(name: str, scopes: list[str], tenant_id: str | None) -> tuple[str, int]:
+def _on_database(unit: Callable[..., Awaitable[T]], *arguments: Any, **more: Any) -> T:
     from hooksaga.adapters.database import Role
     from hooksaga.local.given_database import open_database, run_as
-    from hooksaga.operations.api_keys import create_api_key, generate_api_key
 
-    key = generate_api_key()
-    async with open_database() as address:
-        key_id = await run_as(
-            address,
-            Role.ADMIN,
-            lambda connection: create_api_key(connection, key, name=name, tenant_id=tenant_id, scopes=scopes),
-        )
-    return key, key_id
+    async def run() -> T:
+        async with open_database() as address:
+            return await run_as(address, Role.ADMIN, unit, *arguments, **more)
 
-
-async def _list() -> "list[ApiKeyView]":
-    from hooksaga.adapters.database import Role
-    from hooksaga.local.given_database import open_database, run_as
-    from hooksaga.operations.api_keys import list_api_keys
-
-    async with open_database() as address:
-        return await run_as(address, Role.ADMIN, list_api_keys)
-
-
-async def _revoke(key_id: int) -> None:
-    from hooksaga.adapters.database import Role
-    from hooksaga.local.given_database import open_database, run_as
-    from hooksaga.operations.api_keys import revoke_api_key
-
-    async with open_database() as address:
-        await run_as(address, Role.ADMIN, lambda connection: revoke_api_key(connection, key_id))
-
-
-def _as_dict(key: "ApiKeyView") -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(key)
-
-
-def _row(key: dict[str, Any]) -> tuple[object, ...]:
-    revoked = "" if key["revoked_at"] is None else short_time(_moment(key["revoked_at"]))
-    tenant = key["tenant_id"] or "all"
-    scopes = ", ".join(key["scopes"])
-    return (
-        key["id"],
-        key["name"],
-        f"...{key['last_four']}",
-        scopes,
-        tenant,
-        short_time(_moment(key["created_at"])),
-        revoked,
-    )
-
-
-def _moment(value: Any) -> str:
-    """Parse a time: a stack returns text, this machine's database a datetime."""
-    return value if isinstance(value, str) else moment_text(value)
+    return asyncio.run(run())

@@ -1,7 +1,6 @@
 """`hooksaga prune`: retention."""
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -104,18 +103,18 @@ async def _prune(wanted: "list[Pruning]") -> Totals:
     from hooksaga.adapters.database import Role, Session
     from hooksaga.local.given_database import open_database
 
-    async with open_database() as address:
-        session = Session(address, Role.ADMIN)
-        totals: Totals = {**dict.fromkeys(WORDS, 0), "before": {}, "dry_run": wanted[0].dry_run}
-        try:
-            for one in wanted:
-                done = await _prune_kind(session, one)
-                totals |= {name: totals[name] + many for name, many in done.counts().items()}
-                assert done.before is not None
-                totals["before"][one.kind.value] = moment_text(done.before)
-        finally:
-            await session.close()
+    totals = _nothing_yet(wanted[0].dry_run)
+    async with open_database() as address, Session(address, Role.ADMIN) as session:
+        for one in wanted:
+            done = await _prune_kind(session, one)
+            totals |= {name: totals[name] + many for name, many in done.counts().items()}
+            assert done.before is not None
+            totals["before"][one.kind.value] = moment_text(done.before)
     return totals
+
+
+def _nothing_yet(dry_run: bool) -> Totals:
+    return {**dict.fromkeys(WORDS, 0), "before": {}, "dry_run": dry_run}
 
 
 async def _prune_kind(session: Any, wanted: "Pruning") -> "Pruned":
@@ -123,7 +122,7 @@ async def _prune_kind(session: Any, wanted: "Pruning") -> "Pruned":
     from hooksaga.operations.prune import prune_batch
 
     async def run_batch(after: "Place | None") -> "Pruned":
-        return await session.run(partial(prune_batch, wanted=wanted, after=after))
+        return await session.run(prune_batch, wanted, after)
 
     return await prune_all(run_batch, may_go_on=_report)
 
@@ -137,7 +136,7 @@ def _report(so_far: "Pruned") -> bool:
 
 def _prune_stack(stack: str, ages: dict[str, str], dry_run: bool, batch: int) -> Totals:
     """Ask the admin function kind by kind: it has the settings of the stack."""
-    totals: Totals = {**dict.fromkeys(WORDS, 0), "before": {}, "dry_run": dry_run}
+    totals = _nothing_yet(dry_run)
     for kind in ages or ("deliveries", "dead_letters", "payloads", "events"):
         action = {"action": "prune", "kind": kind, "dry_run": dry_run, "batch": batch}
         if kind in ages:

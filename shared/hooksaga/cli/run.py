@@ -7,6 +7,7 @@ import os
 import shutil
 import sysconfig
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,8 @@ import typer
 from hooksaga.cli.api_access import DEFAULT_URL
 from hooksaga.cli.failures import FAILED, CommandFailed, WrongUse
 from hooksaga.cli.signals import interrupt_on_sigterm, stop_on_signals
-from hooksaga.cli.terminal import echo, echo_error
+from hooksaga.cli.terminal import echo, echo_error, printable
+from hooksaga.cli.up_lines import Digest, LogForm, UpLines, is_text
 
 if TYPE_CHECKING:
     from hooksaga.local.system import LocalSystem
@@ -41,6 +43,10 @@ def up(
         ),
     ] = False,
     sqs: BySqs = False,
+    log: Annotated[
+        LogForm,
+        typer.Option(help="Log on standard error: short lines, or JSON. auto: short lines on a terminal."),
+    ] = LogForm.AUTO,
 ) -> None:
     """Run all components on this machine until Ctrl-C or SIGTERM.
 
@@ -49,7 +55,7 @@ def up(
     """
     from hooksaga.worker import event_loop
 
-    event_loop.run(_serve(_settings_of_up(local_receivers), port, sqs))
+    event_loop.run(_serve(_settings_of_up(local_receivers), port, sqs, log))
 
 
 def _settings_of_up(local_receivers: bool) -> "Settings":
@@ -70,25 +76,30 @@ def _system(settings: "Settings", port: int, sqs: bool) -> "LocalSystem":
         from hooksaga.local.sqs.system import SqsSystem
 
         return SqsSystem(settings, port=port)
+    from hooksaga.local.api_process import processes_of
     from hooksaga.local.system import LocalSystem
 
-    return LocalSystem(settings, port=port)
+    return LocalSystem(settings, port=port, processes=processes_of(settings))
 
 
-async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
+async def _serve(settings: "Settings", port: int, sqs: bool, log: LogForm) -> None:
     from hooksaga.worker.event_loop import forget_what_stays
 
     stop = stop_on_signals()
+    lines = _short_lines(log)
     system = _system(settings, port, sqs)
     try:
         url = await system.start()
     except OSError as error:
         raise _port_error(error, port) from error
     _greet(settings, system, url, await system.console_link(url))
+    counts = None if lines is None else asyncio.create_task(lines.print_counts(f"{url}/console"))
     forget_what_stays()
     ended = asyncio.create_task(system.wait())
     signalled = asyncio.create_task(stop.wait())
     await asyncio.wait({ended, signalled}, return_when=asyncio.FIRST_COMPLETED)
+    if counts is not None:
+        counts.cancel()
     if ended.done() and ended.exception() is not None:
         await _abandon(system)
         await ended
@@ -97,6 +108,17 @@ async def _serve(settings: "Settings", port: int, sqs: bool) -> None:
     await system.stop()
     if not signalled.done():
         raise CommandFailed("hooksaga stopped because of an internal error; see its log and start it again")
+
+
+def _short_lines(log: LogForm) -> UpLines | None:
+    """Print the log as lines for people from now on, if it is for people."""
+    if not is_text(log):
+        return None
+    from hooksaga.runtime.telemetry import write_log_to
+
+    lines = UpLines(Digest())
+    write_log_to(lines)
+    return lines
 
 
 async def _abandon(system: "LocalSystem") -> None:
@@ -121,6 +143,8 @@ def _greet(settings: "Settings", system: "LocalSystem", url: str, console: str) 
     echo(f"  console   {console}")
     echo("            (one-time link, valid for an hour; later, sign in with the API key)")
     echo(f"  API key   {_where_the_key_is(settings, system)}")
+    if system.intake_queue_url is not None:
+        echo(f"  intake    {system.intake_queue_url}")
     echo("  to stop   Ctrl-C, or SIGTERM")
     echo("next steps, in another terminal:")
     if shutil.which("hooksaga") is None:
@@ -156,7 +180,9 @@ def demo(
 
     logger.setLevel("CRITICAL")
     interrupt_on_sigterm()
-    console: Any = _demo_console()
+    from rich.console import Console
+
+    console: Any = Console(highlight=False, emoji=False)
     story = _story(sqs)(read_settings().data_dir, console, keep=_keep_running if keep else None)
     good = event_loop.run(story)
     raise typer.Exit(0 if good else FAILED)
@@ -170,12 +196,6 @@ def _story(sqs: bool) -> Any:
     from hooksaga.local.demo import run_demo
 
     return run_demo
-
-
-def _demo_console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False, emoji=False)
 
 
 async def _keep_running(url: str, key: str, console: str) -> None:
@@ -199,9 +219,11 @@ def receiver(
             show_default=False,
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Store counts only, no bodies.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no requests, and store counts only, no bodies.")
+    ] = False,
 ) -> None:
-    """Run a TLS test subscriber that can fail on purpose.
+    """Run a TLS test subscriber that can fail on purpose, and print each request.
 
     The path selects the behavior: /ok, /status/CODE, /flaky/N (503 N times per event), /down (503 until fixed),
     /slow/MS, /reset, /hang, /huge/BYTES, /drip. GET /_received lists requests; POST /_fix fixes /down.
@@ -212,13 +234,25 @@ def receiver(
     _check_secret(secret)
     folder = read_settings().data_dir
     try:
-        run_receiver(host, port, data_dir=folder, announce=_announcer(folder), secret=secret, quiet=quiet)
+        run_receiver(
+            host,
+            port,
+            data_dir=folder,
+            announce=_announcer(folder),
+            tell=None if quiet else _tell_request,
+            secret=secret,
+            quiet=quiet,
+        )
     except OSError as error:
         if error.filename is not None:
             raise
         raise WrongUse(
             f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
         ) from error
+
+
+def _tell_request(line: str) -> None:
+    echo(f"{time.strftime('%H:%M:%S')}  {printable(line)}")
 
 
 def _check_secret(secret: str | None) -> None:

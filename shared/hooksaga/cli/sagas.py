@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from hooksaga.cli import bulk
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api, ErrorCode, EventType, Subscription
 from hooksaga.cli.failures import WrongUse
-from hooksaga.cli.terminal import AsJson, echo, echo_error, show_json
+from hooksaga.cli.option_groups import Commands
+from hooksaga.cli.terminal import echo, echo_error
 
-app = typer.Typer(no_args_is_help=True, help="Deliveries: resend, retry now, cancel.")
+app = Commands(no_args_is_help=True, help="Deliveries: resend, retry now, cancel.")
 
 Id = Annotated[int, typer.Argument(min=1, help="Id of the saga, as shown by `events show`.")]
 
@@ -28,12 +29,7 @@ EndedAfter = Annotated[
     typer.Option(help="Resend all that ended at or after, e.g. 2026-01-31T12:00:00Z.", show_default=False),
 ]
 EndedBefore = Annotated[str | None, typer.Option(help="Ended before.", show_default="now")]
-Subscription = Annotated[int | None, typer.Option(min=1, help="Filter by subscription.", show_default=False)]
-EventType = Annotated[str | None, typer.Option(help="Filter by event type.", show_default=False)]
 Status = Annotated[Ended | None, typer.Option(help="Filter by result.", show_default=False)]
-ErrorCode = Annotated[
-    str | None, typer.Option(help="Filter by error code, e.g. http_503.", show_default=False)
-]
 
 
 @app.command()
@@ -41,17 +37,14 @@ def resend(
     id: OneId = None,  # noqa: A002
     ended_after: EndedAfter = None,
     ended_before: EndedBefore = None,
-    subscription: Subscription = None,
+    subscription_id: Subscription = None,
     event_type: EventType = None,
     status: Status = None,
     error_code: ErrorCode = None,
     rate: bulk.Rate = None,
-    reason: bulk.Reason = None,
-    dry_run: bulk.DryRun = False,
-    detach: bulk.Detach = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    how: bulk.Background,
+    api: Api,
 ) -> None:
     """Send a delivery that has ended again, Completed ones too; or all that ended in a time, at a given rate.
 
@@ -61,62 +54,36 @@ def resend(
     chosen = {
         "ended_after": ended_after,
         "ended_before": ended_before,
-        "subscription_id": subscription,
+        "subscription_id": subscription_id,
         "event_type": event_type,
         "status": None if status is None else status.value,
         "error_code": error_code,
     }
-    is_filter = any(value is not None for value in (*chosen.values(), rate, reason)) or dry_run or detach
-    if id is not None and is_filter:
+    given = (*chosen.values(), rate, how.reason)
+    if id is not None and (any(one is not None for one in given) or how.dry_run or how.detach):
         raise WrongUse("pass the ID of one saga, or filters, not both")
     if id is None and ended_after is None:
         raise WrongUse("nothing selected: pass an ID, or --ended-after TIME")
     if id is None:
-        operation = bulk.operation_of("resend", chosen, rate, reason)
-        bulk.run(operation, api_url, api_key, as_json, dry_run=dry_run, detach=detach)
+        bulk.run(api, bulk.operation_of("resend", chosen, rate, how), how)
         return
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/sagas/{id}/resend")
-        done = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        echo(f"saga {id} is resent as saga {done['saga_id']}")
+    echo(f"saga {id} is resent as saga {api.ask('POST', f'/v1/sagas/{id}/resend')['saga_id']}")
 
 
 @app.command("retry-now")
-def retry_now(
-    id: Id,  # noqa: A002
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
+def retry_now(id: Id, *, api: Api) -> None:  # noqa: A002
     """Try a waiting delivery now. `subscriptions retry-now` tries all of a subscription."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/sagas/{id}/retry-now")
-        done = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
+    done = api.ask("POST", f"/v1/sagas/{id}/retry-now")
     echo(f"saga {id} is due now")
     if done["waits_for"] not in (None, "start"):
         echo_error(f"it still waits for: {done['waits_for']}")
 
 
 @app.command()
-def cancel(
-    id: Id,  # noqa: A002
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
+def cancel(id: Id, *, api: Api) -> None:  # noqa: A002
     """Cancel a waiting delivery. It becomes a dead letter with the error code `canceled`.
 
     Bulk requeues exclude it unless they name that error code. It can be requeued by its id.
     """
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/sagas/{id}/cancel")
-    if as_json:
-        show_json(answer)
-    else:
-        echo(f"saga {id} is canceled: it gets no further attempt")
+    api.ask("POST", f"/v1/sagas/{id}/cancel")
+    echo(f"saga {id} is canceled: it gets no further attempt")

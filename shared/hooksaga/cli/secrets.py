@@ -86,12 +86,10 @@ async def _reseal(dry_run: bool) -> "tuple[Resealed, Resealed]":
     from hooksaga.runtime.settings import read_settings
 
     async with open_database() as address:
-        session, box = Session(address, Role.SUBSCRIPTIONS), secret_box(read_settings())
-        try:
+        box = secret_box(read_settings())
+        async with Session(address, Role.SUBSCRIPTIONS) as session:
             secrets = await reseal_all(session, partial(reseal_batch, box=box, dry_run=dry_run))
             return secrets, await reseal_all(session, partial(reseal_headers_batch, box=box, dry_run=dry_run))
-        finally:
-            await session.close()
 
 
 def _reseal_stack(stack: str, dry_run: bool) -> "tuple[Resealed, Resealed]":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api
 from hooksaga.cli.failures import FAILED, WrongUse
-from hooksaga.cli.terminal import AsJson, echo, echo_error, printable, progress_bar, show_json
+from hooksaga.cli.terminal import echo, echo_error, printable, progress_bar, show_json
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_idempotency_key, check_json_syntax
 
@@ -55,9 +55,8 @@ def send(
         str | None,
         typer.Option(help="Repeating a call with the same key stores one event.", show_default=False),
     ] = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Post events.
 
@@ -75,9 +74,10 @@ def send(
     more = _more_fields(ordering_key, attributes)
     requests = [(file, read_request(file, event_type, idempotency_key, more)) for file in files]
     failed = 0
-    with connect(api_url, api_key) as client, progress_bar() as progress:
+    client = api.connect()
+    with progress_bar() as progress:
         for file, request in progress.track(requests, description="sending"):
-            failed += not _post(client, file, request, as_json, alone=len(files) == 1)
+            failed += not _post(client, file, request, api.as_json, alone=len(files) == 1)
     if failed:
         echo_error(f"{failed} of {len(files)} events were refused")
         raise typer.Exit(FAILED)

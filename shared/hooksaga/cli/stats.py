@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, console, show_json, table_of, until_interrupted
+from hooksaga.cli.api_access import Api
+from hooksaga.cli.terminal import console, show_json, table_of, until_interrupted
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
@@ -27,21 +27,20 @@ MEANINGS = {
 def stats(
     watch: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
     interval: Annotated[float, typer.Option(min=0.2, help="Seconds between updates, with --watch.")] = 2.0,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Show the backlog, its age, and the throughput.
 
     With --watch --json each update is one line of JSON.
     """
-    with connect(api_url, api_key) as client:
-        if not watch:
-            _show(client, as_json)
-        elif as_json or not console().is_terminal:
-            until_interrupted(lambda: _show(client, as_json), interval)
-        else:
-            _watch(client, interval)
+    client = api.connect()
+    if not watch:
+        _show(client, api.as_json)
+    elif api.as_json or not console().is_terminal:
+        until_interrupted(lambda: _show(client, api.as_json), interval)
+    else:
+        _watch(client, interval)
 
 
 def _show(client: "ApiClient", as_json: bool) -> None:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api
 from hooksaga.cli.subscription_options import Id
-from hooksaga.cli.terminal import AsJson, echo, echo_error, short_time, show_fields, show_json
+from hooksaga.cli.terminal import echo, echo_error, short_time, show_fields, show_json
 
 COUNTED = 10_000
 """The API counts waiting deliveries up to here."""
@@ -28,14 +28,11 @@ class Backlog(StrEnum):
     DISCARD = "discard"
 
 
-def pause(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def pause(id: Id, *, api: Api) -> None:  # noqa: A002
     """Pause a subscription. Its events are kept and wait until it is resumed."""
-    paused = _act(id, "pause", None, api_url, api_key, as_json)
-    if paused is not None:
-        echo(
-            f"subscription {id} is paused since {short_time(paused['paused_at'])}; {_waiting(paused['flow'])}"
-        )
-        echo_error(f"Next: hooksaga subscriptions resume {id}")
+    paused = api.ask("POST", f"/v1/subscriptions/{id}/pause")
+    echo(f"subscription {id} is paused since {short_time(paused['paused_at'])}; {_waiting(paused['flow'])}")
+    echo_error(f"Next: hooksaga subscriptions resume {id}")
 
 
 def resume(
@@ -43,54 +40,29 @@ def resume(
     backlog: Annotated[
         Backlog, typer.Option(help="Deliver what waits, or end it as dead letters.")
     ] = Backlog.DELIVER,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Resume a paused subscription. Discarded deliveries become dead letters, which can be requeued."""
-    resumed = _act(id, "resume", {"backlog": backlog.value}, api_url, api_key, as_json)
-    if resumed is not None:
-        echo(f"subscription {id} is not paused; {_waiting(resumed['flow'])}")
+    resumed = api.ask("POST", f"/v1/subscriptions/{id}/resume", json={"backlog": backlog.value})
+    echo(f"subscription {id} is not paused; {_waiting(resumed['flow'])}")
 
 
-def retry_now(
-    id: Id,  # noqa: A002
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
+def retry_now(id: Id, *, api: Api) -> None:  # noqa: A002
     """Retry at once all deliveries of a subscription that wait for a retry.
 
     A wait for Retry-After ends, and an open circuit breaker probes now.
     """
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/subscriptions/{id}/retry-now")
-        done = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        echo(f"{done['retried']:,} deliveries of subscription {id} are tried now")
-        echo_error(f"Next: hooksaga subscriptions flow {id}")
+    done = api.ask("POST", f"/v1/subscriptions/{id}/retry-now")
+    echo(f"{done['retried']:,} deliveries of subscription {id} are tried now")
+    echo_error(f"Next: hooksaga subscriptions flow {id}")
 
 
-def _act(
-    subscription_id: int, action: str, content: Any, api_url: str, api_key: str | None, as_json: bool
-) -> dict[str, Any] | None:
-    """Return the changed subscription, or None if it was printed as JSON."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/subscriptions/{subscription_id}/{action}", json=content)
-        subscription = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return None
-    return subscription
-
-
-def show_flow(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def show_flow(id: Id, *, api: Api) -> None:  # noqa: A002
     """Show whether deliveries of a subscription start now, what keeps them, and how many wait."""
-    with connect(api_url, api_key) as client:
-        flow = client.call("GET", f"/v1/subscriptions/{id}")["flow"]
-    if as_json:
+    client = api.connect()
+    flow = client.call("GET", f"/v1/subscriptions/{id}")["flow"]
+    if api.as_json:
         show_json(flow)
     else:
         show_fields({**flow, "state": f"{flow['state']}: {_STATES.get(flow['state'], '')}"})

@@ -1,29 +1,15 @@
 """`hooksaga subscriptions health`, and the commands shown after a disabled subscription is enabled again."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
-from hooksaga.cli.terminal import AsJson, echo_error, show_fields, show_json
-
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The subscription's number.")]
+from hooksaga.cli.api_access import Api
+from hooksaga.cli.subscription_options import Id
+from hooksaga.cli.terminal import echo_error, show_fields
 
 
-def show_health(
-    id: Id,  # noqa: A002
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
+def show_health(id: Id, *, api: Api) -> None:  # noqa: A002
     """Show the health of an endpoint: failures since the last success, and the reason if it is disabled."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", f"/v1/subscriptions/{id}/health")
-        health = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        show_fields(health)
+    show_fields(api.ask("GET", f"/v1/subscriptions/{id}/health"))
 
 
 def offer_missed_deliveries(subscription: dict[str, Any]) -> None:

@@ -1,13 +1,14 @@
 """`hooksaga subscriptions match`: which recent events the filter of a subscription matches."""
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api
 from hooksaga.cli.subscription_options import Filter, Id, given, read_filter
-from hooksaga.cli.terminal import AsJson, echo, show_json, show_table
+from hooksaga.cli.terminal import echo, show_items
 
 
 def match(
@@ -16,33 +17,23 @@ def match(
     last: Annotated[
         int, typer.Option(min=1, max=1000, help="How many of the newest events to compare.")
     ] = 100,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Show which of the last events of its types the subscription's filter matches, or the one in --filter.
 
     For an event that does not match: the first condition that it does not meet. Nothing is sent or changed.
     """
     wanted = given(filter=read_filter(filter), last=last)
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("POST", f"/v1/subscriptions/{id}/test-filter", json=wanted)
-        found = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
-    rows = [
-        (
-            one["id"],
-            one["event_type"],
-            "matches" if one["matches"] else condition_in_words(one["failed_condition"]),
-        )
-        for one in found["items"]
-    ]
-    if rows:
-        show_table(("event", "event type", "result"), rows)
+    found = api.ask("POST", f"/v1/subscriptions/{id}/test-filter", json=wanted)
+    if found["items"]:
+        show_items({"event": "id", "event type": "event_type", "result": _result}, found["items"])
     what = "the filter matches" if found["filter"] else "there is no filter: it matches"
     echo(f"{what} {found['matched']} of {found['compared']} events")
+
+
+def _result(one: Mapping[str, Any]) -> str:
+    return "matches" if one["matches"] else condition_in_words(one["failed_condition"])
 
 
 def condition_in_words(failed: dict[str, Any]) -> str:

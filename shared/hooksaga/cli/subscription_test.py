@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, connect
+from hooksaga.cli.api_access import Api
 from hooksaga.cli.failures import WrongUse
 from hooksaga.cli.subscription_options import Id
-from hooksaga.cli.terminal import AsJson, echo, echo_error, show_json
+from hooksaga.cli.terminal import echo, echo_error
 
 
 def send_test(
@@ -22,9 +22,8 @@ def send_test(
     payload: Annotated[
         str | None, typer.Option(help='Payload as JSON; default: {"test": true}.', show_default=False)
     ] = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Send a test event to this subscription only. The receiver gets it with the header hooksaga-test."""
     head = [] if event_type is None else [f'"event_type":{json.dumps(event_type)}']
@@ -35,13 +34,6 @@ def send_test(
             raise WrongUse(f"--payload is not valid JSON: {error}") from None
         head.append(f'"payload":{payload}')
     body = f"{{{','.join(head)}}}".encode()
-    with connect(api_url, api_key) as client:
-        answer = client.fetch(
-            "POST", f"/v1/subscriptions/{id}/test", content=body, headers={"Content-Type": "application/json"}
-        )
-        event = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
+    event = api.ask("POST", f"/v1/subscriptions/{id}/test", content=body)
     echo(f"test event {event['id']} of type {event['event_type']} is accepted")
     echo_error(f"Next: hooksaga events show {event['id']}")

@@ -1,12 +1,13 @@
 """How a subscription is shown on a terminal."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hooksaga.cli.subscription_flow import flow_in_brief, rate_in_brief
 
 
-def state_of(subscription: dict[str, Any]) -> str:
+def state_of(subscription: Mapping[str, Any]) -> str:
     """Return the state of a subscription in one or two words."""
     if not subscription["active"]:
         return "inactive"

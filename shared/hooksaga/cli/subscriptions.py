@@ -5,51 +5,29 @@ from typing import Annotated, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Cursor, Limit, Tenant, connect
+from hooksaga.cli.api_access import Api, Page, Tenant
 from hooksaga.cli.backfill import backfill
 from hooksaga.cli.failures import WrongUse
+from hooksaga.cli.option_groups import Commands
 from hooksaga.cli.subscription_create import create
-from hooksaga.cli.subscription_flow import (
-    pause,
-    resume,
-    retry_now,
-    show_flow,
-)
+from hooksaga.cli.subscription_flow import pause, resume, retry_now, show_flow
 from hooksaga.cli.subscription_health import offer_missed_deliveries, show_health
 from hooksaga.cli.subscription_match import match
 from hooksaga.cli.subscription_options import (
-    Active,
-    BaseDelay,
-    CallbackUrl,
-    CircuitBreaker,
-    DeliveryFormat,
-    Description,
     EventTypes,
-    Filter,
-    Headers,
     Id,
-    MaxInFlight,
-    MaxRetryLimit,
-    MaxWait,
-    Ordered,
-    RateLimit,
-    RemovedHeaders,
-    Reset,
     SecretFile,
-    Timeout,
+    SubscriptionFields,
     given,
-    read_filter,
-    read_headers,
-    read_rate_limit,
     read_secret,
 )
 from hooksaga.cli.subscription_stats import show_stats
 from hooksaga.cli.subscription_test import send_test
 from hooksaga.cli.subscription_view import health_of, shown, state_of
-from hooksaga.cli.terminal import AsJson, echo, echo_error, show_fields, show_json, show_table
+from hooksaga.cli.terminal import Columns, echo, echo_error, show_fields, show_json
 from hooksaga.core.event_patterns import shown_event_types
 
-app = typer.Typer(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
+app = Commands(no_args_is_help=True, help="Subscriptions: create, list, show, change, delete.")
 
 app.command("health")(show_health)
 app.command("pause")(pause)
@@ -64,40 +42,28 @@ app.command()(backfill)
 PATH = "/v1/subscriptions"
 
 
+_COLUMNS: Columns = {
+    "id": "id",
+    "tenant": "tenant_id",
+    "event types": lambda one: shown_event_types(one["event_types"]),
+    "state": state_of,
+    "health": lambda one: health_of(one["health"]),
+    "callback URL": "callback_url",
+}
+
+
 @app.command("list")
 def list_all(
-    tenant: Tenant = None,
+    tenant_id: Tenant = None,
     event_type: Annotated[
         str | None, typer.Option(help="Only those that receive this event type.", show_default=False)
     ] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    page: Page,
+    api: Api,
 ) -> None:
     """List subscriptions with the health of their endpoints, newest first."""
-    wanted = given(tenant_id=tenant, event_type=event_type, limit=limit, cursor=cursor)
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("GET", PATH, params=wanted)
-        page = client.read(answer)
-    if as_json:
-        show_json(answer)
-        return
-    rows = [
-        (
-            one["id"],
-            one["tenant_id"],
-            shown_event_types(one["event_types"]),
-            state_of(one),
-            health_of(one["health"]),
-            one["callback_url"],
-        )
-        for one in page["items"]
-    ]
-    show_table(("id", "tenant", "event types", "state", "health", "callback URL"), rows)
-    if page["next"]:
-        echo_error(f"More results: --cursor {page['next']}")
+    api.show_list(PATH, {"tenant_id": tenant_id, "event_type": event_type, **vars(page)}, _COLUMNS)
 
 
 class Window(StrEnum):
@@ -111,89 +77,84 @@ class Window(StrEnum):
 def show(
     id: Id,  # noqa: A002
     window: Annotated[Window, typer.Option(help="Time window of the statistics.")] = Window.DAY,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Show one subscription with its statistics: success rate, latency, last error, backlog."""
-    with connect(api_url, api_key) as client:
-        subscription = client.call("GET", f"{PATH}/{id}")
-        stats = client.call("GET", f"{PATH}/{id}/stats", params={"window": window.value})
-    if as_json:
+    client = api.connect()
+    subscription = client.call("GET", f"{PATH}/{id}")
+    stats = client.call("GET", f"{PATH}/{id}/stats", params={"window": window.value})
+    if api.as_json:
         show_json({**subscription, "stats": stats})
         return
     show_fields(shown(subscription))
     show_stats(stats)
 
 
+class Resettable(StrEnum):
+    """Fields that can be reset to the default. A pending URL is dropped, and so are all headers, and the filter."""
+
+    MAX_RETRY_LIMIT = "max-retry-limit"
+    BASE_DELAY_SECONDS = "base-delay-seconds"
+    TIMEOUT_SECONDS = "timeout-seconds"
+    MAX_IN_FLIGHT = "max-in-flight"
+    RATE_LIMIT = "rate-limit"
+    MAX_WAIT_SECONDS = "max-wait-seconds"
+    PENDING_CALLBACK_URL = "pending-callback-url"
+    HEADERS = "headers"
+    FILTER = "filter"
+
+
 @app.command()
 def update(
     id: Id,  # noqa: A002
-    event_type: EventTypes = None,
-    callback_url: CallbackUrl = None,
-    filter: Filter = None,  # noqa: A002
-    description: Description = None,
-    max_retry_limit: MaxRetryLimit = None,
-    base_delay_seconds: BaseDelay = None,
-    timeout_seconds: Timeout = None,
-    max_in_flight: MaxInFlight = None,
-    rate_limit: RateLimit = None,
-    ordered: Ordered = None,
-    max_wait_seconds: MaxWait = None,
-    circuit_breaker: CircuitBreaker = None,
-    delivery_format: DeliveryFormat = None,
-    header: Headers = None,
-    remove_header: RemovedHeaders = None,
-    active: Active = None,
-    reset: Reset = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    event_types: EventTypes = None,
+    callback_url: Annotated[
+        str | None, typer.Option(help="https:// URL of the endpoint.", show_default=False)
+    ] = None,
+    *,
+    fields: SubscriptionFields,
+    remove_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove-header", metavar="NAME", help="Remove this header; repeatable.", show_default=False
+        ),
+    ] = None,
+    active: Annotated[
+        bool | None, typer.Option("--active/--inactive", help="Activate or deactivate.", show_default=False)
+    ] = None,
+    reset: Annotated[
+        list[Resettable] | None, typer.Option(help="Reset to the system's default.", show_default=False)
+    ] = None,
+    api: Api,
 ) -> None:
     """Change only the given fields and headers.
 
     A new callback URL of a verified subscription takes effect after `verify`; until then deliveries use the old one.
     """
-    changes = given(
-        event_types=event_type,
-        callback_url=callback_url,
-        filter=read_filter(filter),
-        description=description,
-        max_retry_limit=max_retry_limit,
-        base_delay_seconds=base_delay_seconds,
-        timeout_seconds=timeout_seconds,
-        max_in_flight=max_in_flight,
-        rate_limit=read_rate_limit(rate_limit),
-        ordered=ordered,
-        max_wait_seconds=max_wait_seconds,
-        circuit_breaker=circuit_breaker,
-        format=delivery_format,
-        headers={**(read_headers(header) or {}), **dict.fromkeys(remove_header or ())} or None,
-        active=active,
-    )
+    changes = fields.content() | given(event_types=event_types, callback_url=callback_url, active=active)
+    if remove_header:
+        changes["headers"] = {**changes.get("headers", {}), **dict.fromkeys(remove_header)}
     changes |= {one.name.lower(): None for one in reset or ()}
     if not changes:
         raise WrongUse(
             "nothing to change: pass at least one option, see `hooksaga subscriptions update --help`"
         )
-    _request("PATCH", id, api_url, api_key, as_json, changes)
+    _show_changed(api.ask("PATCH", f"{PATH}/{id}", json=changes))
 
 
 @app.command()
-def delete(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def delete(id: Id, *, api: Api) -> None:  # noqa: A002
     """Delete a subscription permanently. Its history is kept."""
-    with connect(api_url, api_key) as client:
-        answer = client.fetch("DELETE", f"{PATH}/{id}")
-    if as_json:
-        show_json(answer)
-    else:
-        echo(f"subscription {id} is deleted and receives no more events")
+    api.ask("DELETE", f"{PATH}/{id}")
+    echo(f"subscription {id} is deleted and receives no more events")
 
 
 @app.command()
-def verify(id: Id, api_url: ApiUrl = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = False) -> None:  # noqa: A002
+def verify(id: Id, *, api: Api) -> None:  # noqa: A002
     """Send the challenge to the callback URL. Only a verified URL receives events."""
-    _request("POST", id, api_url, api_key, as_json, action="/verify")
+    _show_changed(api.ask("POST", f"{PATH}/{id}/verify"))
+    echo_error(f"Next: hooksaga subscriptions test {id}")
 
 
 @app.command("rotate-secret")
@@ -203,37 +164,14 @@ def rotate_secret(
         float, typer.Option(min=0, max=604_800, help="How long the old secret stays valid.")
     ] = 86_400,
     secret_file: SecretFile = None,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
+    *,
+    api: Api,
 ) -> None:
     """Rotate the signing secret and show the new one once. Both secrets sign until the old one expires."""
-    _request(
-        "POST",
-        id,
-        api_url,
-        api_key,
-        as_json,
-        given(overlap_seconds=overlap_seconds, secret=read_secret(secret_file)),
-        action="/rotate-secret",
-    )
+    wanted = given(overlap_seconds=overlap_seconds, secret=read_secret(secret_file))
+    _show_changed(api.ask("POST", f"{PATH}/{id}/rotate-secret", json=wanted))
 
 
-def _request(
-    method: str,
-    subscription_id: int,
-    api_url: str,
-    api_key: str | None,
-    as_json: bool,
-    content: dict[str, Any] | None = None,
-    *,
-    action: str = "",
-) -> None:
-    with connect(api_url, api_key) as client:
-        answer = client.fetch(method, f"{PATH}/{subscription_id}{action}", json=content)
-        subscription = client.read(answer)
-    if as_json:
-        show_json(answer)
-    else:
-        show_fields(shown(subscription))
-        offer_missed_deliveries(subscription)
+def _show_changed(subscription: dict[str, Any]) -> None:
+    show_fields(shown(subscription))
+    offer_missed_deliveries(subscription)

@@ -5,19 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hooksaga.cli.api_access import DEFAULT_URL, ApiKey, ApiUrl, Tenant, connect
-from hooksaga.cli.attempts import (
-    PATH,
-    EventType,
-    Failed,
-    Subscription,
-    attempt_filter,
-    attempt_of,
-    duration_of,
-    result_of,
-)
+from hooksaga.cli.api_access import Api
+from hooksaga.cli.attempts import PATH, AttemptFilter, attempt_of, duration_of, result_of
 from hooksaga.cli.signals import interrupt_on_sigterm
-from hooksaga.cli.terminal import AsJson, echo_error, printable, show_json, until_interrupted
+from hooksaga.cli.terminal import echo_error, printable, show_json, until_interrupted
 
 if TYPE_CHECKING:
     from hooksaga.local.api_client import ApiClient
@@ -28,31 +19,23 @@ REMEMBERED_SECONDS = 300
 """Responses repeat attempts for at most a minute."""
 
 
-def tail(
-    tenant: Tenant = None,
-    subscription: Subscription = None,
-    event_type: EventType = None,
-    failed: Failed = False,
-    api_url: ApiUrl = DEFAULT_URL,
-    api_key: ApiKey = None,
-    as_json: AsJson = False,
-) -> None:
+def tail(*, wanted: AttemptFilter, api: Api) -> None:
     """Follow deliveries: print a line for each finished attempt, until Ctrl-C.
 
     With --json each line is a JSON object. While the API is unavailable the command retries and misses nothing.
     """
     interrupt_on_sigterm()
-    with connect(api_url, api_key) as client:
-        follower = Follower(client, attempt_filter(tenant, subscription, event_type, failed))
+    client = api.connect()
+    follower = Follower(client, wanted.parameters())
 
-        def show_new() -> None:
-            for one in follower.poll():
-                if as_json:
-                    show_json(one)
-                else:
-                    typer.secho(_line(one), fg="yellow" if one["error_code"] else None)
+    def show_new() -> None:
+        for one in follower.poll():
+            if api.as_json:
+                show_json(one)
+            else:
+                typer.secho(_line(one), fg="yellow" if one["error_code"] else None)
 
-        until_interrupted(show_new, POLL_SECONDS)
+    until_interrupted(show_new, POLL_SECONDS)
 
 
 class Follower:

@@ -7,7 +7,7 @@ characters in it.
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 WIDTH_WHEN_PIPED = 400
 """Width of tables in a pipe or file, which are never wrapped."""
+
+Columns = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
+"""Titles of a table, and what is below each: a field of an item, or a function of the item."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -98,6 +101,12 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         return
     for line in (columns, ["-" * width for width in widths], *cells):
         echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def show_items(columns: Columns, items: Iterable[Mapping[str, Any]]) -> None:
+    """Print items of the API as a table."""
+    rows = [[one[cell] if isinstance(cell, str) else cell(one) for cell in columns.values()] for one in items]
+    show_table(tuple(columns), rows)
 
 
 def show_fields(fields: dict[str, object]) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx
@@ -60,9 +59,7 @@ class AsyncHooksagaClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
     async def _run(self, steps: Steps[T]) -> T:

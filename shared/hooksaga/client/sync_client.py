@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx
@@ -74,9 +73,7 @@ class HooksagaClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _run(self, steps: Steps[T]) -> T:

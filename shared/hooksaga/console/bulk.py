@@ -11,61 +11,53 @@ from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import path_id, services_of
 from hooksaga.api.routes.bulk_operations import bulk_operation_pages
 from hooksaga.console.forms import Fields, checked, query_fields
-from hooksaga.console.lists import PAGE, export, filter_fault
-from hooksaga.console.pages import action, form_fault, page, panel_status, redirect, render
+from hooksaga.console.lists import PAGE, export, read_filter
+from hooksaga.console.pages import action, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
-from hooksaga.operations.bulk_operations import BulkCaller, BulkCount, BulkOperation
-
-CALLER_NAME = "console"
+from hooksaga.operations.bulk_operations import BulkCount, BulkOperation
 
 
 @page("admin")
 async def list_all(request: Request, visitor: Visitor) -> Response:
     fields = query_fields(request)
-    before_id, form = fields.number("before_id"), fields.choice("format", ExportFormat)
-    try:
-        status = fields.choice("status", BulkStatus)
-        tenant_id = visitor.caller.tenant_id or fields.text("tenant")
-    except InvalidInput as error:
-        return _list(request, visitor, fields, [], wrong=error)
-    if form is not None:
-        read = bulk_operation_pages(services_of(request), tenant_id=tenant_id, status=status)
-        return await export(request, visitor, read, form, item=answers.BulkOperation, name="bulk-operations")
-    rows = await services_of(request).admin.run(
-        lambda connection: bulk_operations.list_bulk_operations(
-            connection,
+    asked, wrong = read_filter(
+        fields,
+        lambda typed: (
+            typed.choice("status", BulkStatus),
+            visitor.caller.tenant_id or typed.text("tenant"),
+            typed.number("before_id"),
+            typed.choice("format", ExportFormat),
+        ),
+    )
+    rows: list[BulkOperation] = []
+    if asked is not None:
+        status, tenant_id, before_id, form = asked
+        if form is not None:
+            read = bulk_operation_pages(services_of(request), tenant_id=tenant_id, status=status)
+            return await export(
+                request, visitor, read, form, item=answers.BulkOperation, name="bulk-operations"
+            )
+        rows = await services_of(request).admin.run(
+            bulk_operations.list_bulk_operations,
             tenant_id=tenant_id,
             status=status,
             before_id=before_id,
             limit=PAGE,
         )
-    )
-    return _list(request, visitor, fields, rows)
-
-
-def _list(
-    request: Request,
-    visitor: Visitor,
-    fields: Fields,
-    rows: list[BulkOperation],
-    *,
-    wrong: InvalidInput | None = None,
-) -> Response:
     return render(
         request,
         visitor,
         "bulk_operations.html",
-        status=422 if wrong else 200,
         rows=rows,
         fields=fields,
         given=fields.given("tenant", "status"),
         statuses=tuple(BulkStatus),
         following=rows[-1].id if len(rows) == PAGE else None,
-        wrong=filter_fault(request, wrong),
+        wrong=wrong,
     )
 
 
@@ -87,11 +79,11 @@ def _form(
         request,
         visitor,
         "bulk_form.html",
-        status=422 if wrong else 200,
         form=form,
         count=count,
         seconds=count.matched / rate if count and rate else None,
-        wrong=_fault(request, wrong),
+        wrong=wrong,
+        names=_FIELDS,
         back=None if request.method == "GET" else _form_path(form),
     )
 
@@ -110,13 +102,6 @@ _FIELDS = {
 """Names of the form's fields by those of the API."""
 
 
-def _fault(request: Request, wrong: InvalidInput | None) -> dict[str, str] | None:
-    if wrong is None:
-        return None
-    shown = form_fault(request, wrong)
-    return {**shown, "field": _FIELDS.get(shown["field"], shown["field"])}
-
-
 def _form_path(form: Fields) -> str:
     kind = "?kind=resend" if form.raw("kind") == BulkKind.RESEND else ""
     return f"/console/bulk-operations/new{kind}"
@@ -126,20 +111,16 @@ def _form_path(form: Fields) -> str:
 async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Show the dry run; after its confirmation, start the operation."""
     admin = services_of(request).admin
-    caller = BulkCaller(visitor.caller.tenant_id, CALLER_NAME, visitor.caller.key_id)
+    caller = visitor.requester
     try:
         wanted = checked(NewBulkOperation, _content(form))
         checked_code_filter(visitor.caller, wanted.filter.error_code)
     except InvalidInput as error:
         return _form(request, visitor, form, wrong=error)
     if form.raw("step") != "start":
-        count = await admin.run(
-            lambda connection: bulk_operations.count_bulk_operation(connection, wanted, caller)
-        )
+        count = await admin.run(bulk_operations.count_bulk_operation, wanted, caller)
         return _form(request, visitor, form, count=count)
-    operation, _ = await admin.run(
-        lambda connection: bulk_operations.start_bulk_operation(connection, wanted, caller)
-    )
+    operation, _ = await admin.run(bulk_operations.start_bulk_operation, wanted, caller)
     return redirect(request, f"/console/bulk-operations/{operation.id}")
 
 
@@ -168,14 +149,9 @@ async def show(request: Request, visitor: Visitor) -> Response:
     """Show the progress, which reloads while the operation runs."""
     operation_id = _id(request)
     operation = await services_of(request).admin.run(
-        lambda connection: bulk_operations.show_bulk_operation(
-            connection, operation_id, tenant_id=visitor.caller.tenant_id
-        )
+        bulk_operations.show_bulk_operation, operation_id, tenant_id=visitor.caller.tenant_id
     )
-    is_panel = request.url.path.endswith("/panel")
-    template = "bulk_panel.html" if is_panel else "bulk_operation.html"
-    status = panel_status(request, changes=operation.finished_at is None or operation.under_way > 0)
-    return render(request, visitor, template, status=status, operation=operation)
+    return render(request, visitor, "bulk_operation.html", operation=operation)
 
 
 def _mover(status: BulkStatus) -> Any:
@@ -183,9 +159,7 @@ def _mover(status: BulkStatus) -> Any:
     async def move(request: Request, visitor: Visitor, form: Fields) -> Response:
         operation_id = _id(request)
         await services_of(request).admin.run(
-            lambda connection: bulk_operations.move_bulk_operation(
-                connection, operation_id, status, tenant_id=visitor.caller.tenant_id
-            )
+            bulk_operations.move_bulk_operation, operation_id, status, tenant_id=visitor.caller.tenant_id
         )
         return redirect(request, f"/console/bulk-operations/{operation_id}")
 
@@ -200,9 +174,10 @@ async def pace(request: Request, visitor: Visitor, form: Fields) -> Response:
     operation_id = _id(request)
     wanted = checked(BulkChange, {"rate_per_second": form.decimal("rate")})
     await services_of(request).admin.run(
-        lambda connection: bulk_operations.pace_bulk_operation(
-            connection, operation_id, wanted.rate_per_second, tenant_id=visitor.caller.tenant_id
-        )
+        bulk_operations.pace_bulk_operation,
+        operation_id,
+        wanted.rate_per_second,
+        tenant_id=visitor.caller.tenant_id,
     )
     return redirect(request, f"/console/bulk-operations/{operation_id}")
 

@@ -1,19 +1,27 @@
-"""Layout of two SVG charts of the last hour."""
+"""Layout of the SVG charts of attempts: two for all endpoints, and a small one for each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from hooksaga.operations.overview import Minute
+from hooksaga.core.time_ranges import Span, TimeRange
+from hooksaga.operations.attempt_rates import Rate
 
 WIDTH, HEIGHT = 560, 190
 LEFT, RIGHT, TOP, BOTTOM = 56, 8, 12, 24
+SMALL_WIDTH, SMALL_HEIGHT = 150, 30
 _STEPS = (1, 2, 5)
+_LABELS = {
+    TimeRange.HOUR: (timedelta(minutes=10), "%H:%M"),
+    TimeRange.DAY: (timedelta(hours=4), "%H:%M"),
+    TimeRange.WEEK: (timedelta(days=1), "%m-%d"),
+}
+"""Distance of the times below a chart, and how they are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One minute's bar in two parts; href links to its attempts."""
+    """The bar of one part of the time, in two parts; href links to its attempts."""
 
     x: float
     width: float
@@ -22,7 +30,7 @@ class Bar:
     failed_y: float
     failed_height: float
     href: str
-    minute: Minute
+    rate: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +41,13 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """The latencies of one minute. p50 and p95 are y coordinates."""
+    """The latencies of one part of the time. p50 and p95 are y coordinates."""
 
     x: float
     p50: float
     p95: float
     href: str
-    minute: Minute
+    rate: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +68,42 @@ class Chart:
         return " ".join(f"{dot.x:.1f},{getattr(dot, name):.1f}" for dot in self.dots)
 
 
-Link = Callable[[datetime, datetime], str]
+Link = Callable[[Span], str]
 
 
-def deliveries_chart(minutes: Sequence[Minute], link: Link) -> Chart:
-    """Finished attempts by minute: completed below, failed above."""
-    top = nice_top(max((one.completed + one.failed for one in minutes), default=0))
-    bars = [_bar(one, place, len(minutes), top, link) for place, one in enumerate(minutes)]
-    return Chart(ticks=_ticks(top, _count), times=_times(minutes), bars=bars)
+def deliveries_chart(rates: Sequence[Rate], wanted: TimeRange, link: Link) -> Chart:
+    """Finished attempts by part of the time: completed below, failed above."""
+    top = nice_top(_most(rates))
+    room = (WIDTH - LEFT - RIGHT) / len(rates)
+    bars = [_bar(one, _x(place, len(rates)), room, top, link(one.span)) for place, one in enumerate(rates)]
+    return Chart(ticks=_ticks(top, _count), times=_times(rates, wanted), bars=bars)
 
 
-def latency_chart(minutes: Sequence[Minute], link: Link) -> Chart:
-    """End-to-end latency by minute; the line bridges minutes without deliveries."""
-    top = nice_top(max((one.p95 for one in minutes if one.p95 is not None), default=0))
+def endpoint_chart(rates: Sequence[Rate], link: Link) -> Chart:
+    """The same for one endpoint, small and without scales; the highest bar fills it."""
+    top, room = max(_most(rates), 1), SMALL_WIDTH / len(rates)
+    bars = [
+        _bar(one, place * room, room, top, link(one.span), top_at=1, floor=SMALL_HEIGHT - 1)
+        for place, one in enumerate(rates)
+    ]
+    return Chart(
+        ticks=(), times=(), bars=bars, width=SMALL_WIDTH, height=SMALL_HEIGHT, floor=SMALL_HEIGHT - 1
+    )
+
+
+def latency_chart(rates: Sequence[Rate], wanted: TimeRange, link: Link) -> Chart:
+    """End-to-end latency by part of the time; the line bridges parts without deliveries."""
+    top = nice_top(max((one.p95 for one in rates if one.p95 is not None), default=0))
     dots: list[Dot] = []
-    for place, one in enumerate(minutes):
+    for place, one in enumerate(rates):
         if one.p50 is not None and one.p95 is not None:
-            x = _x(place + 0.5, len(minutes))
-            dots.append(Dot(x, _y(one.p50, top), _y(one.p95, top), link(*_range(one)), one))
-    return Chart(ticks=_ticks(top, _time), times=_times(minutes), dots=dots)
+            x = _x(place + 0.5, len(rates))
+            dots.append(Dot(x, _y(one.p50, top), _y(one.p95, top), link(one.span), one))
+    return Chart(ticks=_ticks(top, _time), times=_times(rates, wanted), dots=dots)
+
+
+def _most(rates: Sequence[Rate]) -> int:
+    return max((one.completed + one.failed for one in rates), default=0)
 
 
 def nice_top(most: float) -> float:
@@ -91,43 +116,48 @@ def nice_top(most: float) -> float:
         power *= 10
 
 
-def _bar(one: Minute, place: int, places: int, top: float, link: Link) -> Bar:
-    room = (WIDTH - LEFT - RIGHT) / places
-    completed, whole = _y(one.completed, top), _y(one.completed + one.failed, top)
-    floor = HEIGHT - BOTTOM
+def _bar(
+    rate: Rate,
+    x: float,
+    room: float,
+    top: float,
+    href: str,
+    *,
+    top_at: float = TOP,
+    floor: float = HEIGHT - BOTTOM,
+) -> Bar:
+    completed, whole = (_y(n, top, top_at, floor) for n in (rate.completed, rate.completed + rate.failed))
     return Bar(
-        x=_x(place, places) + room * 0.12,
+        x=x + room * 0.12,
         width=room * 0.76,
         completed_y=completed,
         completed_height=floor - completed,
         failed_y=whole,
         failed_height=completed - whole,
-        href=link(*_range(one)),
-        minute=one,
+        href=href,
+        rate=rate,
     )
-
-
-def _range(one: Minute) -> tuple[datetime, datetime]:
-    return one.minute, one.minute + timedelta(minutes=1)
 
 
 def _x(place: float, places: int) -> float:
     return LEFT + (WIDTH - LEFT - RIGHT) * place / places
 
 
-def _y(value: float, top: float) -> float:
-    return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / top
+def _y(value: float, top: float, top_at: float = TOP, floor: float = HEIGHT - BOTTOM) -> float:
+    return floor - (floor - top_at) * value / top
 
 
 def _ticks(top: float, label: Callable[[float], str]) -> list[Tick]:
     return [Tick(_y(top * part / 5, top), label(top * part / 5)) for part in range(6)]
 
 
-def _times(minutes: Sequence[Minute]) -> list[Tick]:
+def _times(rates: Sequence[Rate], wanted: TimeRange) -> list[Tick]:
+    every, written = _LABELS[wanted]
     return [
-        Tick(_x(place + 0.5, len(minutes)), f"{one.minute:%H:%M}")
-        for place, one in enumerate(minutes)
-        if one.minute.minute % 10 == 0
+        Tick(_x(place, len(rates)), f"{one.span.begin:{written}}")
+        for place, one in enumerate(rates)
+        if (one.span.begin - one.span.begin.replace(hour=0, minute=0, second=0, microsecond=0)) % every
+        == timedelta(0)
     ]
 
 

@@ -1,6 +1,7 @@
 """Dead letters: list, details, requeue."""
 
 from enum import StrEnum
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,36 +12,38 @@ from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import path_id, services_of
 from hooksaga.api.routes.operations import dead_letter_pages, requeue_chosen_for, requeue_for
 from hooksaga.console.forms import Fields, query_fields
-from hooksaga.console.lists import PAGE, back_to_list, export, filter_fault, query_of, ticked
+from hooksaga.console.lists import PAGE, back_to_list, export, read_filter, ticked
 from hooksaga.console.pages import action, page, redirect, render
-from hooksaga.console.session import Visitor
-from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.console.session import Place, Visitor
+from hooksaga.core.errors import NotFound
 from hooksaga.operations import inspect
 from hooksaga.operations.inspect import DeadLetterView
-from hooksaga.operations.list_dead_letters import DeadLetterPage, list_dead_letters
+from hooksaga.operations.list_dead_letters import DeadLetterPage, count_dead_letters, list_dead_letters
 from hooksaga.operations.requeue import DeadLetterFilter
 
 SHOWN_PAYLOAD = 20_000
-_FILTERS = ("type", "tenant", "subscription", "error", "requeued", "after", "before")
+_FILTERS = ("type", "tenant", "subscription", "error", "state", "after", "before")
 
 
-class RequeuedChoice(StrEnum):
-    """Whether dead letters were requeued, as the filter of the page says it."""
+class DeadLetterChoice(StrEnum):
+    """Which dead letters the page lists: those that stand, as a requeue of all would take them, or requeued ones."""
 
-    NO = "not yet requeued"
-    YES = "requeued"
+    STANDING = "standing"
+    REQUEUED = "requeued"
 
 
 def _filter(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
-    requeued = fields.choice("requeued", RequeuedChoice)
+    state = fields.choice("state", DeadLetterChoice)
+    after, before = fields.period()
     return DeadLetterFilter(
         tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
         subscription_id=fields.number("subscription"),
         event_type=fields.text("type"),
         error_code=checked_code_filter(visitor.caller, fields.text("error")),
-        failed_after=fields.moment("after"),
-        failed_before=fields.moment("before"),
-        requeued=None if requeued is None else requeued is RequeuedChoice.YES,
+        failed_after=after,
+        failed_before=before,
+        requeued=True if state is DeadLetterChoice.REQUEUED else None,
+        standing=state is DeadLetterChoice.STANDING,
     )
 
 
@@ -48,40 +51,36 @@ def _filter(fields: Fields, visitor: Visitor) -> DeadLetterFilter:
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List dead letters, newest first, or export them."""
     fields = query_fields(request)
-    before_id, form = fields.number("before_id"), fields.choice("format", ExportFormat)
-    try:
-        wanted = _filter(fields, visitor)
-    except InvalidInput as error:
-        return _list(request, visitor, fields, DeadLetterPage([], None), wrong=error)
-    if form is not None:
-        read = dead_letter_pages(services_of(request), wanted)
-        return await export(request, visitor, read, form, item=DeadLetter, name="dead-letters")
-    found = await services_of(request).admin.run(
-        lambda connection: list_dead_letters(connection, wanted, before_id=before_id, limit=PAGE)
+    asked, wrong = read_filter(
+        fields,
+        lambda typed: (
+            _filter(typed, visitor),
+            typed.number("before_id"),
+            typed.choice("format", ExportFormat),
+        ),
     )
-    return _list(request, visitor, fields, found)
-
-
-def _list(
-    request: Request,
-    visitor: Visitor,
-    fields: Fields,
-    found: DeadLetterPage,
-    *,
-    wrong: InvalidInput | None = None,
-) -> Response:
+    found, count = DeadLetterPage([], None), None
+    if asked is not None:
+        wanted, before_id, form = asked
+        if form is not None:
+            read = dead_letter_pages(services_of(request), wanted)
+            return await export(request, visitor, read, form, item=DeadLetter, name="dead-letters")
+        run = services_of(request).admin.run
+        found = await run(list_dead_letters, wanted, before_id=before_id, limit=PAGE)
+        if visitor.place is Place.CONSOLE:  # the portal's list shows no count
+            count = await run(count_dead_letters, wanted)
     given = fields.given(*_FILTERS)
     return render(
         request,
         visitor,
         "dead_letters.html",
-        status=422 if wrong else 200,
         fields=fields,
         given=given,
-        filters=query_of(given | fields.given("before_id")),
+        filters=urlencode(given | fields.given("before_id")),
         found=found,
-        choices=tuple(RequeuedChoice),
-        wrong=filter_fault(request, wrong),
+        count=count,
+        choices=tuple(DeadLetterChoice),
+        wrong=wrong,
     )
 
 
@@ -111,7 +110,5 @@ async def requeue_ticked(request: Request, visitor: Visitor, form: Fields) -> Re
 async def _read(request: Request, visitor: Visitor) -> DeadLetterView:
     dead_letter_id = path_id(request, NotFound("dead_letter_not_found", "there is no such dead letter"))
     return await services_of(request).admin.run(
-        lambda connection: inspect.show_dead_letter(
-            connection, dead_letter_id, tenant_id=visitor.caller.tenant_id
-        )
+        inspect.show_dead_letter, dead_letter_id, tenant_id=visitor.caller.tenant_id
     )

@@ -7,15 +7,12 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import ERASE_SCOPE, services_of
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
-from hooksaga.console.pages import action, form_fault, page, redirect, render
+from hooksaga.console.lists import PAGE
+from hooksaga.console.pages import action, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.erasures import NewErasure
 from hooksaga.core.errors import HooksagaError, InvalidInput, NotFound
 from hooksaga.operations import erasures
-from hooksaga.operations.erasures import ErasureCaller
-
-PAGE = 50
-CALLER_NAME = "console"
 
 
 @page(ERASE_SCOPE, "admin")
@@ -28,22 +25,20 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 @action(ERASE_SCOPE)
 async def start(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Start the erasure if what is to be erased was typed twice; otherwise show the form with its error."""
-    asking = ErasureCaller(visitor.caller.tenant_id, CALLER_NAME, visitor.caller.key_id)
+    asking = visitor.requester
     try:
         wanted = checked(NewErasure, _content(form))
         if form.raw("confirmation").strip() != (wanted.event_id or wanted.tenant_id):
             message = "confirmation: type the event or the tenant once more, exactly"
             raise InvalidInput("invalid_field", message, field="confirmation", status=422)
-        await services_of(request).admin.run(
-            lambda connection: erasures.start_erasure(connection, wanted, asking)
-        )
+        await services_of(request).admin.run(erasures.start_erasure, wanted, asking)
     except (InvalidInput, NotFound) as error:
         return await _show(request, visitor, form=form, wrong=error)
     return redirect(request, "/console/erasures")
 
 
 def _content(form: Fields) -> dict[str, Any]:
-    given = {"event_id": form.text("event_id"), "tenant_id": form.text("tenant_id")}
+    given = {name: form.text(name) for name in ("event_id", "tenant_id", "attribute")}
     return {
         **{name: value for name, value in given.items() if value is not None},
         "reason": form.raw("reason").strip(),
@@ -59,18 +54,15 @@ async def _show(
     wrong: HooksagaError | None = None,
 ) -> Response:
     rows = await services_of(request).admin.run(
-        lambda connection: erasures.list_erasures(
-            connection, tenant_id=visitor.caller.tenant_id, before_id=before_id, limit=PAGE
-        )
+        erasures.list_erasures, tenant_id=visitor.caller.tenant_id, before_id=before_id, limit=PAGE
     )
     return render(
         request,
         visitor,
         "erasures.html",
-        status=422 if wrong else 200,
         rows=rows,
         form=form,
         following=rows[-1].id if len(rows) == PAGE else None,
-        wrong=form_fault(request, wrong) if wrong else None,
+        wrong=wrong,
         back="/console/erasures",
     )

@@ -1,19 +1,18 @@
 """The catalogue of event types: a list, and one type with its schema and its sample. Subscribers see the types that
 take events."""
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hooksaga.api.http_api import services_of
 from hooksaga.api.routes.event_types import name_of
 from hooksaga.console.forms import query_fields
-from hooksaga.console.pages import page, render
+from hooksaga.console.lists import PAGE
+from hooksaga.console.pages import formatted, page, render
 from hooksaga.console.session import Place, Visitor
 from hooksaga.operations import event_types
 from hooksaga.operations.event_types import NamedType
 
-PAGE = 50
 SHOWN_TEXT = 20_000
 SCOPES = ("subscriptions:write", "admin")
 
@@ -21,12 +20,10 @@ SCOPES = ("subscriptions:write", "admin")
 @page(*SCOPES)
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List event types, newest first."""
-    before_id = query_fields(request).number("before")
+    before_id = query_fields(request).number("before_id")
     archived = False if visitor.place is Place.PORTAL else None
     rows = await services_of(request).subscriptions.run(
-        lambda connection: event_types.list_event_types(
-            connection, archived=archived, before_id=before_id, limit=PAGE
-        )
+        event_types.list_event_types, archived=archived, before_id=before_id, limit=PAGE
     )
     following = rows[-1].id if len(rows) == PAGE else None
     return render(request, visitor, "event_types.html", rows=rows, following=following)
@@ -35,9 +32,7 @@ async def list_all(request: Request, visitor: Visitor) -> Response:
 @page(*SCOPES)
 async def show(request: Request, visitor: Visitor) -> Response:
     name = name_of(request)
-    row = await services_of(request).subscriptions.run(
-        lambda connection: event_types.show_event_type(connection, name)
-    )
+    row = await services_of(request).subscriptions.run(event_types.show_event_type, name)
     if row.archived and visitor.place is Place.PORTAL:
         raise event_types.missing(name)
     return render(
@@ -46,17 +41,10 @@ async def show(request: Request, visitor: Visitor) -> Response:
         "event_type.html",
         row=row,
         rules=row.rules,
-        schema=_indented(row.schema),
-        sample=_indented(row.sample),
+        schema=formatted(row.schema or ""),
+        sample=formatted(row.sample or ""),
         shown_text=SHOWN_TEXT,
     )
-
-
-def _indented(text: str | None) -> str | None:
-    try:
-        return None if text is None else msgspec.json.format(text.encode()).decode()
-    except (msgspec.DecodeError, UnicodeError):  # SQL can have stored it
-        return text
 
 
 async def offered_types(request: Request) -> list[NamedType]:

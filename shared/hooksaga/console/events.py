@@ -10,16 +10,16 @@ from hooksaga.api.answers.events import FoundEvent
 from hooksaga.api.error_code_views import checked_code_filter
 from hooksaga.api.exports import ExportFormat
 from hooksaga.api.http_api import services_of
+from hooksaga.api.query_parameters import MAX_LONG_TEXT
 from hooksaga.api.routes.attempts import position_text, read_position
 from hooksaga.api.routes.events import webhook_id_of
 from hooksaga.api.routes.find_events import MAX_ATTRIBUTE, event_pages
 from hooksaga.console.forms import Fields, query_fields
-from hooksaga.console.lists import PAGE, export, filter_fault
-from hooksaga.console.pages import page, panel_status, render
+from hooksaga.console.lists import PAGE, export, read_filter
+from hooksaga.console.pages import page, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.attempts import trigger_of
 from hooksaga.core.attribute_search import read_attribute
-from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_attributes import all_attributes, values_by_name
 from hooksaga.core.event_status import EventStatus
 from hooksaga.core.filters import value_text
@@ -27,7 +27,7 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.operations import inspect
 from hooksaga.operations.attempt_log import Position
 from hooksaga.operations.explain import Routing, SagaStanding, explain_event
-from hooksaga.operations.find_events import EventFilter, EventPage, find_events
+from hooksaga.operations.find_events import EventFilter, find_events
 from hooksaga.operations.inspect import EventView, SagaView
 
 DELIVERIES_COUNTED = 100
@@ -37,10 +37,6 @@ SHOWN_SAGAS = 50
 SHOWN_DECISIONS = 100
 SHOWN_PAYLOAD = 20_000
 SHOWN_BODY = 2_000
-MAX_KEY = 255
-EMPTY_FILTER = EventFilter()
-
-
 _FILTERS = ("type", "tenant", "key", "attribute", "status", "subscription", "error", "after", "before")
 
 
@@ -48,66 +44,51 @@ _FILTERS = ("type", "tenant", "key", "attribute", "status", "subscription", "err
 async def list_all(request: Request, visitor: Visitor) -> Response:
     """List events by any field, newest first, or export them."""
     fields = query_fields(request)
-    before, form = cursor_of(fields), fields.choice("format", ExportFormat)
-    try:
-        wanted = _filter(fields, visitor)
-    except InvalidInput as error:
-        return _list(request, visitor, fields, wrong=error)
-    if form is not None:
-        read = event_pages(services_of(request), wanted)
-        return await export(request, visitor, read, form, item=FoundEvent, name="events")
-    found = await services_of(request).admin.run(
-        lambda connection: find_events(connection, wanted, before=before, limit=PAGE)
+    asked, wrong = read_filter(
+        fields,
+        lambda typed: (_filter(typed, visitor), cursor_of(typed), typed.choice("format", ExportFormat)),
     )
-    return _list(request, visitor, fields, wanted, found)
-
-
-def _filter(fields: Fields, visitor: Visitor) -> EventFilter:
-    attribute = fields.text("attribute", MAX_ATTRIBUTE)
-    return EventFilter(
-        tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
-        event_type=fields.text("type"),
-        idempotency_key=fields.text("key", MAX_KEY),
-        attribute=None if attribute is None else read_attribute(attribute),
-        status=fields.choice("status", EventStatus),
-        subscription_id=fields.number("subscription"),
-        error_code=checked_code_filter(visitor.caller, fields.text("error")),
-        accepted_after=fields.moment("after"),
-        accepted_before=fields.moment("before"),
-    )
-
-
-def _list(
-    request: Request,
-    visitor: Visitor,
-    fields: Fields,
-    wanted: EventFilter = EMPTY_FILTER,
-    found: EventPage | None = None,
-    wrong: InvalidInput | None = None,
-) -> Response:
+    wanted, found = EventFilter(), None
+    if asked is not None:
+        wanted, before, form = asked
+        if form is not None:
+            read = event_pages(services_of(request), wanted)
+            return await export(request, visitor, read, form, item=FoundEvent, name="events")
+        found = await services_of(request).admin.run(find_events, wanted, before=before, limit=PAGE)
     return render(
         request,
         visitor,
         "events.html",
-        status=422 if wrong else 200,
         fields=fields,
         given=fields.given(*_FILTERS),
         found=found,
-        following=following_text(found.following) if found else None,
+        following=position_text(found.following) if found else None,
         most=DELIVERIES_COUNTED,
         statuses=tuple(EventStatus),
         searches_attempts=wanted.searches_attempts,
         is_recent_only=wanted.status is not None and wanted.status.is_recent_only,
-        wrong=filter_fault(request, wrong),
+        wrong=wrong,
+    )
+
+
+def _filter(fields: Fields, visitor: Visitor) -> EventFilter:
+    attribute = fields.text("attribute", MAX_ATTRIBUTE)
+    after, before = fields.period()
+    return EventFilter(
+        tenant_id=visitor.caller.tenant_id or fields.text("tenant"),
+        event_type=fields.text("type"),
+        idempotency_key=fields.text("key", MAX_LONG_TEXT),
+        attribute=None if attribute is None else read_attribute(attribute),
+        status=fields.choice("status", EventStatus),
+        subscription_id=fields.number("subscription"),
+        error_code=checked_code_filter(visitor.caller, fields.text("error")),
+        accepted_after=after,
+        accepted_before=before,
     )
 
 
 def cursor_of(fields: Fields) -> Position | None:
     return read_position(fields.text("cursor"))
-
-
-def following_text(following: Position | None) -> str | None:
-    return position_text(following)
 
 
 @page("admin", "events:write")
@@ -117,24 +98,25 @@ async def show(request: Request, visitor: Visitor) -> Response:
     attempt_limit = services_of(request).settings.max_retry_limit
 
     async def read(connection: Connection) -> tuple[EventView, Routing]:
-        view = await inspect.show_event(connection, webhook_id, tenant_id=tenant_id, most_sagas=SHOWN_SAGAS)
-        return view, await explain_event(
+        # Routing first: with the deliveries read before it, an event that is routed in between would have none, and the
+        # page would not renew itself.
+        routing = await explain_event(
             connection,
             webhook_id,
             tenant_id=tenant_id,
             default_attempt_limit=attempt_limit,
             limit=SHOWN_DECISIONS,
         )
+        view = await inspect.show_event(connection, webhook_id, tenant_id=tenant_id, most_sagas=SHOWN_SAGAS)
+        return view, routing
 
     view, routing = await services_of(request).admin.run(read)
     standings = {one.saga.id: one.saga for one in routing.decisions if one.saga is not None}
-    template = "event_panel.html" if request.url.path.endswith("/panel") else "event.html"
     is_open = _is_open(view, routing)
     return render(
         request,
         visitor,
-        template,
-        status=panel_status(request, changes=is_open),
+        "event.html",
         event=view,
         attributes=values_by_name(all_attributes(view.attributes, view.extracted_attributes)),
         given=values_by_name(view.attributes),

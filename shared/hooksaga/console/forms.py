@@ -12,14 +12,37 @@ from starlette.requests import Request
 
 from hooksaga.api.http_api import MAX_ID, invalid_field, read_body, services_of
 from hooksaga.core.errors import InvalidInput
+from hooksaga.core.event_catalogue import MAX_EVENT_TYPES
 from hooksaga.core.moments import read_moment
 
 FORM_TYPE = "application/x-www-form-urlencoded"
-MAX_FIELDS = 60
+MAX_FIELDS = 60 + MAX_EVENT_TYPES
 _FORM_SURPLUS = 4
 """Factor over the largest payload: a form escapes a three-byte character with nine bytes."""
 
 _NO_SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2})([Zz+-])")
+
+RULES = {
+    "text": "has at most {most} printable characters",
+    "id": "must be an integer of 1 or more",
+    "integer": "must be an integer from {least} to {most}",
+    "number": "must be a number",
+    "time": "must be a time such as {sample}",
+    "choice": "must be one of: {choices}",
+    "period": "must be later than {begin}",
+}
+"""What a field must be, in words that pages translate."""
+
+
+class WrongField(InvalidInput):
+    """A field does not follow one of the RULES. sentence and values are those of the rule."""
+
+    def __init__(self, name: str, rule: str, **values: object) -> None:
+        self.sentence, self.values = RULES[rule], values
+        super().__init__(
+            "invalid_parameter", f"{name} {self.sentence.format(**values)}", field=name, status=422
+        )
+
 
 Model = TypeVar("Model", bound=BaseModel)
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -47,7 +70,7 @@ class Fields:
     def text(self, name: str, most: int = 100) -> str | None:
         value = self.raw(name).strip()
         if len(value) > most or not value.isprintable():
-            raise _invalid(name, f"has at most {most} printable characters")
+            raise WrongField(name, "text", most=most)
         return value or None
 
     def number(self, name: str, least: int = 1, most: int = MAX_ID) -> int | None:
@@ -55,7 +78,9 @@ class Fields:
         if not text:
             return None
         if not (text.isascii() and text.isdigit() and len(text) <= 19 and least <= int(text) <= most):
-            raise _invalid(name, f"must be an integer from {least} to {most}")
+            if (least, most) == (1, MAX_ID):
+                raise WrongField(name, "id")
+            raise WrongField(name, "integer", least=least, most=most)
         return int(text)
 
     def count(self, name: str) -> int | None:
@@ -68,7 +93,7 @@ class Fields:
         try:
             return float(text) if text else None
         except ValueError:
-            raise _invalid(name, "must be a number") from None
+            raise WrongField(name, "number") from None
 
     def moment(self, name: str) -> datetime | None:
         """Return a time in UTC. Browsers send times without an offset; these are UTC too. Seconds may be left out."""
@@ -83,7 +108,18 @@ class Fields:
                 else read_moment(_NO_SECONDS.sub(r"\1:00\2", text))
             )
         except ValueError:
-            raise _invalid(name, "must be a time such as 2026-01-31T12:00") from None
+            raise WrongField(name, "time", sample="2026-01-31T12:00") from None
+
+    def period(self) -> tuple[datetime | None, datetime | None]:
+        """Return the times of `after` and `before`."""
+        after, before = self.moment("after"), self.moment("before")
+        if after is not None and before is not None and before <= after:
+            raise WrongField("before", "period", begin=self.raw("after").strip())
+        return after, before
+
+    def without(self, name: str) -> "Fields":
+        """Return the other fields."""
+        return Fields({other: value for other, value in self._fields.items() if other != name})
 
     def local_moment(self, name: str) -> str:
         """Return a valid time as a browser's field takes it: in UTC, without an offset."""
@@ -102,15 +138,11 @@ class Fields:
         try:
             return choices(text)
         except ValueError:
-            raise _invalid(name, f"must be one of: {', '.join(choices)}") from None
+            raise WrongField(name, "choice", choices=", ".join(choices)) from None
 
 
 EMPTY_FIELDS = Fields({})
 """Fields of a new form."""
-
-
-def _invalid(name: str, rule: str) -> InvalidInput:
-    return InvalidInput("invalid_parameter", f"{name} {rule}", field=name, status=422)
 
 
 def query_fields(request: Request) -> Fields:

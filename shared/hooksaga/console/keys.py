@@ -6,13 +6,13 @@ from starlette.responses import Response
 
 from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.console.forms import EMPTY_FIELDS, Fields
-from hooksaga.console.pages import action, form_fault, page, redirect, render
+from hooksaga.console.pages import action, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
 from hooksaga.core.errors import InvalidInput, NotFound
 from hooksaga.core.event_input import check_tenant
+from hooksaga.core.scopes import Scope
 from hooksaga.operations import api_keys
-from hooksaga.operations.api_keys import ALL_SCOPES
 
 
 @page("admin")
@@ -26,7 +26,6 @@ async def _show(
     request: Request,
     visitor: Visitor,
     *,
-    status: int = 200,
     key: str | None = None,
     form: Fields = EMPTY_FIELDS,
     wrong: InvalidInput | None = None,
@@ -36,12 +35,11 @@ async def _show(
         request,
         visitor,
         "keys.html",
-        status=status,
         rows=rows,
-        scopes=[scope for scope in ALL_SCOPES if visitor.may(scope)],
+        scopes=[scope for scope in Scope if visitor.may(scope)],
         key=key,
         form=form,
-        wrong=form_fault(request, wrong) if wrong else None,
+        wrong=wrong,
         back="/console/keys",
     )
 
@@ -55,14 +53,12 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
         tenant_id = form.text("tenant_id")
         tenant_id = None if tenant_id is None else check_tenant(tenant_id, None)
     except InvalidInput as error:
-        return await _show(request, visitor, status=422, form=form, wrong=error)
+        return await _show(request, visitor, form=form, wrong=error)
     if not set(scopes) <= visitor.scopes:
         raise Forbidden("a key that is made here may do no more than your own")
     key = api_keys.generate_api_key()
     await services_of(request).admin.run(
-        lambda connection: api_keys.create_api_key(
-            connection, key, name=name, tenant_id=tenant_id, scopes=scopes
-        )
+        api_keys.create_api_key, key, name=name, tenant_id=tenant_id, scopes=scopes
     )
     return redirect_to_show(request, visitor, "/console/keys", key)
 
@@ -71,7 +67,7 @@ def _read(form: Fields) -> tuple[str, list[str]]:
     name = form.text("name")
     if name is None:
         raise InvalidInput("invalid_field", "name: is required", field="name", status=422)
-    scopes = [scope for scope in ALL_SCOPES if form.raw(f"scope:{scope}")]
+    scopes: list[str] = [scope for scope in Scope if form.raw(f"scope:{scope}")]
     if not scopes:
         raise InvalidInput("invalid_field", "scopes: choose at least one", field="scopes", status=422)
     return name, scopes
@@ -82,5 +78,6 @@ async def revoke(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Revoke a key, which also ends its sessions."""
     visitor.need_all_tenants()
     key_id = path_id(request, NotFound("api_key_not_found", "there is no such key"))
-    await services_of(request).admin.run(lambda connection: api_keys.revoke_api_key(connection, key_id))
+    await services_of(request).admin.run(api_keys.revoke_api_key, key_id)
+    services_of(request).key_checks.forget()
     return redirect(request, "/console/keys")

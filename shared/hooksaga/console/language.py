@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from markupsafe import Markup
 from starlette.requests import Request
 
+from hooksaga.api.sealed_sessions import Theme
 from hooksaga.console.errors_zh_hant import ERRORS as CHINESE_ERRORS
+from hooksaga.console.portal_errors_zh_hant import PORTAL_ERROR_WORDS
+from hooksaga.console.portal_words_zh_hant import PORTAL_WORDS
 from hooksaga.console.words_zh_hant import WORDS as CHINESE_WORDS
 
 COOKIE = "hooksaga_language"
@@ -31,7 +35,7 @@ ENGLISH_WORDS = {
 
 _CATALOGUES: dict[Language, Mapping[str, str]] = {
     Language.ENGLISH: ENGLISH_WORDS,
-    Language.CHINESE: CHINESE_WORDS,
+    Language.CHINESE: {**CHINESE_WORDS, **PORTAL_WORDS, **PORTAL_ERROR_WORDS},
 }
 
 
@@ -54,8 +58,21 @@ class Translator:
         return _ERRORS[self.language].get(code, "")
 
 
-def language_of(request: Request) -> Language:
-    """Language chosen on a page, or the browser's first supported language."""
+def console_texts(words: Translator) -> dict[str, Any]:
+    """Return `said`, the message of a form error, and `cause`, that of an error code, for the console's templates."""
+
+    def said(wrong: Mapping[str, Any]) -> str:
+        if "sentence" in wrong:
+            return words(wrong["sentence"], **wrong["values"])
+        return Markup('{} <span lang="en">{}</span>').format(words.error(wrong["code"]), wrong["message"])
+
+    return {"said": said, "cause": str}
+
+
+def language_of(request: Request, theme: Theme) -> Language:
+    """Language that a portal's link states, that was chosen on a page, or the browser's first supported language."""
+    if theme.language in tuple(Language):
+        return Language(theme.language)
     chosen = request.cookies.get(COOKIE, "")
     if chosen in tuple(Language):
         return Language(chosen)

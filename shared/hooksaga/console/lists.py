@@ -1,7 +1,9 @@
-"""Common parts of the pages with lists: faults of filters, exports, and rows that are ticked."""
+"""Common parts of the pages with lists: filters, exports, and rows that are ticked."""
 
 import re
-from urllib.parse import parse_qsl, urlencode
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,24 +13,31 @@ from hooksaga.api.exports import ExportFormat, export_response
 from hooksaga.api.http_api import MAX_ID
 from hooksaga.api.lists import ReadPage
 from hooksaga.console.forms import Fields
-from hooksaga.console.pages import form_fault, redirect
+from hooksaga.console.pages import FILTER_NAMES, redirect
 from hooksaga.console.session import Visitor
 from hooksaga.core.errors import InvalidInput
+
+Filter = TypeVar("Filter")
 
 PAGE = 50
 TICK = "tick:"
 _ID = re.compile("[0-9]{1,19}")
 
-_FIELDS = {"error_code": "error"}
-"""Names of the API's filters that have another name on pages."""
 
-
-def filter_fault(request: Request, error: InvalidInput | None) -> dict[str, str] | None:
-    """Return what is wrong with a filter, to be shown beside its field."""
-    if error is None:
-        return None
-    shown = form_fault(request, error)
-    return {**shown, "field": _FIELDS.get(shown["field"], shown["field"])}
+def read_filter(fields: Fields, read: Callable[[Fields], Filter]) -> tuple[Filter | None, list[InvalidInput]]:
+    """Return the filter, or what is wrong with each of its fields."""
+    wrong: list[InvalidInput] = []
+    while True:
+        try:
+            wanted = read(fields)
+        except InvalidInput as error:
+            wrong.append(error)
+            name = FILTER_NAMES.get(error.field or "", error.field or "")
+            if name not in fields.names():
+                return None, wrong
+            fields = fields.without(name)
+        else:
+            return (None if wrong else wanted), wrong
 
 
 async def export(
@@ -47,11 +56,6 @@ def ticked(form: Fields) -> list[int]:
     if not all(_ID.fullmatch(name) and 0 < int(name) <= MAX_ID for name in names):
         raise InvalidInput("invalid_parameter", "a ticked row must be an id", field="tick", status=422)
     return sorted(int(name) for name in names)
-
-
-def query_of(given: dict[str, str]) -> str:
-    """Return filters as the text that a form sends along."""
-    return urlencode(given)
 
 
 def back_to_list(

@@ -1,13 +1,14 @@
 """Frame of every page: access check, headers, language, error pages."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
+import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 from starlette.requests import Request
@@ -19,8 +20,9 @@ from hooksaga.api.problem_answers import problem
 from hooksaga.api.request_trace import correlation_id_of_request
 from hooksaga.api.sealed_sessions import Theme
 from hooksaga.console.assets import served_name
-from hooksaga.console.forms import Fields, read_form
-from hooksaga.console.language import NAMES, Translator, language_of
+from hooksaga.console.forms import Fields, WrongField, read_form
+from hooksaga.console.language import NAMES, Translator, console_texts, language_of
+from hooksaga.console.portal_errors import portal_texts
 from hooksaga.console.session import (
     NotSignedIn,
     Place,
@@ -35,11 +37,11 @@ from hooksaga.core.event_patterns import shown_event_types
 
 TEMPLATES = Path(__file__).with_name("templates")
 HTML = "text/html; charset=utf-8"
+FILTER_NAMES = {"error_code": "error"}
+"""Names of the API's filters that have another name on pages."""
+
 NOTHING = "\u2013"
 """Placeholder for a missing number."""
-
-STOP_ASKING = 286
-"""Status at which htmx shows the response and stops polling."""
 
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 Action = Callable[[Request, Visitor, Fields], Awaitable[Response]]
@@ -60,8 +62,10 @@ def environment() -> Environment:
     filters = cast(dict[str, Any], made.filters)  # pyright: ignore[reportUnknownMemberType]
     filters.update(
         moment=moment,
+        at=partial(moment, zone=" UTC"),
         age=age,
         milliseconds=milliseconds,
+        formatted=formatted,
         host=_host,
         event_id=event_id_text,
         short_id=short_event_id,
@@ -120,23 +124,22 @@ async def _answer(request: Request, scopes: tuple[str, ...], show: Page) -> Resp
 
 
 def to_sign_in(request: Request, place: Place) -> Response:
-    """Redirect a visitor without a session to sign-in. For a fragment, the whole page is redirected."""
+    """Redirect a visitor without a session to sign-in."""
     if place is Place.PORTAL:
-        target = link(request, "/portal/ended")
-    else:
-        here = request.url.path.removeprefix(root_path_of(request))
-        here += f"?{request.url.query}" if request.url.query else ""
-        after = here if request.method == "GET" and here != "/console" and "/panel" not in here else None
-        target = link(request, "/console/sign-in", next=after)
-    if "hx-request" in request.headers:
-        return Response(status_code=401, headers={"hx-redirect": target, **_plain_headers()})
-    return Response(status_code=303, headers={"location": target, **_plain_headers()})
+        return redirect(request, "/portal/ended")
+    here = _own_address(request)
+    return redirect(
+        request, "/console/sign-in", next=here if request.method == "GET" and here != "/console" else None
+    )
+
+
+def _own_address(request: Request) -> str:
+    path = request.url.path.removeprefix(root_path_of(request))
+    return f"{path}?{request.url.query}" if request.url.query else path
 
 
 def redirect(request: Request, path: str, **parameters: object) -> Response:
-    return Response(
-        status_code=303, headers={"location": link(request, path, **parameters), **_plain_headers()}
-    )
+    return Response(None, 303, {"location": link(request, path, **parameters), **_plain_headers()})
 
 
 def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None) -> Response:
@@ -145,13 +148,19 @@ def fault(request: Request, error: HooksagaError, visitor: Visitor | None = None
     return render(request, visitor, "fault.html", status=int(content["status"]), problem=content)
 
 
-def form_fault(request: Request, error: HooksagaError) -> dict[str, str]:
-    content = _problem_of(request, error)
-    return {
-        "code": str(content["code"]),
-        "field": str(content.get("field", "")),
-        "message": str(content["detail"]),
-    }
+def _faults(
+    request: Request, errors: Sequence[HooksagaError], names: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Return what is wrong with a form, to be shown beside its fields: the first fault, and the `others`. Each is a
+    sentence of the catalogue with its values, or only a message in English."""
+    shown: list[dict[str, Any]] = []
+    for error in errors:
+        content = _problem_of(request, error)
+        field = str(content.get("field", ""))
+        one = {"code": content["code"], "field": names.get(field, field), "message": content["detail"]}
+        rule = {"sentence": error.sentence, "values": error.values} if isinstance(error, WrongField) else {}
+        shown.append({**one, **rule, "others": []})
+    return {**shown[0], "others": shown[1:]} if shown else None
 
 
 def _problem_of(request: Request, error: HooksagaError) -> dict[str, Any]:
@@ -172,43 +181,47 @@ def render(
     template: str,
     *,
     status: int = 200,
+    wrong: HooksagaError | Sequence[HooksagaError] | None = None,
+    names: Mapping[str, str] = FILTER_NAMES,
     back: str | None = None,
     **content: Any,
 ) -> Response:
     """Render a template as a response that must not be cached or framed by other sites.
 
-    back: path and parameters of the page. The response to a form must set it, because the form's own path accepts only
-    POST; otherwise it is the first page.
+    wrong: the faults of a form or filter, whose status is 422 unless another is given. names: of its fields on the
+    page, by those of the API. back: path and parameters of the page. The response to a form must set it, because the
+    form's own path accepts only POST; otherwise it is the first page.
     """
     place = visitor.place if visitor else place_of(request)
+    errors = [wrong] if isinstance(wrong, HooksagaError) else wrong or ()
     theme = visitor.session.theme if visitor else content.pop("theme", Theme())
-    words = Translator(language_of(request))
-    path, query = request.url.path.removeprefix(root_path_of(request)), request.url.query
-    own_address = f"{path}?{query}" if query else path
+    words = Translator(language_of(request, theme))
+
+    def own(path: str, **parameters: object) -> str:
+        return link(request, place.path + path, **parameters)
+
     text = (
         environment()
-        .get_template(template)
+        .get_template(f"portal/{template}" if place is Place.PORTAL else template)
         .render(
             _=words,
+            **(portal_texts if place is Place.PORTAL else console_texts)(words),
             visitor=visitor,
             place=place,
             theme=theme,
             link=partial(link, request),
-            own=partial(_own_link, request, place),
-            here=path,
-            back=back or (own_address if request.method in ("GET", "HEAD") else place.path),
+            own=own,
+            here=request.url.path.removeprefix(root_path_of(request)),
+            back=back or (_own_address(request) if request.method in ("GET", "HEAD") else place.path),
             csrf=_csrf_field(visitor),
             code=partial(shown_code, visitor.caller) if visitor else None,
             now=datetime.now(UTC),
+            wrong=_faults(request, errors, names),
             **content,
         )
     )
+    status = 422 if errors and status == 200 else status
     return Response(text, status, media_type=HTML, headers=page_headers(theme))
-
-
-def panel_status(request: Request, *, changes: bool) -> int:
-    """Return the status of a reloading fragment, which ends the reloading when nothing changes any more."""
-    return 200 if changes or "hx-request" not in request.headers else STOP_ASKING
 
 
 def _csrf_field(visitor: Visitor | None) -> Markup:
@@ -220,11 +233,6 @@ def link(request: Request, path: str, **parameters: object) -> str:
     """Return a path with the parameters that are set; times in RFC 3339."""
     given = {name: _parameter(value) for name, value in parameters.items() if value not in (None, "")}
     return quote(root_path_of(request) + path) + (f"?{urlencode(given)}" if given else "")
-
-
-def _own_link(request: Request, place: Place, path: str, **parameters: object) -> str:
-    """Return a path below the console's or the portal's root, depending on the page."""
-    return link(request, place.path + path, **parameters)
 
 
 def _parameter(value: object) -> str:
@@ -254,12 +262,12 @@ def _plain_headers() -> dict[str, str]:
     }
 
 
-def moment(value: datetime | None) -> Markup | str:
+def moment(value: datetime | None, zone: str = "") -> Markup | str:
     if value is None:
         return ""
     utc = value.astimezone(UTC)
     return Markup('<time datetime="{}">{}</time>').format(
-        utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{utc:%Y-%m-%d %H:%M:%S}"
+        utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{utc:%Y-%m-%d %H:%M:%S}{zone}"
     )
 
 
@@ -277,6 +285,14 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.1f} s"
+
+
+def formatted(text: str) -> str:
+    """Return JSON with indentation, its numbers and texts as they are, and any other text unchanged."""
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
 
 
 def _host(url: str) -> str:

@@ -1,6 +1,7 @@
 """The portal: a signed link, created by the API or on a page, opens one tenant's pages for a while."""
 
 import time
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,13 +9,16 @@ from starlette.responses import Response
 from hooksaga.api.http_api import services_of
 from hooksaga.api.portal_url import LINK_PURPOSE, portal_url
 from hooksaga.api.sealed_sessions import Session, Theme, opened
-from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked
-from hooksaga.console.pages import action, fault, form_fault, page, redirect, render
+from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
+from hooksaga.console.pages import action, fault, page, redirect, render
+from hooksaga.console.portal_theme import theme_css
 from hooksaga.console.session import Place, Visitor, key_of, set_cookie
 from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
+from hooksaga.console.snippets import snippets_for
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput
 from hooksaga.core.event_input import check_tenant
-from hooksaga.core.portal_links import DEFAULT_MINUTES, NewPortalLink
+from hooksaga.core.portal_links import DEFAULT_MINUTES, DEFAULT_RADIUS, NewPortalLink
+from hooksaga.operations.subscriptions import show_subscription
 
 SESSION_SECONDS = 3600
 FRAMED_ANYWHERE = Theme(origin="*")
@@ -45,7 +49,7 @@ async def show_ended(request: Request) -> Response:
     and no data.
     """
     try:
-        return render(request, None, "portal_ended.html", status=401, theme=FRAMED_ANYWHERE)
+        return render(request, None, "ended.html", status=401, theme=FRAMED_ANYWHERE)
     except HooksagaError as error:
         return fault(request, error)
 
@@ -56,20 +60,25 @@ async def first_page(request: Request, visitor: Visitor) -> Response:
 
 
 @page()
-async def theme_css(request: Request, visitor: Visitor) -> Response:
-    """Serve the portal's colour as a style sheet, because inline styles are not allowed."""
-    colour = visitor.session.theme.colour
-    text = f":root{{--brand:{colour};--on-brand:{_readable_on(colour)}}}" if colour else ""
+async def show_theme(request: Request, visitor: Visitor) -> Response:
+    """Serve the look that the link states as a style sheet, because inline styles are not allowed."""
     headers = {"cache-control": "private, max-age=300", "x-content-type-options": "nosniff"}
-    return Response(text, media_type="text/css", headers=headers)
+    return Response(theme_css(visitor.session.theme), media_type="text/css", headers=headers)
 
 
-def _readable_on(colour: str) -> str:
-    """Return black or white, whichever has more contrast (WCAG relative luminance)."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if luminance > 0.179 else "#ffffff"
+@page()
+async def show_guide(request: Request, visitor: Visitor) -> Response:
+    """Show how to receive events, with the path of the given endpoint."""
+    endpoint_id = query_fields(request).number("endpoint")
+    address = ""
+    if endpoint_id is not None and visitor.may("subscriptions:write"):
+        row = await services_of(request).subscriptions.run(
+            show_subscription, endpoint_id, tenant_id=visitor.caller.tenant_id
+        )
+        address = row.pending_callback_url or row.callback_url
+    seconds = f"{services_of(request).settings.http_timeout_seconds:g}"
+    snippets = snippets_for(urlsplit(address).path)
+    return render(request, visitor, "guide.html", address=address, snippets=snippets, seconds=seconds)
 
 
 @page("subscriptions:write")
@@ -90,10 +99,9 @@ def _form(
         request,
         visitor,
         "portal_link.html",
-        status=422 if wrong else 200,
         form=form,
         made=made,
-        wrong=form_fault(request, wrong) if wrong else None,
+        wrong=wrong,
         back="/console/portal-links",
     )
 
@@ -107,6 +115,11 @@ async def make_link(request: Request, visitor: Visitor, form: Fields) -> Respons
             "name": form.raw("name").strip(),
             "logo_url": form.raw("logo_url").strip(),
             "colour": form.raw("colour").strip(),
+            "radius": DEFAULT_RADIUS if (radius := form.number("radius", least=0)) is None else radius,
+            "font": form.raw("font").strip(),
+            "scheme": form.raw("scheme") or "auto",
+            "header": form.raw("header") != "no",
+            "language": form.raw("language") or "auto",
             "embed_origin": form.raw("embed_origin").strip(),
         }
         wanted = checked(NewPortalLink, content)

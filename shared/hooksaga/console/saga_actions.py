@@ -45,7 +45,7 @@ async def retry_now(request: Request, visitor: Visitor, form: Fields) -> Respons
 async def _read(request: Request, visitor: Visitor) -> SagaState:
     saga_id = saga_id_of(request)
     return await services_of(request).admin.run(
-        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=visitor.caller.tenant_id)
+        inspect.show_saga_state, saga_id, tenant_id=visitor.caller.tenant_id
     )
 
 

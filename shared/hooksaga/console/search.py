@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from hooksaga.adapters.database import Connection
 from hooksaga.api.http_api import services_of
-from hooksaga.console.forms import Fields, query_fields
-from hooksaga.console.lists import filter_fault
+from hooksaga.api.query_parameters import MAX_LONG_TEXT
+from hooksaga.console.forms import query_fields
 from hooksaga.console.pages import page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.core.errors import InvalidInput
@@ -18,7 +18,6 @@ from hooksaga.operations.find_events import EventFilter, FoundEvent, find_events
 from hooksaga.operations.search import Kind, Numbered, things_of_number
 
 MAX_FOUND = 50
-MAX_TEXT = 255
 EVENT = "event"
 
 _SCOPES = {
@@ -47,32 +46,17 @@ class Match:
 async def search(request: Request, visitor: Visitor) -> Response:
     """Redirect to the only match, or list all."""
     fields = query_fields(request)
+    matches: list[Match] = []
+    wrong: InvalidInput | None = None
     try:
-        text = fields.text("q", MAX_TEXT)
+        text = fields.text("q", MAX_LONG_TEXT)
+        matches = [] if text is None else await _matches(request, visitor, text)
     except InvalidInput as error:
-        return _list(request, visitor, fields, [], wrong=error)
-    matches = [] if text is None else await _matches(request, visitor, text)
+        wrong = error
     if len(matches) == 1:
         return _to(request, visitor, matches[0])
-    return _list(request, visitor, fields, matches)
-
-
-def _list(
-    request: Request,
-    visitor: Visitor,
-    fields: Fields,
-    matches: list[Match],
-    wrong: InvalidInput | None = None,
-) -> Response:
     return render(
-        request,
-        visitor,
-        "search.html",
-        status=422 if wrong else 200,
-        fields=fields,
-        matches=matches,
-        most=MAX_FOUND,
-        wrong=filter_fault(request, wrong),
+        request, visitor, "search.html", fields=fields, matches=matches, most=MAX_FOUND, wrong=wrong
     )
 
 

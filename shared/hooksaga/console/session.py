@@ -20,6 +20,7 @@ from hooksaga.api.services import Services
 from hooksaga.core.errors import HooksagaError
 from hooksaga.operations.api_keys import ApiKey
 from hooksaga.operations.console_sign_ins import end_sessions, session_has_ended
+from hooksaga.operations.requester import Requester
 
 CONSOLE_SECONDS = 12 * 3600
 
@@ -49,6 +50,11 @@ class Visitor:
     session: Session
     caller: Caller
     scopes: frozenset[str]
+
+    @property
+    def requester(self) -> Requester:
+        """The key, as it is recorded with what it asks for here."""
+        return Requester(self.caller.tenant_id, "console", self.caller.key_id)
 
     def may(self, *scopes: str) -> bool:
         """Return whether the key has one of the scopes, which are those of the API."""
@@ -86,10 +92,8 @@ async def visitor_of(request: Request, services: Services, place: Place) -> Visi
 
 async def key_of(services: Services, session: Session) -> ApiKey | None:
     """Return the key of a session or a portal link; None if it was signed out or revoked."""
-    found = await services.check_key.submit(session.key_hash)
-    if found is None or await services.admin.run(
-        lambda connection: session_has_ended(connection, session.id)
-    ):
+    found = await services.key_checks.check(session.key_hash)
+    if found is None or await services.admin.run(session_has_ended, session.id):
         return None
     return found
 
@@ -98,7 +102,7 @@ async def end_session(services: Services, session: Session) -> None:
     """End the session and its portal link on the server: neither can be used again."""
     ids = [session.id, *([session.link_id] if session.link_id else [])]
     ends_at = datetime.fromtimestamp(session.expires_at, UTC)
-    await services.admin.run(lambda connection: end_sessions(connection, ids, valid_until=ends_at))
+    await services.admin.run(end_sessions, ids, valid_until=ends_at)
 
 
 def set_cookie(
@@ -107,11 +111,7 @@ def set_cookie(
     """Set the session cookie. A portal in another site's frame needs a partitioned cookie."""
     sealed = sealed_session(services, f"{place} session", session)
     seconds = max(int(session.expires_at - time.time()), 0)
-    _set(request, response, place, sealed, seconds, framed=bool(session.theme.origin))
-
-
-def drop_cookie(request: Request, response: Response, place: Place, *, framed: bool) -> None:
-    _set(request, response, place, "", 0, framed=framed)
+    _set(request, response, place, place.cookie, sealed, seconds, framed=bool(session.theme.origin))
 
 
 def set_page_cookie(
@@ -119,21 +119,21 @@ def set_page_cookie(
 ) -> None:
     """Set a cookie of the visitor's pages; an empty value for no seconds deletes it."""
     framed = bool(visitor.session.theme.origin)
-    _set(request, response, visitor.place, value, seconds, framed=framed, name=name)
+    _set(request, response, visitor.place, name, value, seconds, framed=framed)
 
 
 def _set(
     request: Request,
     response: Response,
     place: Place,
+    name: str,
     value: str,
     seconds: int,
     *,
     framed: bool,
-    name: str | None = None,
 ) -> None:
     path = root_path_of(request) + place.path
-    parts = [f"{name or place.cookie}={value}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly"]
+    parts = [f"{name}={value}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly"]
     if framed:
         parts += ["SameSite=None", "Partitioned", "Secure"]
     else:

@@ -9,16 +9,16 @@ from hooksaga.api.http_api import Unauthorized, root_path_of, services_of
 from hooksaga.api.public_address import is_secure
 from hooksaga.console.forms import Fields, query_fields, read_form
 from hooksaga.console.language import COOKIE, Language
-from hooksaga.console.pages import action, fault, form_fault, redirect, render
+from hooksaga.console.pages import action, fault, redirect, render
 from hooksaga.console.session import (
     CONSOLE_SECONDS,
     Place,
     Visitor,
     check_same_origin,
-    drop_cookie,
     end_session,
     new_session,
     set_cookie,
+    set_page_cookie,
 )
 from hooksaga.core.errors import HooksagaError
 from hooksaga.operations.api_keys import hash_api_key
@@ -33,19 +33,17 @@ async def show_sign_in(request: Request) -> Response:
         token = request.query_params.get("token")
         if token:
             return await _with_link(request, token)
-        return render(
-            request, None, "sign_in.html", next=own_path(query_fields(request).raw("next")), wrong=None
-        )
+        return render(request, None, "sign_in.html", next=own_path(query_fields(request).raw("next")))
     except HooksagaError as error:
         return fault(request, error)
 
 
 async def _with_link(request: Request, token: str) -> Response:
     services = services_of(request)
-    key_hash = await services.admin.run(lambda connection: use_sign_in(connection, token))
+    key_hash = await services.admin.run(use_sign_in, token)
     if key_hash is None:
         wrong = Unauthorized("this link was used before, or is too old; sign in with an API key")
-        return render(request, None, "sign_in.html", status=401, next="", wrong=form_fault(request, wrong))
+        return render(request, None, "sign_in.html", status=401, next="", wrong=wrong)
     return _signed_in(request, key_hash, "/console")
 
 
@@ -56,8 +54,8 @@ async def sign_in(request: Request) -> Response:
         form = await read_form(request)
         key_hash = hash_api_key(form.raw("key").strip())
         target = own_path(form.raw("next"))
-        if await services_of(request).check_key.submit(key_hash) is None:
-            wrong = form_fault(request, Unauthorized("the key is unknown or revoked"))
+        if await services_of(request).key_checks.check(key_hash) is None:
+            wrong = Unauthorized("the key is unknown or revoked")
             back = f"/console/sign-in?{urlencode({'next': target})}" if target else "/console/sign-in"
             return render(request, None, "sign_in.html", status=401, back=back, next=target, wrong=wrong)
         return _signed_in(request, key_hash, target or "/console")
@@ -78,7 +76,7 @@ async def sign_out(request: Request, visitor: Visitor, form: Fields) -> Response
     await end_session(services_of(request), visitor.session)
     target = "/portal/ended" if visitor.place is Place.PORTAL else "/console/sign-in"
     response = redirect(request, target)
-    drop_cookie(request, response, visitor.place, framed=bool(visitor.session.theme.origin))
+    set_page_cookie(request, response, visitor, visitor.place.cookie, "", 0)
     return response
 
 

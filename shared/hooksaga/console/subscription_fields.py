@@ -9,6 +9,9 @@ from hooksaga.core.event_input import check_json_text
 from hooksaga.operations.subscriptions import Subscription
 
 MAX_FILTER_BYTES = 65_536
+TYPE = "type:"
+"""Begin of the names of fields with one event type each."""
+
 _YES, _NO = "yes", "no"
 _CHOICES = ("ordered", "circuit_breaker")
 
@@ -16,7 +19,7 @@ _CHOICES = ("ordered", "circuit_breaker")
 def content_of(form: Fields) -> dict[str, Any]:
     """Return the content of a POST or PATCH; a choice that the form does not have is left out. Raises InvalidInput."""
     content = {
-        "event_types": form.raw("event_types").replace(",", " ").split(),
+        "event_types": _event_types(form),
         "filter": _filter(form),
         "callback_url": form.raw("callback_url").strip(),
         "description": form.raw("description").strip(),
@@ -29,6 +32,13 @@ def content_of(form: Fields) -> dict[str, Any]:
     }
     choices: dict[str, Any] = {name: form.raw(name) == _YES for name in _CHOICES if form.raw(name)}
     return content | choices | ({"format": form.raw("format")} if form.raw("format") else {})
+
+
+def _event_types(form: Fields) -> list[str]:
+    """Return the types that were typed and those that were ticked, each once."""
+    typed = form.raw("event_types").replace(",", " ").split()
+    chosen = [name.removeprefix(TYPE) for name in form.names() if name.startswith(TYPE)]
+    return list(dict.fromkeys([*chosen, *typed]))
 
 
 def at_creation(form: Fields) -> dict[str, object]:

@@ -10,10 +10,12 @@ from hooksaga.api.http_api import Forbidden, path_id, services_of
 from hooksaga.api.routes.subscriptions import box_of, create_for, rotate_for, verify_for
 from hooksaga.console.event_types import offered_types
 from hooksaga.console.forms import EMPTY_FIELDS, Fields, checked, query_fields
-from hooksaga.console.pages import action, form_fault, page, redirect, render
+from hooksaga.console.missed import passed_by_of
+from hooksaga.console.pages import action, page, redirect, render
 from hooksaga.console.session import Visitor
 from hooksaga.console.shown_once import forget_secret, redirect_to_show, secret_to_show
 from hooksaga.console.subscription_fields import at_creation, content_of, filled
+from hooksaga.core.counts import MAX_COUNTED
 from hooksaga.core.endpoint_health import expected_disable_time
 from hooksaga.core.errors import Conflict, HooksagaError, InvalidInput, NotFound, ValueRefused
 from hooksaga.core.event_ids import event_id_text
@@ -24,7 +26,6 @@ from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionCh
 from hooksaga.operations import attempt_log, subscription_health, subscriptions
 from hooksaga.operations.attempt_log import AttemptFilter
 from hooksaga.operations.event_types import sample_of_type
-from hooksaga.operations.overview import MAX_COUNTED
 from hooksaga.operations.subscription_flow import flow_of
 from hooksaga.operations.subscription_stats import SAMPLE, SubscriptionStats, subscription_stats
 from hooksaga.operations.subscriptions import Subscription
@@ -49,18 +50,15 @@ async def _form(
     form: Fields,
     wrong: HooksagaError | None = None,
 ) -> Response:
-    status = 422 if wrong else 200
-    shown = form_fault(request, wrong) if wrong else None
     here = f"{visitor.place.path}/subscriptions/" + (f"{row.id}/edit" if row else "new")
     return render(
         request,
         visitor,
         "subscription_form.html",
-        status=status,
         back=here,
         row=row,
         form=form,
-        wrong=shown,
+        wrong=wrong,
         offered=await offered_types(request),
     )
 
@@ -79,7 +77,7 @@ async def create(request: Request, visitor: Visitor, form: Fields) -> Response:
 @page(SCOPE)
 async def show(request: Request, visitor: Visitor) -> Response:
     row, secret = await read_one(request, visitor), secret_to_show(request, visitor)
-    done = query_fields(request).text("done")
+    done = query_fields(request).raw("done")
     return forget_secret(request, visitor, await _show(request, visitor, row, secret=secret, done=done))
 
 
@@ -88,26 +86,22 @@ async def _show(
     visitor: Visitor,
     row: Subscription,
     *,
-    status: int = 200,
     secret: str | None = None,
     typed: Fields = EMPTY_FIELDS,
     wrong: HooksagaError | None = None,
     done: str | None = None,
 ) -> Response:
     services, tenant_id = services_of(request), visitor.caller.tenant_id
-    health = await services.subscriptions.run(
-        lambda connection: subscription_health.show_health(connection, row.id, tenant_id=tenant_id)
-    )
-    flows = await services.subscriptions.run(lambda connection: flow_of(connection, [row.id]))
+    health = await services.subscriptions.run(subscription_health.show_health, row.id, tenant_id=tenant_id)
+    flows = await services.subscriptions.run(flow_of, [row.id])
     stats, newest = await _numbers(request, visitor, row)
     test_type = sample_type(row.event_types)
-    sample = await services.subscriptions.run(lambda connection: sample_of_type(connection, test_type))
+    sample = await services.subscriptions.run(sample_of_type, test_type)
     begun = health.first_failure_at if health.eligible else None
     return render(
         request,
         visitor,
         "subscription.html",
-        status=status,
         row=row,
         health=health,
         flow=flows[row.id],
@@ -115,10 +109,11 @@ async def _show(
         newest=newest,
         disabled_then=expected_disable_time(begun, services.settings.health_policy),
         secret=secret,
-        wrong=form_fault(request, wrong) if wrong else None,
+        wrong=wrong,
         done=done,
         test_payload=typed.raw("payload") or sample or TEST_PAYLOAD,
         overlap_hours=typed.raw("overlap_hours") or OVERLAP_HOURS,
+        passed_by=passed_by_of(query_fields(request)),
         most=MAX_COUNTED,
         sample=SAMPLE,
         test_type=test_type,
@@ -131,25 +126,19 @@ async def _numbers(
 ) -> tuple[SubscriptionStats, list[attempt_log.LoggedAttempt]]:
     services, tenant_id = services_of(request), visitor.caller.tenant_id
     stats = await services.admin.run(
-        lambda connection: subscription_stats(
-            connection, row.id, window_hours=WINDOW_HOURS, tenant_id=tenant_id
-        )
+        subscription_stats, row.id, window_hours=WINDOW_HOURS, tenant_id=tenant_id
     )
     if not visitor.may("admin"):
         return stats, []
     wanted = AttemptFilter(tenant_id=tenant_id, subscription_id=row.id)
-    page = await services.admin.run(
-        lambda connection: attempt_log.list_attempts(connection, wanted, limit=NEWEST)
-    )
+    page = await services.admin.run(attempt_log.list_attempts, wanted, limit=NEWEST)
     return stats, page.items
 
 
 async def read_one(request: Request, visitor: Visitor) -> Subscription:
     subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
     return await services_of(request).subscriptions.run(
-        lambda connection: subscriptions.show_subscription(
-            connection, subscription_id, tenant_id=visitor.caller.tenant_id
-        )
+        subscriptions.show_subscription, subscription_id, tenant_id=visitor.caller.tenant_id
     )
 
 
@@ -164,25 +153,23 @@ async def change(request: Request, visitor: Visitor, form: Fields) -> Response:
     """Change the subscription, or show the form with its error. A new callback URL waits for verification."""
     row = await read_one(request, visitor)
     try:
-        await _change(request, visitor, row, checked(SubscriptionChange, content_of(form)))
+        await apply_change(request, visitor, row, checked(SubscriptionChange, content_of(form)))
     except (InvalidInput, ValueRefused) as error:
         return await _form(request, visitor, row, form, error)
     return back_to(request, visitor, row, done="changed")
 
 
-async def _change(
+async def apply_change(
     request: Request, visitor: Visitor, row: Subscription, wanted: SubscriptionChange
 ) -> Subscription:
     services = services_of(request)
     changed = await services.subscriptions.run(
-        lambda connection: subscriptions.change_subscription(
-            connection,
-            row.id,
-            wanted,
-            tenant_id=visitor.caller.tenant_id,
-            policy=services.settings.address_policy,
-            box=box_of(services),
-        )
+        subscriptions.change_subscription,
+        row.id,
+        wanted,
+        tenant_id=visitor.caller.tenant_id,
+        policy=services.settings.address_policy,
+        box=box_of(services),
     )
     await services.wakes.subscriptions_due({row.id: None})
     return changed
@@ -192,17 +179,8 @@ def _path(visitor: Visitor, row: Subscription) -> str:
     return f"{visitor.place.path}/subscriptions/{row.id}"
 
 
-def back_to(request: Request, visitor: Visitor, row: Subscription, **more: str) -> Response:
+def back_to(request: Request, visitor: Visitor, row: Subscription, **more: object) -> Response:
     return redirect(request, _path(visitor, row), **more)
-
-
-@action(SCOPE)
-async def switch(request: Request, visitor: Visitor, form: Fields) -> Response:
-    """Activate or deactivate. Missed deliveries are not sent automatically; dead letters can be requeued."""
-    row = await read_one(request, visitor)
-    active = form.raw("active") == "yes"
-    await _change(request, visitor, row, SubscriptionChange(active=active))
-    return back_to(request, visitor, row, done="switched_on" if active else "switched_off")
 
 
 @action(SCOPE)
@@ -211,9 +189,7 @@ async def delete(request: Request, visitor: Visitor, form: Fields) -> Response:
     row = await read_one(request, visitor)
     services = services_of(request)
     await services.subscriptions.run(
-        lambda connection: subscriptions.deactivate_subscription(
-            connection, row.id, tenant_id=visitor.caller.tenant_id
-        )
+        subscriptions.deactivate_subscription, row.id, tenant_id=visitor.caller.tenant_id
     )
     await services.wakes.subscriptions_due({row.id: None})
     return redirect(request, f"{visitor.place.path}/subscriptions")
@@ -225,7 +201,7 @@ async def verify(request: Request, visitor: Visitor, form: Fields) -> Response:
     try:
         await verify_for(services_of(request), row)
     except (InvalidInput, Conflict) as error:
-        return await _show(request, visitor, row, status=422, wrong=error)
+        return await _show(request, visitor, row, wrong=error)
     return back_to(request, visitor, row, done="verified")
 
 
@@ -239,7 +215,7 @@ async def rotate(request: Request, visitor: Visitor, form: Fields) -> Response:
         rotation = checked(SecretRotation, asked_for)
         rotated, secret = await rotate_for(services_of(request), visitor.caller, row.id, rotation)
     except InvalidInput as error:
-        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
+        return await _show(request, visitor, row, typed=form, wrong=error)
     return redirect_to_show(request, visitor, _path(visitor, rotated), secret)
 
 
@@ -262,7 +238,7 @@ async def send_test(request: Request, visitor: Visitor, form: Fields) -> Respons
         )
         answer = await services.accept.submit(draft)
     except (InvalidInput, Conflict) as error:
-        return await _show(request, visitor, row, status=422, typed=form, wrong=error)
+        return await _show(request, visitor, row, typed=form, wrong=error)
     if not isinstance(answer, AcceptedEvent):
-        return await _show(request, visitor, row, status=422, typed=form, wrong=answer)
+        return await _show(request, visitor, row, typed=form, wrong=answer)
     return redirect(request, f"{visitor.place.path}/events/{event_id_text(answer.webhook_id)}")

@@ -9,7 +9,7 @@ SEARCH_WORDS: dict[str, str] = {
     "Nothing matches {text}.": "沒有符合「{text}」的項目。",
     "There may be more matches. Search for more of the text.": "可能還有其他符合的項目，請輸入更完整的文字。",
     "Attribute": "屬性",
-    "Correct the marked field, then search again.": "請修正標示的欄位後再搜尋。",
+    "Correct the marked fields, then search again.": "請修正標示的欄位後再搜尋。",
     "Finds an event by its id, whole or shortened, its idempotency key or the value of an attribute, and a subscription, "
     "a delivery, an attempt or a dead letter by its number.": (
         "可用完整或縮短的 ID、冪等鍵或屬性值尋找事件，也可用編號尋找訂閱、投遞、嘗試或死信。"
@@ -20,7 +20,6 @@ SEARCH_WORDS: dict[str, str] = {
     "Events with this state are searched within the last 24 hours.": "此狀態只搜尋最近 24 小時內的事件。",
     "No matching subscriptions.": "沒有符合條件的訂閱。",
     "No matching operations.": "沒有符合條件的作業。",
-    "not yet requeued": "尚未重送",
     "No match among the scanned dead letters. Older ones exist.": "已掃描的死信中沒有符合的；還有更舊的死信。",
     "Download all:": "下載全部：",
     "Choice": "選取",

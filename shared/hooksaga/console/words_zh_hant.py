@@ -1,11 +1,13 @@
 """Traditional Chinese catalogue of the console: English sentences and database values with their translations."""
 
 from hooksaga.console.words_flow_zh_hant import FLOW_WORDS
+from hooksaga.console.words_operator_zh_hant import OPERATOR_WORDS
 from hooksaga.console.words_repair_zh_hant import REPAIR_WORDS
 from hooksaga.console.words_search_zh_hant import SEARCH_WORDS
 
 WORDS: dict[str, str] = {
     **FLOW_WORDS,
+    **OPERATOR_WORDS,
     **REPAIR_WORDS,
     **SEARCH_WORDS,
     # What the database says
@@ -76,17 +78,15 @@ WORDS: dict[str, str] = {
     "This link has expired": "這個連結已失效",
     "Open your webhooks again from your application, which creates a new link.": "請從您的應用程式重新開啟 webhook 頁面，系統會產生新的連結。",
     # Now
-    "As of {time} UTC. All times are in UTC.": "截至 {time} UTC。所有時間皆為 UTC。",
+    "As of {time} UTC. The charts are in UTC.": "截至 {time} UTC。圖表的時間為 UTC。",
     "Refresh": "重新整理",
-    "Counts cover the newest {count} failures.": "僅統計最新的 {count} 次失敗。",
-    "delivered in the last minute": "上一分鐘投遞成功",
-    "failed attempts in the last minute": "上一分鐘失敗的嘗試",
     "oldest overdue delivery": "最久的逾期時間",
     "Erased at {time} UTC.": "已於 {time} UTC 抹除。",
     "Removed by retention at {time} UTC.": "已於 {time} UTC 因超過保存期限移除。",
     "Erasures": "抹除",
     "Erasure": "抹除",
-    "Remove everything that the producer sent, from one event or from all events that a tenant has now. The rows stay, with a mark.": "移除單一事件或某租戶現有全部事件中由生產者傳來的所有內容。資料列會保留並加上標記。",
+    "Remove everything that the producer sent, from one event or from the events that a tenant has now. The rows stay, with a mark.": "移除單一事件或某租戶現有事件中由生產者傳來的所有內容。資料列會保留並加上標記。",
+    "name:value, to erase only the tenant's events that have it": "名稱:值，只抹除該租戶具有此屬性的事件",
     "New erasure": "新增抹除",
     "either an event or a tenant": "事件或租戶擇一",
     "kept for the record: name the request, not the person": "會留存紀錄:請填申請編號，勿填個人資料",
@@ -101,8 +101,6 @@ WORDS: dict[str, str] = {
     "waiting for a retry": "等待重試",
     "in flight": "投遞中",
     "events not routed yet": "尚未分派的事件",
-    "dead letters in 24 h": "24 小時內的死信",
-    "Attempts per minute": "每分鐘的嘗試",
     "End-to-end latency": "端到端延遲",
     "Failing endpoints": "持續失敗的端點",
     "disabled": "系統已自動停用",
@@ -111,15 +109,11 @@ WORDS: dict[str, str] = {
     "Last error": "最近的錯誤",
     "Since": "開始時間",
     "No failing endpoint. The count lags by about a minute.": "目前沒有持續失敗的端點。統計約落後一分鐘。",
-    "Error codes of the last hour": "最近一小時的錯誤代碼",
     "Error code": "錯誤代碼",
     "Attempts": "嘗試次數",
     "Last": "最近一次",
     "No failed attempts.": "沒有失敗的嘗試。",
-    "Oldest due deliveries": "逾期最久的投遞",
-    "Nothing is overdue.": "目前沒有逾期未投遞的項目。",
     "Charts as a table": "以表格顯示圖表",
-    "Minute": "分鐘",
     # Events
     "Event": "事件",
     "Event type": "事件類型",
@@ -211,7 +205,6 @@ WORDS: dict[str, str] = {
     "Custom headers (values hidden):": "自訂標頭（不顯示值）：",
     "New address, not verified yet:": "新位址等待驗證：",
     "Disabled automatically:": "系統已自動停用：",
-    "Fix the endpoint, activate the subscription, and requeue its dead letters.": "請修正端點、啟用訂閱，再重送死信。",
     "All attempts have failed since": "嘗試持續失敗，始於",
     "If they continue to fail, it is disabled at": "若持續失敗，系統將於以下時間自動停用：",
     "completed in 24 h": "24 小時內成功",

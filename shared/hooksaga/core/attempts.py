@@ -112,7 +112,7 @@ def masked_headers(
     cause: StartedBy | None,
     traceparent: str,
     formatted: Mapping[str, str],
-    is_test: bool = False,
+    is_test: bool,
 ) -> dict[str, str]:
     """Return the request headers as sent, in order, with secrets masked. formatted: those of the format.
 

@@ -208,7 +208,7 @@ def _ascii_name(text: str) -> str:
     if text.isascii():
         return text.lower()
     try:
-        return idna.encode(text, uts46=True, std3_rules=True).decode("ascii")
+        return idna.encode(text, uts46=True).decode("ascii")
     except UnicodeError:
         raise InvalidCallbackUrl(UrlRule.HOST, _BAD_NAME) from None
 

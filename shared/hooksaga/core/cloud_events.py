@@ -93,15 +93,16 @@ def _attribute_text(name: str, value: msgspec.Raw) -> str | None:
     text = bytes(value).decode()
     if text == "null":
         return None
-    if name not in _RULES and text in ("true", "false"):
+    has_type = name not in _RULES and name not in _DATA_MEMBERS
+    if has_type and text in ("true", "false"):
         return text
-    if name not in _RULES and _is_integer(text):
+    if has_type and _is_integer(text):
         return str(int(float(text)))
     try:
         return msgspec.json.decode(value, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        others = "" if name in _RULES else ", a boolean or a 32-bit integer"
-        raise _invalid(name[:50], f"must be a string{others}") from None
+        others = ", a boolean or a 32-bit integer" if has_type else ""
+        raise _invalid(name, f"must be a string{others}") from None
 
 
 def _is_integer(json_text: str) -> bool:
@@ -150,7 +151,7 @@ def read_binary(
     ]
     own = read_traceparent([value for name, value in given if name == _TRACE])
     attributes = _header_attributes([(name, value) for name, value in given if name != _TRACE])
-    content_type = next((value for name, value in headers if name == "content-type"), "")
+    content_type = next((value for name, value in headers if name == "content-type"), None)
     if content_type:
         attributes["datacontenttype"] = content_type
     return _draft(attributes, _json_data(body, max_bytes), tenant_id, own, traceparent)
@@ -235,11 +236,16 @@ def _check_name(name: str) -> None:
 
 def _check(name: str, text: str) -> None:
     _check_name(name)
-    if NO_CHARACTER.search(text):
-        raise _invalid(name, "must not contain control characters or noncharacters")
-    follows, rule = _RULES.get(name, _EXTENSION_RULE)
-    if not follows(text):
+    if rule := broken_rule(name, text):
         raise _invalid(name, rule)
+
+
+def broken_rule(name: str, text: str) -> str | None:
+    """Return the rule that the text of an attribute breaks, or None."""
+    if NO_CHARACTER.search(text):
+        return "must not contain control characters or noncharacters"
+    follows, rule = _RULES.get(name, _EXTENSION_RULE)
+    return None if follows(text) else rule
 
 
 def _is_source(text: str) -> bool:

@@ -29,10 +29,15 @@ _NAME = re.compile(NAME_PATTERN.strip("^$"))
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class _Number(str):
+class ExactNumber(str):
     """The text of a JSON number, which is kept: 1.10 stays 1.10."""
 
     __slots__ = ()
+
+
+def read_exact(json_text: str | bytes) -> Any:
+    """Parse valid JSON, with an ExactNumber for each number."""
+    return json.loads(json_text, parse_int=ExactNumber, parse_float=ExactNumber)
 
 
 def read_attributes(json_text: bytes) -> str:
@@ -41,7 +46,7 @@ def read_attributes(json_text: bytes) -> str:
     json_text: a valid JSON value. Of several equal names the last counts. Raises InvalidInput `invalid_attributes` with
     the attribute and the rule.
     """
-    given: Any = json.loads(json_text, parse_int=_Number, parse_float=_Number)
+    given: Any = read_exact(json_text)
     if given is None:
         return NO_ATTRIBUTES
     if not isinstance(given, dict):
@@ -54,9 +59,9 @@ def attributes_text(given: Mapping[str, Any]) -> str:
     if len(given) > MAX_ATTRIBUTES:
         raise _invalid(None, f"must have at most {MAX_ATTRIBUTES} names, not {len(given)}")
     for name, value in given.items():
-        if not _NAME.fullmatch(name):
+        if not is_attribute_name(name):
             raise _invalid(name, f"a name must have {NAME_RULE}")
-        if not _is_value(value):
+        if not is_value(value):
             raise _invalid(name, f"must be {VALUE_RULE}")
     return attribute_texts({name: _value_text(value) for name, value in given.items()})
 
@@ -64,6 +69,10 @@ def attributes_text(given: Mapping[str, Any]) -> str:
 def attribute_texts(values: Mapping[str, str]) -> str:
     """Return attributes as JSON text, of the JSON texts of their values."""
     return f"{{{','.join(f'{json.dumps(name)}:{text}' for name, text in values.items())}}}"
+
+
+def is_attribute_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
 
 
 def is_attribute_value(text: str) -> bool:
@@ -82,8 +91,8 @@ def all_attributes(given: str, extracted: str) -> str:
     if extracted == NO_ATTRIBUTES:
         return given
     both: dict[str, Any] = {
-        **json.loads(extracted, parse_int=_Number, parse_float=_Number),
-        **json.loads(given, parse_int=_Number, parse_float=_Number),
+        **read_exact(extracted),
+        **read_exact(given),
     }
     return attribute_texts({name: _value_text(value) for name, value in both.items()})
 
@@ -95,16 +104,17 @@ def values_of(attributes: str) -> dict[str, str | bool | Decimal]:
 
 def values_by_name(attributes: str) -> dict[str, str]:
     """Return the values of stored attributes as text, for display."""
-    given: dict[str, Any] = json.loads(attributes, parse_int=str, parse_float=str)
+    given: dict[str, Any] = read_exact(attributes)
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
 
 def _value_text(value: str | bool) -> str:
-    return value if isinstance(value, _Number) else json.dumps(value)
+    return value if isinstance(value, ExactNumber) else json.dumps(value)
 
 
-def _is_value(value: object) -> bool:
-    if isinstance(value, _Number):
+def is_value(value: object) -> bool:
+    """Return whether a value of read_exact can be the value of an attribute."""
+    if isinstance(value, ExactNumber):
         return _is_number(value)
     return is_attribute_value(value) if isinstance(value, str) else isinstance(value, bool)
 

@@ -32,7 +32,6 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 AttributeKind = Literal["string", "number", "boolean"]
 OnMismatch = Literal["reject", "warn"]
 REJECT: OnMismatch = "reject"
-WARN: OnMismatch = "warn"
 
 NEAREST = 3
 """Known types that an error about an unknown type names."""
@@ -120,7 +119,8 @@ def unknown_type(name: str, known: Collection[str]) -> InvalidInput:
 
 
 def _equal_ends(name: str, other: str) -> int:
-    """Return how many characters two names share at their beginnings and ends, where a slip leaves them alone."""
+    """Return how many characters two names share at their beginnings and ends, which a typing error usually leaves
+    unchanged."""
     return _equal_beginning(name, other) + _equal_beginning(name[::-1], other[::-1])
 
 

@@ -106,27 +106,40 @@ def read_batch(
 ) -> list[EventDraft | InvalidInput]:
     """Parse the events of `{"items": [...]}`, each with an optional `idempotency_key`.
 
-    An invalid item yields an InvalidInput in its place. Raises InvalidInput for a body that is not a
-    batch of 1 to MAX_BATCH_ITEMS items.
+    An invalid item yields an InvalidInput in its place. Raises InvalidInput for a body that is not a batch.
     """
     check_json_text(body, max_bytes, MAX_BATCH_DEPTH)
-    items = decode_body(body, _Batch).items
+
+    def read(item: bytes) -> EventDraft | InvalidInput:
+        try:
+            return read_item(item, max_bytes=item_max_bytes, tenant_id=tenant_id, traceparent=traceparent)
+        except InvalidInput as error:
+            return error
+
+    return [read(item) for item in items_of_batch(body)]
+
+
+def items_of_batch(body: bytes) -> list[bytes]:
+    """Return the JSON text of each item of `{"items": [...]}`. Raises InvalidInput as read_batch does."""
+    return checked_items([bytes(item) for item in decode_body(body, _Batch).items])
+
+
+def checked_items(items: list[bytes]) -> list[bytes]:
+    """Return the items. Raises InvalidInput unless there are 1 to MAX_BATCH_ITEMS."""
     if not 1 <= len(items) <= MAX_BATCH_ITEMS:
         rule = f"items must contain 1 to {MAX_BATCH_ITEMS} events, not {len(items)}"
         raise InvalidInput("invalid_batch", rule, field="items", status=422)
-    return [_read_item(bytes(item), item_max_bytes, tenant_id, traceparent) for item in items]
+    return items
 
 
-def _read_item(
-    item: bytes, max_bytes: int, tenant_id: str | None, traceparent: str | None
-) -> EventDraft | InvalidInput:
-    try:
-        check_json_text(item, max_bytes)
-        envelope = decode_body(item, _Item)
-        key = envelope.idempotency_key
-        return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id, traceparent)
-    except InvalidInput as error:
-        return error
+def read_item(
+    item: bytes, *, max_bytes: int, tenant_id: str | None, traceparent: str | None = None
+) -> EventDraft:
+    """Parse one event with an optional `idempotency_key`. Raises InvalidInput with the field and the rule."""
+    check_json_text(item, max_bytes)
+    envelope = decode_body(item, _Item)
+    key = envelope.idempotency_key
+    return _draft(envelope, check_idempotency_key([] if key is None else [key]), tenant_id, traceparent)
 
 
 def decode_body(body: bytes, kind: type[Struct]) -> Struct:
@@ -166,7 +179,7 @@ def check_json_text(body: bytes, max_bytes: int, max_depth: int = MAX_DEPTH) -> 
     if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInput("body_not_utf8", "the body must be UTF-8 without a byte-order mark")
     try:
-        body.decode("utf-8")
+        body.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
             "body_not_utf8", f"the body must be UTF-8: byte {error.start} is invalid"
@@ -202,9 +215,14 @@ def _is_deeper_than(body: bytes, limit: int) -> bool:
     return False
 
 
+def is_event_type(value: str) -> bool:
+    """Return whether a text has the characters of an event type, which are also those of a tenant."""
+    return _EVENT_TYPE.fullmatch(value) is not None
+
+
 def check_event_type(value: str) -> str:
     """Return the value. Raises InvalidInput if it breaks EVENT_TYPE_RULE or has RESERVED_PREFIX."""
-    if not _EVENT_TYPE.fullmatch(value):
+    if not is_event_type(value):
         raise InvalidInput(
             "invalid_event_type", f"event_type must have {EVENT_TYPE_RULE}", field="event_type", status=422
         )
@@ -221,13 +239,16 @@ def check_event_type(value: str) -> str:
 def check_tenant(asked: str | None, allowed: str | None) -> str:
     """Return the tenant to write for. A caller bound to one tenant may omit it. Raises InvalidInput for another one."""
     tenant = asked if asked is not None else (allowed or "default")
-    if not _EVENT_TYPE.fullmatch(tenant):
+    if not is_event_type(tenant):
         raise InvalidInput(
             "invalid_tenant_id", f"tenant_id must have {EVENT_TYPE_RULE}", field="tenant_id", status=422
         )
     if allowed is not None and tenant != allowed:
         raise InvalidInput(
-            "tenant_not_allowed", "tenant_id must be the tenant of this key", field="tenant_id", status=403
+            "tenant_not_allowed",
+            "tenant_id must be the caller's own tenant",
+            field="tenant_id",
+            status=403,
         )
     return tenant
 

@@ -121,32 +121,39 @@ def _parts(given: Mapping[str, Json]) -> list[_Name | _Or]:
     return parts
 
 
+def _object(given: Json) -> Mapping[str, Json] | None:
+    return cast("Mapping[str, Json]", given) if isinstance(given, Mapping) else None
+
+
+def _list(given: Json) -> list[Json] | None:
+    return cast("list[Json]", given) if isinstance(given, list) else None
+
+
 def _count(value: Json) -> int:
     """Return the number of patterns and values: the elements of all lists."""
-    if isinstance(value, Mapping):
-        return sum(_count(one) for one in cast("Mapping[str, Json]", value).values())
-    if not isinstance(value, list):
-        return 0
-    return sum(max(1, _count(one)) for one in cast("list[Json]", value))
+    if (members := _object(value)) is not None:
+        return sum(map(_count, members.values()))
+    return sum(max(1, _count(one)) for one in _list(value) or ())
 
 
 def _members(given: Json, place: Place) -> list[tuple[str, Json]]:
-    if not isinstance(given, Mapping):
+    members = _object(given)
+    if members is None:
         raise InvalidPart(place, "must be an object of attribute names")
-    members = list(cast("Mapping[str, Json]", given).items())
     if not 1 <= len(members) <= MAX_NAMES:
         raise InvalidPart(place, f"must have 1 to {MAX_NAMES} names")
-    return members
+    return list(members.items())
 
 
 def _or(wanted: Json, place: Place) -> _Or:
-    if not isinstance(wanted, list) or not 2 <= len(cast("list[Json]", wanted)) <= MAX_ALTERNATIVES:
+    objects = _list(wanted) or []
+    if not 2 <= len(objects) <= MAX_ALTERNATIVES:
         raise InvalidPart(place, f"must be a list of 2 to {MAX_ALTERNATIVES} objects")
     alternatives = [
         [_name(name, patterns, f"{place}[{at}]") for name, patterns in _members(each, f"{place}[{at}]")]
-        for at, each in enumerate(cast("list[Json]", wanted))
+        for at, each in enumerate(objects)
     ]
-    return _Or(OR, cast("list[Json]", wanted), alternatives)
+    return _Or(OR, objects, alternatives)
 
 
 _NAME = re.compile(NAME_PATTERN.strip("^$"))
@@ -158,16 +165,16 @@ def _name(name: str, wanted: Json, place: Place) -> _Name:
         raise InvalidPart(place, "must not be inside another $or")
     if not _NAME.fullmatch(name):
         raise InvalidPart(place, f"an attribute name must have {NAME_RULE}")
-    if not isinstance(wanted, list) or not wanted:
+    items = _list(wanted)
+    if not items:
         raise InvalidPart(place, 'must be a list of values and patterns, such as ["a", {"prefix": "b"}]')
-    patterns = [_pattern(one, f"{place}[{at}]") for at, one in enumerate(cast("list[Json]", wanted))]
-    return _Name(name, cast("list[Json]", wanted), patterns)
+    return _Name(name, items, [_pattern(one, f"{place}[{at}]") for at, one in enumerate(items)])
 
 
 def _pattern(given: Json, place: Place) -> Pattern:
-    if not isinstance(given, Mapping):
+    pattern = _object(given)
+    if pattern is None:
         return Exactly(_value(given, place))
-    pattern = cast("Mapping[str, Json]", given)
     if len(pattern) != 1:
         raise InvalidPart(place, f"must have one operator: {_OPERATOR_NAMES}")
     ((operator, operand),) = pattern.items()
@@ -184,6 +191,8 @@ def _value(given: Json, place: Place) -> Any:
         return given
     if given is None:
         raise InvalidPart(place, 'must not be null; {"exists": false} matches an absent attribute')
+    if isinstance(given, list | Mapping):
+        raise InvalidPart(place, "must be a string, a number or a boolean")
     return _number(given, place)
 
 
@@ -221,9 +230,9 @@ _NUMERIC_RULE = 'must be one comparison, such as [">", 0], or two, such as [">",
 
 
 def _numeric(given: Json, place: Place) -> Pattern:
-    if not isinstance(given, list) or len(cast("list[Json]", given)) not in (2, 4):
+    items = _list(given) or []
+    if len(items) not in (2, 4):
         raise InvalidPart(place, _NUMERIC_RULE)
-    items = cast("list[Json]", given)
     bounds: list[tuple[str, float]] = []
     for at in range(0, len(items), 2):
         if items[at] not in COMPARISONS:
@@ -236,24 +245,22 @@ def _numeric(given: Json, place: Place) -> Pattern:
 
 
 def _anything_but(given: Json, place: Place) -> Pattern:
-    if isinstance(given, list):
-        if not given:
-            raise InvalidPart(place, "must not be empty")
-        values = enumerate(cast("list[Json]", given))
-        return AnythingBut([Exactly(_value(one, f"{place}[{at}]")) for at, one in values])
-    if not isinstance(given, Mapping):
-        return AnythingBut([Exactly(_value(given, place))])
-    pattern = cast("Mapping[str, Json]", given)
+    pattern = _object(given)
+    if pattern is None:
+        return AnythingBut(_one_or_many(lambda one, at: Exactly(_value(one, at)), given, place))
     if len(pattern) != 1 or not pattern.keys() <= _BUT.keys():
         raise InvalidPart(place, f"must be a value, a list of values, or one of {', '.join(_BUT)}")
     ((operator, operand),) = pattern.items()
-    place = f"{place}.{operator}"
-    if not isinstance(operand, list):
-        return AnythingBut([_BUT[operator](operand, place)])
-    if not operand:
+    return AnythingBut(_one_or_many(_BUT[operator], operand, f"{place}.{operator}"))
+
+
+def _one_or_many(operator: Operator, operand: Json, place: Place) -> list[Pattern]:
+    items = _list(operand)
+    if items is None:
+        return [operator(operand, place)]
+    if not items:
         raise InvalidPart(place, "must not be empty")
-    texts = enumerate(cast("list[Json]", operand))
-    return AnythingBut([_BUT[operator](one, f"{place}[{at}]") for at, one in texts])
+    return [operator(one, f"{place}[{at}]") for at, one in enumerate(items)]
 
 
 _BUT: dict[str, Operator] = {

@@ -250,7 +250,7 @@ def _after_failure(settings: FlowSettings, flow: Flow, result: Result, now: date
     if flow.breaker_opened_at is None:
         if not settings.circuit_breaker or flow.failures_in_a_row < settings.breaker_failures:
             return flow
-        return replace(flow, breaker_opened_at=now, probes=0, probe_at=_next_probe_at(settings, 0, now))
+        return replace(flow, breaker_opened_at=now, probe_at=_next_probe_at(settings, 0, now))
     if result.saga_id != flow.probe_saga_id:
         return flow  # it was started before the breaker opened
     probes = flow.probes + 1

@@ -19,6 +19,7 @@ from hooksaga.core.outcomes import subscriber_error_code
 class OperationalType(StrEnum):
     SUBSCRIPTION_FAILING = "hooksaga.subscription.failing"
     SUBSCRIPTION_DISABLED = "hooksaga.subscription.disabled"
+    SUBSCRIPTION_RECOVERED = "hooksaga.subscription.recovered"
     BREAKER_OPENED = "hooksaga.subscription.breaker_opened"
     BREAKER_CLOSED = "hooksaga.subscription.breaker_closed"
     DELIVERY_DEAD_LETTERED = "hooksaga.delivery.dead_lettered"
@@ -77,6 +78,31 @@ def _about(endpoint: FailingEndpoint) -> dict[str, Any]:
         "first_failure_at": rfc3339(endpoint.first_failure_at),
         "last_failure_at": rfc3339(endpoint.last_failure_at),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredEndpoint:
+    """A subscription that succeeds again. failing_since: first failure of the run that an event has told."""
+
+    id: int
+    tenant_id: str
+    event_types: list[str]
+    callback_url: str
+    failing_since: datetime
+    recovered_at: datetime
+
+
+def subscription_recovered(endpoint: RecoveredEndpoint) -> OperationalEvent:
+    data = {
+        "subscription_id": endpoint.id,
+        "event_types": endpoint.event_types,
+        "callback_host": _host(endpoint.callback_url),
+        "failing_since": rfc3339(endpoint.failing_since),
+        "recovered_at": rfc3339(endpoint.recovered_at),
+    }
+    key = f"subscription:{endpoint.id}:recovered:{rfc3339(endpoint.failing_since)}"
+    recovered = OperationalType.SUBSCRIPTION_RECOVERED
+    return _event(endpoint.tenant_id, recovered, key, endpoint.recovered_at, data)
 
 
 @dataclass(frozen=True, slots=True)

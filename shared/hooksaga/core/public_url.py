@@ -16,7 +16,7 @@ def checked_public_url(text: str) -> str:
     start, separator, rest = text.strip().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     url = f"{start.lower()}{separator}{host.lower()}{slash}{path}"
-    is_local = start.lower() == "http" and is_loopback(host.lower()) and not slash
+    is_local = start.lower() == "http" and is_loopback(host) and not slash
     if not (is_local or _PUBLIC_URL.fullmatch(url)):
         raise ValueError("must be https://HOST, with a port and a path if need be, and nothing behind them")
     return url

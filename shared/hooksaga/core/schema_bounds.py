@@ -138,6 +138,7 @@ class _Bounds:
         if path in self._open:
             raise InvalidSchema(pointer_of(path), "refers to itself without going into the payload")
         self._open.add(path)
+        self._check_total(path, len(self._open))
         node = self._node(path)
         # What is left over is found by applying the other subschemas once more.
         times = 2 if "unevaluatedProperties" in node or "unevaluatedItems" in node else 1

@@ -4,8 +4,9 @@ import tomllib
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 FOLDER = Path(__file__).parent
 
@@ -23,12 +24,31 @@ class RequestPrice(_Strict):
     million_requests: PositiveFloat
 
 
+class Instance(_Strict):
+    """An instance class. speed: of a processor, beside the one that was measured. all_day: share of the processors
+    that may be busy all day. The last two: the connection to the storage."""
+
+    hour: PositiveFloat
+    vcpus: PositiveInt
+    speed: PositiveFloat = 1.0
+    memory_gib: PositiveInt
+    all_day: Annotated[float, Field(gt=0, le=1)] = 1.0
+    megabits: PositiveInt
+    iops: PositiveInt
+
+
 class DatabasePrices(_Strict):
+    """instances: from the smallest to the largest."""
+
     gb_month_gp3: PositiveFloat
     gb_month_backup: PositiveFloat
     proxy_vcpu_hour: PositiveFloat
-    instance_hour: dict[str, PositiveFloat]
-    vcpus: dict[str, PositiveInt]
+    instances: dict[str, Instance]
+
+
+class AuroraPrices(_Strict):
+    hour_over_rds: PositiveFloat
+    gb_month: PositiveFloat
 
 
 class NetworkPrices(_Strict):
@@ -40,6 +60,7 @@ class NetworkPrices(_Strict):
     endpoint_zone_hour: PositiveFloat
     endpoint_gb: PositiveFloat
     internet_gb: PositiveFloat
+    between_zones_gb: PositiveFloat
 
 
 class WatchPrices(_Strict):
@@ -53,6 +74,8 @@ class WatchPrices(_Strict):
 
 class SecretPrices(_Strict):
     secret_month: PositiveFloat
+    million_requests: PositiveFloat
+    million_key_requests: PositiveFloat
 
 
 class FirewallPrices(_Strict):
@@ -70,6 +93,7 @@ class Prices(_Strict):
     sqs_standard: RequestPrice
     api_gateway_rest: RequestPrice
     rds_postgresql: DatabasePrices
+    aurora_io_optimized: AuroraPrices
     network: NetworkPrices
     cloudwatch: WatchPrices
     secrets_manager: SecretPrices
@@ -85,21 +109,29 @@ class Invocation(_Strict):
     sqs_calls: NonNegativeFloat
 
 
-class Bytes(_Strict):
-    wal: PositiveInt
-    stored: PositiveInt
-    logged: PositiveInt
-
-
-class DatabaseCpu(_Strict):
-    """Processor time of the database, in milliseconds: of an event, and of each of its deliveries."""
+class Parts(_Strict):
+    """Bytes of an event, and of each of its deliveries."""
 
     event: NonNegativeFloat
     delivery: NonNegativeFloat
 
 
+class Made(_Strict):
+    """What one event or delivery makes. writes: flushes of the database's log, and pages of tables and indexes."""
+
+    database_ms: NonNegativeFloat
+    wal_bytes: NonNegativeFloat
+    writes: NonNegativeFloat
+    log_bytes: NonNegativeFloat
+
+
+class MadeParts(_Strict):
+    event: Made
+    delivery: Made
+
+
 class Inputs(_Strict):
-    """`invocations`: by batch size ("1" and "10"), then by step. `database_cpu_ms`: None in older measurements."""
+    """`invocations` and `made`: by batch size. `statements`: of an event that comes alone, with one delivery."""
 
     measured: date
     machine: str
@@ -107,9 +139,9 @@ class Inputs(_Strict):
     events: PositiveInt
     invocations: dict[str, dict[str, Invocation]]
     ticks: dict[str, Invocation]
-    bytes_per_event: Bytes
-    bytes_per_delivery: Bytes
-    database_cpu_ms: DatabaseCpu | None = None
+    statements: PositiveFloat
+    stored_bytes: Parts
+    made: dict[str, MadeParts]
 
 
 @cache

@@ -1,26 +1,39 @@
-"""Bills side by side, as a text table that is also Markdown."""
+"""Estimates side by side, as a text table that is also Markdown."""
 
 from collections.abc import Sequence
 
-from hooksaga.cost.bill import TITLES, Bill
+from hooksaga.cost.bill import TITLES
+from hooksaga.cost.estimate import Estimate
 from hooksaga.cost.work import Load
 
 PER_MILLION = "per million deliveries"
 
 
-def table_lines(loads: Sequence[Load], bills: Sequence[Bill]) -> list[str]:
-    head = ["US dollars a month", *map(_title, loads)]
-    body = [[title, *(_money(getattr(bill, name)) for bill in bills)] for name, title in TITLES.items()]
-    totals = ["**Total**", *(f"**{_money(bill.total)}**" for bill in bills)]
-    pairs = zip(loads, bills, strict=True)
-    shares = [PER_MILLION, *(_money(_per_million(load, bill)) for load, bill in pairs)]
-    rows = [head, *body, totals, shares]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+def table_lines(estimates: Sequence[Estimate]) -> list[str]:
+    head = ["US dollars a month", *(title_of(one.load) for one in estimates)]
+    body = [
+        [title, *(_money(getattr(one.bill, name)) for one in estimates)] for name, title in TITLES.items()
+    ]
+    totals = ["**Total**", *(f"**{_money(one.bill.total)}**" for one in estimates)]
+    shares = [PER_MILLION, *(_money(_per_million(one)) for one in estimates)]
+    sizes = [
+        ["latency", *(one.env.latency.value for one in estimates)],
+        ["instance", *(one.env.database.instance_class for one in estimates)],
+        ["events/s at the peak", *(_rate(one.peak_per_second) for one in estimates)],
+        ["events/s that it carries", *(_rate(one.capacity.events_per_second) for one in estimates)],
+        ["first limit", *(one.capacity.first.name for one in estimates)],
+    ]
+    return aligned([head, *body, totals, shares, *sizes])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, whose first row is its head. All columns but the first are aligned to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return [_line(row, widths) for row in (head, rule, *body, totals, shares)]
+    return [_line(row, widths) for row in (rows[0], rule, *rows[1:])]
 
 
-def _title(load: Load) -> str:
+def title_of(load: Load) -> str:
     if not load.events:
         return "idle"
     failing = f", {load.failure_rate:.0%} fail" if load.failure_rate else ""
@@ -34,8 +47,12 @@ def _many(events: float) -> str:
     return f"{events:g}"
 
 
-def _per_million(load: Load, bill: Bill) -> float | None:
-    return bill.total / load.deliveries * 1e6 if load.deliveries else None
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"
+
+
+def _per_million(one: Estimate) -> float | None:
+    return one.bill.total / one.load.deliveries * 1e6 if one.load.deliveries else None
 
 
 def _money(dollars: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hooksaga.adapters import session_settings
+from hooksaga.adapters.migrations import IAM_GROUP
 from hooksaga.doctor.check import Check, skipped
 from hooksaga.doctor.documented import Documented, documented
 from hooksaga.doctor.rights import Facts, wrong_rights
@@ -22,8 +23,6 @@ TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_ti
 PIPELINE_ROLES = ("router_worker", "saga_orchestrator", "job_worker", "lease_cleaner")
 RULED_OUT = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 """Plan types that read a whole backlog, which the planner prefers with statistics of an idle time."""
-
-IAM_GROUP = "rds_iam"
 
 WRITES = "the server accepts writes"
 LIMITS = "no limit is close to stopping writes"

@@ -13,6 +13,7 @@ from hooksaga.doctor.database import judge, judge_server
 from hooksaga.doctor.network import check_egress
 from hooksaga.doctor.queues import check_queues
 from hooksaga.doctor.sealed import SECRETS, judge_headers, judge_secrets
+from hooksaga.doctor.surroundings import NO_POOLER, check_pooler, check_surroundings
 from hooksaga.local.database_account import NoDatabaseAccount
 from hooksaga.local.given_database import NoDatabaseYet, open_database, run_as
 from hooksaga.local.postgres import EmbeddedPostgresError
@@ -63,11 +64,17 @@ async def examine_database(settings: Settings) -> AsyncIterator[Check]:
 
 
 async def _examine(settings: Settings, address: DatabaseAddress) -> AsyncIterator[Check]:
+    pooler = await check_pooler(address)
+    yield pooler
+    if pooler.faults:
+        return
     server = await run_as(address, Role.OWNER, read_server)
     if any(check.faults for check in judge_server(server)):
         for check in judge_server(server):
             yield check
         return
+    async for check in check_surroundings(address, is_pooled=pooler.seen != NO_POOLER):
+        yield check
     try:
         for check in judge(await run_as(address, Role.OWNER, read_facts)):
             yield check
@@ -112,10 +119,7 @@ async def _check_secrets(settings: Settings, address: DatabaseAddress) -> list[C
         box = secret_box(settings)
     except ValueError as error:
         return [Check(SECRETS, [f"{settings.data_dir / 'secrets.key'}: {error}; restore the file"])]
-    session = Session(address, Role.SUBSCRIPTIONS)
-    try:
+    async with Session(address, Role.SUBSCRIPTIONS) as session:
         secrets = await reseal_all(session, partial(reseal_batch, box=box, dry_run=True))
         headers = await reseal_all(session, partial(reseal_headers_batch, box=box, dry_run=True))
-    finally:
-        await session.close()
     return [judge_secrets(secrets), judge_headers(headers)]

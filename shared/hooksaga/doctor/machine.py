@@ -16,7 +16,7 @@ from hooksaga.core.product import VERSION
 from hooksaga.doctor.check import Check, skipped
 from hooksaga.local import database_account
 from hooksaga.runtime.settings import LEASE_MARGIN_SECONDS, MAX_SUBSCRIPTION_TIMEOUT_SECONDS, Settings
-from hooksaga.worker.http_server import HOST
+from hooksaga.worker.listening import HOST
 
 MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES = 2**30

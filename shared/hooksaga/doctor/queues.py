@@ -10,6 +10,7 @@ from hooksaga.runtime.settings import Settings
 
 NAME = "queues"
 READERS = {
+    "intake": "intake",
     "routing": "router",
     "orchestration": "orchestrator",
     "delivery": "delivery",

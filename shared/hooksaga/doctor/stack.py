@@ -13,9 +13,9 @@ from hooksaga.doctor.check import Check
 from hooksaga.doctor.database import RIGHTS, judge
 from hooksaga.doctor.sealed import SECRETS, judge_headers, judge_secrets
 
-READERS = ("router", "orchestrator", "delivery")
+READERS = ("intake", "router", "orchestrator", "delivery")
 TICKED = ("router", "orchestrator", "lease_cleaner", "health_monitor", "retention", "admin")
-FUNCTIONS = ("ingest", "subscriptions", "console", *TICKED, "delivery", "migrate")
+FUNCTIONS = ("ingest", "intake", "subscriptions", "console", *TICKED, "delivery", "migrate")
 
 
 class StackDoctor:

@@ -7,8 +7,7 @@ longer than the rest.
 import json as json_text
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from hooksaga.local.raw_json import raw_members
@@ -46,14 +45,6 @@ class ApiClient:
         self._place = urlsplit(self._url)
         self._authorization = f"Bearer {key}"
         self._timeout_seconds = timeout_seconds
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON response, {} if empty; arguments as in `fetch`. Raises ApiError with the problem's text."""
@@ -109,9 +100,6 @@ class ApiClient:
             return Response(answer.status, answer.read())
         finally:
             connection.close()
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
     def _unreachable(self, error: Exception) -> ApiError:
         reason = str(error) or type(error).__name__

@@ -44,9 +44,6 @@ OPEN_PER_POLL_SECOND = 10_000
 """Open work is counted less often the more there is, because counting affects the result."""
 STALLED_SECONDS = 60
 MAX_SAMPLE = 500
-PROCESSES = 1
-"""Number of delivering processes; `hooksaga up` is one."""
-
 Report = Callable[[str, int, int], None]
 """Called with the current phase, the amount done, and the total."""
 
@@ -140,19 +137,16 @@ class _Run:
             deliveries_per_second=round((self._wanted - failed) / seconds, 1),
             latency_ms=percentiles(latencies),
             accept_ms=None if fed.accept_ms is None else percentiles(fed.accept_ms),
-            processes=PROCESSES,
+            processes=self._system.processes,
         )
 
     async def _subscribe(self, url: str) -> None:
-        owner = Session(self._system.address, Role.OWNER)
-        try:
-            with ApiClient(self._api_url, self._system.api_key) as api:
-                for number in range(self._options.subscriptions):
-                    wanted = {"event_type": EVENT_TYPE, "callback_url": f"{url}/{number}" if number else url}
-                    await self._subscribe_one(api, owner, wanted)
-                    self._report("subscribing", number + 1, self._options.subscriptions)
-        finally:
-            await owner.close()
+        api = ApiClient(self._api_url, self._system.api_key)
+        async with Session(self._system.address, Role.OWNER) as owner:
+            for number in range(self._options.subscriptions):
+                wanted = {"event_type": EVENT_TYPE, "callback_url": f"{url}/{number}" if number else url}
+                await self._subscribe_one(api, owner, wanted)
+                self._report("subscribing", number + 1, self._options.subscriptions)
 
     async def _subscribe_one(self, api: ApiClient, owner: Session, wanted: dict[str, Any]) -> None:
         """Create a subscription. A receiver that does not answer the challenge is marked verified by the database's
@@ -163,9 +157,7 @@ class _Run:
         except ApiError as error:
             if error.code != "verification_failed" or self._options.url is None:
                 raise
-            await owner.run(
-                lambda connection: mark_verified(connection, created["id"], created["callback_url"])
-            )
+            await owner.run(mark_verified, created["id"], created["callback_url"])
 
     async def _feed_at_once(self) -> FeedTimes:
         await self._ingest.run(inspect.check_alive)  # open no connection during the measurement
@@ -173,13 +165,13 @@ class _Run:
         fed = FeedTimes(time.monotonic())
         for first in range(0, len(drafts), BATCH):
             batch = drafts[first : first + BATCH]
-            answers = await self._ingest.run(lambda connection, batch=batch: accept_events(connection, batch))
+            answers = await self._ingest.run(accept_events, batch)
             accepted = [answer for answer in answers if isinstance(answer, AcceptedEvent)]
             if len(accepted) < len(batch):
                 raise BenchFailed(f"the database refused {len(batch) - len(accepted)} events")
             now = time.monotonic()
             fed.accepted_at.update({event_id_text(event.webhook_id): now for event in accepted})
-            await self._system.services.wakes.events_accepted([event.traced for event in accepted])
+            self._system.worker.events_accepted()
             self._report("accepting", first + len(batch), len(drafts))
         return fed
 
@@ -230,11 +222,7 @@ class _Run:
         latencies: list[float] = []
         for event_id in itertools.islice(fed.accepted_at, 0, None, step):
             webhook_id = UUID(event_id.removeprefix("evt_"))
-            event = await self._admin.run(
-                lambda connection, webhook_id=webhook_id: inspect.show_event(
-                    connection, webhook_id, tenant_id=None
-                )
-            )
+            event = await self._admin.run(inspect.show_event, webhook_id, tenant_id=None)
             ends = [attempt.finished_at for saga in event.sagas for attempt in saga.attempts[-1:]]
             latencies += [(end - event.created_at).total_seconds() * 1000 for end in ends if end is not None]
         return latencies

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from hooksaga.local.api_process import processes_of
 from hooksaga.local.database_account import make_data_folder
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.system import LocalSystem
@@ -54,7 +55,8 @@ async def running_system(folder: Path, *, trust_own: bool) -> AsyncIterator[tupl
 
     trust_own: allow deliveries to a receiver on this machine, with a certificate from the folder.
     """
-    system = LocalSystem(_settings(folder, trust_own), port=0)
+    settings = _settings(folder, trust_own)
+    system = LocalSystem(settings, port=0, processes=processes_of(settings))
     with _log_into(folder / "log"):
         url = await system.start()
         forget_what_stays()

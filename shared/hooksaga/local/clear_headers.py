@@ -11,11 +11,8 @@ from hooksaga.runtime.telemetry import logger
 
 async def seal_clear_headers(address: DatabaseAddress, box: SecretBox) -> Resealed:
     """Encrypt plain-text header values, except in rows that another session has locked."""
-    session = Session(address, Role.SUBSCRIPTIONS)
-    try:
+    async with Session(address, Role.SUBSCRIPTIONS) as session:
         return await reseal_all(session, partial(reseal_headers_batch, box=box, only_clear=True))
-    finally:
-        await session.close()
 
 
 async def seal_at_start(address: DatabaseAddress, box: SecretBox) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,11 +24,12 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from hooksaga.adapters.database import Role, Session
+from hooksaga.adapters.database import Role
 from hooksaga.adapters.package_files import package_folder
 from hooksaga.local import receiver as receivers
 from hooksaga.local.api_client import ApiClient
 from hooksaga.local.database_account import make_data_folder
+from hooksaga.local.given_database import run_as
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.receiver import Receiver, RunningReceiver
 from hooksaga.local.receiver_journal import Signature
@@ -151,14 +153,13 @@ class _Story:
         await self._send_samples()
         with _progress(self._console) as progress:
             events = await self._wait_until_all_ended(progress, "delivering, retrying, giving up")
-            self._console.print(
-                f"{_count_dead(events)} dead letters; the receiver is fixed, they are requeued"
-            )
+            dead = sum(saga["status"] == "DeadLettered" for event in events for saga in event["sagas"])
+            self._console.print(f"{dead} dead letters; the receiver is fixed, they are requeued")
             self._receiver.fix()
             await self._call("POST", "/v1/dead-letters/requeue", json={"error_code": "http_503"})
             events = await self._wait_until_all_ended(progress, "delivering the requeued ones")
         findings = await self._audit()
-        deliveries = [delivery for event in events for delivery in self._deliveries(event)]
+        deliveries = [self._delivery(event, saga) for event in events for saga in event["sagas"]]
         self._console.print(_table(deliveries))
         return self._verdict(deliveries, findings)
 
@@ -200,14 +201,7 @@ class _Story:
             await asyncio.sleep(0.2)
 
     async def _audit(self) -> list[Finding]:
-        session = Session(self._system.address, Role.OWNER)
-        try:
-            return [finding for finding in await session.run(audit) if finding.rows]
-        finally:
-            await session.close()
-
-    def _deliveries(self, event: dict[str, Any]) -> list[Delivery]:
-        return [self._delivery(event, saga) for saga in event["sagas"]]
+        return [one for one in await run_as(self._system.address, Role.OWNER, audit) if one.rows]
 
     def _delivery(self, event: dict[str, Any], saga: dict[str, Any]) -> Delivery:
         subscriber = self._subscribers[saga["subscription_id"]]
@@ -254,17 +248,10 @@ class _Story:
 def _latency(saga: dict[str, Any]) -> float | None:
     if saga["status"] != "Completed" or not saga["attempts"]:
         return None
-    return _seconds(saga["attempts"][-1]["finished_at"]) - _seconds(saga["created_at"])
-
-
-def _seconds(moment: str) -> float:
-    from datetime import datetime
-
-    return datetime.fromisoformat(moment).timestamp()
-
-
-def _count_dead(events: list[dict[str, Any]]) -> int:
-    return sum(saga["status"] == "DeadLettered" for event in events for saga in event["sagas"])
+    begin, end = (
+        datetime.fromisoformat(at) for at in (saga["created_at"], saga["attempts"][-1]["finished_at"])
+    )
+    return (end - begin).total_seconds()
 
 
 def _progress(console: Console) -> Progress:

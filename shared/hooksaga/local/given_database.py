@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session
 from hooksaga.local.postgres import EmbeddedPostgres
@@ -11,6 +11,7 @@ from hooksaga.local.system import database_address, is_in_use
 from hooksaga.operations.inspect import check_alive
 from hooksaga.runtime.settings import Settings, read_settings
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -45,9 +46,13 @@ def _check_exists(settings: Settings) -> None:
         )
 
 
-async def run_as(address: DatabaseAddress, role: Role, unit: Callable[[Connection], Awaitable[T]]) -> T:
-    session = Session(address, role)
-    try:
-        return await session.run(unit)
-    finally:
-        await session.close()
+async def run_as(
+    address: DatabaseAddress,
+    role: Role,
+    unit: Callable[Concatenate[Connection, P], Awaitable[T]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a unit of work on a connection of its own; arguments as in `Session.run`."""
+    async with Session(address, role) as session:
+        return await session.run(unit, *args, **kwargs)

@@ -20,7 +20,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +44,18 @@ Answer = Callable[[web.BaseRequest, str], Awaitable[web.StreamResponse]]
 class Receiver:
     """State and answers, without a port; `serve` listens. Bound to one event loop.
 
-    `quiet`: only counts are recorded, for measurements.
+    `quiet`: only counts are recorded, for measurements. `tell`: gets one line of text for each request that is answered
+    or given up.
     """
 
-    def __init__(self, *, secret: str | None = None, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        secret: str | None = None,
+        quiet: bool = False,
+        tell: Callable[[str], object] | None = None,
+    ) -> None:
+        self._tell = tell
         self.journal = Journal(keep=not quiet)
         self.checks = SignatureChecks(secret)
         self._failures = BoundedCounts()
@@ -85,14 +93,28 @@ class Receiver:
         body = await request.read()
         signature = self.checks.check(path, request.headers, body)
         self.journal.write(path, request.headers, body, signature)
+        challenge = challenge_in(body)
+        if self._tell is None:
+            return await self._answer(request, path, signature, challenge)
+        what, said = _summary(request.headers, challenge), "nothing"
+        try:
+            response = await self._answer(request, path, signature, challenge)
+            gone = request.transport is None or request.transport.is_closing()
+            said = "nothing" if gone else str(response.status)
+            return response
+        except web.HTTPException as error:
+            said = str(error.status)
+            raise
+        finally:
+            self._tell(f"{path}  {what}  signature {signature.value}  answered {said}")
+
+    async def _answer(
+        self, request: web.BaseRequest, path: str, signature: Signature, challenge: str | None
+    ) -> web.StreamResponse:
         if signature is Signature.BAD:
             return web.Response(status=401, text="bad signature")
-        challenge = challenge_in(body)
         if challenge is not None:
             return web.json_response({"challenge": challenge})
-        return await self._answer(request, path)
-
-    async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         kind, _, rest = path[1:].partition("/")
         if kind == "ok":
             return web.Response()
@@ -214,14 +236,15 @@ def run_receiver(
     *,
     data_dir: Path,
     announce: Callable[[str], object],
+    tell: Callable[[str], object] | None = None,
     secret: str | None = None,
     quiet: bool = False,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `announce` is called once, with the URL."""
+    """Serve until SIGINT or SIGTERM; `announce` is called once, with the URL, and `tell` as Receiver does."""
     certificates = ensure_certificates(data_dir)
 
     async def run() -> None:
-        receiver = Receiver(secret=secret, quiet=quiet)
+        receiver = Receiver(secret=secret, quiet=quiet, tell=tell)
         running = await serve(host, port, certificates=certificates, receiver=receiver)
         announce(running.url)
         try:
@@ -239,6 +262,14 @@ async def _stop_signal() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await stop.wait()
+
+
+def _summary(headers: Mapping[str, str], challenge: str | None) -> str:
+    """Return what a request brings: the challenge of a verification, or an event."""
+    if challenge is not None:
+        return "verification"
+    event_type, attempt = headers.get("hooksaga-event-type", "?"), headers.get("hooksaga-attempt", "?")
+    return f"{event_type}  attempt {attempt}  {headers.get('webhook-id', '?')}"
 
 
 def _number(text: str, low: int = 0, high: int = 1 << 40) -> int:

@@ -4,25 +4,19 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_rows
+from hooksaga.adapters.database import Connection, DatabaseAddress, Role, Session, fetch_dicts
 from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.libpq import complete
 from hooksaga.adapters.migrations import migrate
-from hooksaga.adapters.payload_schemas import compile_schema
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, generate_key
-from hooksaga.api.app import ALL_ROUTES
-from hooksaga.api.asgi import build_app
-from hooksaga.api.services import Services, build_services
-from hooksaga.console.routes import ROUTES as CONSOLE_ROUTES
 from hooksaga.core.errors import DatabaseUnavailable
 from hooksaga.core.secrets_keys import split_keys
-from hooksaga.core.trace import Traced
+from hooksaga.local.api_process import ApiProcess
 from hooksaga.local.clear_headers import seal_at_start
 from hooksaga.local.database_watch import DatabaseWatch
 from hooksaga.local.postgres import EmbeddedPostgres
@@ -32,29 +26,15 @@ from hooksaga.operations.console_sign_ins import create_sign_in
 from hooksaga.operations.reseal_secrets import reseal_batch
 from hooksaga.runtime.settings import InvalidSettings, Settings
 from hooksaga.runtime.telemetry import logger, measure_with, note_migration_waits
-from hooksaga.worker.connection_table import ConnectionTable
 from hooksaga.worker.descriptors import check_descriptors, descriptors_for
-from hooksaga.worker.http_server import HOST, http_server, listen
+from hooksaga.worker.listening import HOST, listen
 from hooksaga.worker.metrics_page import MetricsPage
 from hooksaga.worker.polling import PollingWorker
 
+if TYPE_CHECKING:  # not loaded where the API has its own process
+    from hooksaga.local.api_server import ApiServer
+
 LOCAL_KEY_NAME = "local"
-
-
-@dataclass(frozen=True, slots=True)
-class LocalWakes:
-    """Wakes the loops of this process directly; the orchestrator's loop cancels."""
-
-    worker: PollingWorker
-
-    async def events_accepted(self, events: Sequence[Traced]) -> None:
-        self.worker.events_accepted()
-
-    async def subscriptions_due(self, traces: Mapping[int, str | None]) -> None:
-        self.worker.sagas_started()
-
-    async def cancel_saga(self, saga: Traced) -> None:
-        await self.worker.cancel_saga(saga.id)
 
 
 def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostgres | None]:
@@ -70,14 +50,19 @@ def database_address(settings: Settings) -> tuple[DatabaseAddress, EmbeddedPostg
     return DatabaseAddress(complete(embedded.start()), settings.prepared_statements is not False), embedded
 
 
-def secret_box(settings: Settings) -> SecretBox:
-    """Return a box with the configured keys, or with those in the data folder, where one is generated at first use.
+def secrets_keys(settings: Settings) -> Sequence[str]:
+    """Return the configured keys, or those in the data folder, where one is generated at first use.
 
     The file may contain several keys, separated by commas, like HOOKSAGA_SECRETS_KEY.
     """
-    if settings.secrets_keys:
-        return SecretBox(settings.secrets_keys)
-    return SecretBox(split_keys(read_or_create(settings.data_dir / "secrets.key", generate_key)))
+    return settings.secrets_keys or split_keys(
+        read_or_create(settings.data_dir / "secrets.key", generate_key)
+    )
+
+
+def secret_box(settings: Settings) -> SecretBox:
+    """Return a box with these keys."""
+    return SecretBox(secrets_keys(settings))
 
 
 def has_secrets_key(settings: Settings) -> bool:
@@ -100,14 +85,28 @@ def read_or_create(path: Path, make: Callable[[], str]) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-class LocalSystem:
-    """All components of one process. Call `start`, then `run` until it is cancelled or `stop` is called."""
+async def ensure_api_key(settings: Settings, address: DatabaseAddress) -> str:
+    """Store the configured key, or the one in the data folder, which is generated at first use. Returns it."""
+    given = settings.api_key
+    path = settings.data_dir / "api_key"
+    key = given.get_secret_value() if given else read_or_create(path, generate_api_key)
+    async with Session(address, Role.ADMIN) as session:
+        await session.run(create_api_key, key, name=LOCAL_KEY_NAME)
+    return key
 
-    def __init__(self, settings: Settings, *, port: int) -> None:
+
+class LocalSystem:
+    """All components of one machine. Call `start`, then `run` until it is cancelled or `stop` is called."""
+
+    def __init__(self, settings: Settings, *, port: int, processes: int = 1) -> None:
+        """processes: 2 for a process of the API beside this one."""
         self._settings = settings
         self._port = port
+        self.processes = processes
         self.api_key = ""
         self.api_key_is_new = False
+        self.intake_queue_url: str | None = None
+        """The queue for events of other programs, in SQS mode."""
         self._embedded: EmbeddedPostgres | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -135,11 +134,9 @@ class LocalSystem:
             self._watching = asyncio.create_task(DatabaseWatch(self._embedded).run())
 
     async def _start_on_database(self, listening: socket.socket) -> None:
-        await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
         box = secret_box(self._settings)
-        await self._refuse_key_of_its_own(box)
-        await seal_at_start(self.address, box)
-        await self._ensure_api_key()
+        self._metrics = MetricsPage(self.address)
+        measure_with(self._metrics.counted)
         ca_file = self._settings.ca_file
         self.sender = HttpSender(
             self._settings.address_policy,
@@ -147,21 +144,45 @@ class LocalSystem:
             ca_file=str(ca_file) if ca_file else None,
         )
         self.worker = PollingWorker(self._settings, self.address, self.sender, box)
-        self.services: Services = build_services(
+        self.api = self._make_api(box, listening)
+        self._serving = asyncio.create_task(self.api.run())
+        try:
+            await asyncio.to_thread(migrate, self.address, tell=note_migration_waits)
+            await self._refuse_key_of_its_own(box)
+            await seal_at_start(self.address, box)
+            await self._ensure_api_key()
+            await self._serve()
+        except BaseException:
+            self.api.abandon()
+            await asyncio.wait({self._serving})
+            raise
+        self._working = asyncio.create_task(self.worker.run())
+
+    def _make_api(self, box: SecretBox, listening: socket.socket) -> "ApiServer | ApiProcess":
+        if self.processes > 1:
+            keys = ",".join(secrets_keys(self._settings))
+            return ApiProcess(self._settings, self.address, keys, self.worker, self._metrics, listening)
+        from hooksaga.local.api_server import ApiServer
+
+        return ApiServer(
             self._settings,
             self.address,
             self.sender,
             box,
-            LocalWakes(self.worker),
-            compile_schema=compile_schema,
+            self.worker,
+            listening,
+            metrics=self._metrics.text,
+            reserved=descriptors_for(self._settings.concurrency),
         )
-        self._metrics = MetricsPage(self.address)
-        measure_with(self._metrics.counted)
-        self.connections = ConnectionTable(reserved=descriptors_for(self._settings.concurrency))
-        app = build_app(self.services, [*ALL_ROUTES, *CONSOLE_ROUTES, self._metrics.route])
-        self._server = http_server(app, self.connections)
-        self._serving = asyncio.create_task(self._server.serve([listening]))
-        self._working = asyncio.create_task(self.worker.run())
+
+    async def _serve(self) -> None:
+        """Take requests from now on. Raises what has ended the API instead."""
+        self.api.serve()
+        ready = asyncio.create_task(self.api.ready.wait())
+        await asyncio.wait({ready, self._serving}, return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            ready.cancel()
+            await self._serving
 
     async def _refuse_key_of_its_own(self, box: SecretBox) -> None:
         """Raise InvalidSettings if a generated key decrypts none of the secrets: this process would take deliveries
@@ -171,11 +192,8 @@ class LocalSystem:
         """
         if self._settings.secrets_keys:
             return
-        session = Session(self.address, Role.SUBSCRIPTIONS)
-        try:
-            looked = await session.run(lambda connection: reseal_batch(connection, box, dry_run=True))
-        finally:
-            await session.close()
+        async with Session(self.address, Role.SUBSCRIPTIONS) as session:
+            looked = await session.run(reseal_batch, box, dry_run=True)
         if looked.checked and len(looked.unreadable) == looked.checked:
             raise InvalidSettings(
                 "HOOKSAGA_SECRETS_KEY: give this process the key of the others on this database; the one in "
@@ -199,7 +217,7 @@ class LocalSystem:
 
     async def abandon(self) -> None:
         """End at once, without the database: results of active attempts can no longer be written."""
-        self._server.should_exit = self._server.force_exit = True
+        self.api.abandon()
         self._working.cancel()
         await asyncio.wait({self._serving, self._working})
 
@@ -208,14 +226,14 @@ class LocalSystem:
 
         An error with which a part has ended is logged.
         """
-        self._server.should_exit = True
+        self.api.stop()
         await asyncio.wait({self._serving})
         self.worker.stop()
         await asyncio.wait({self._working})
         for name, part in (("api", self._serving), ("loops", self._working)):
             if not part.cancelled() and (fault := part.exception()):
                 logger.error("part ended by a fault", extra={"part": name}, exc_info=fault)
-        await self.services.close()
+        await self.api.close()
         await self._metrics.close()
         await self.sender.close()
         await self._stop_database()
@@ -230,32 +248,14 @@ class LocalSystem:
     async def console_link(self, url: str) -> str:
         """Return a link that signs the first browser in to the console. url: where this process listens, instead of
         HOOKSAGA_PUBLIC_URL."""
-        session = Session(self.address, Role.ADMIN)
-        try:
-            token = await session.run(
-                lambda connection: create_sign_in(connection, hash_api_key(self.api_key))
-            )
-        finally:
-            await session.close()
+        async with Session(self.address, Role.ADMIN) as session:
+            token = await session.run(create_sign_in, hash_api_key(self.api_key))
         return f"{self._settings.public_url or url}/console/sign-in?token={token}"
 
     async def _ensure_api_key(self) -> None:
-        given = self._settings.api_key
         path = self._settings.data_dir / "api_key"
-        self.api_key_is_new = given is None and not path.exists()
-        self.api_key = given.get_secret_value() if given else read_or_create(path, generate_api_key)
-        session = Session(self.address, Role.ADMIN)
-        try:
-            await session.run(
-                lambda connection: create_api_key(connection, self.api_key, name=LOCAL_KEY_NAME)
-            )
-        finally:
-            await session.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Others:
-    connections: int
+        self.api_key_is_new = self._settings.api_key is None and not path.exists()
+        self.api_key = await ensure_api_key(self._settings, self.address)
 
 
 async def is_in_use(address: DatabaseAddress) -> bool:
@@ -263,19 +263,17 @@ async def is_in_use(address: DatabaseAddress) -> bool:
 
     A closed connection is counted for a moment, so an early yes is checked again.
     """
-    session = Session(address, Role.OWNER)
     try:
-        for pause in (0.05, 0.1, 0.2, 0.4, 0.8):
-            if not await session.run(_others_are_connected):
-                return False
-            await asyncio.sleep(pause)
-        return True
+        async with Session(address, Role.OWNER) as session:
+            for pause in (0.05, 0.1, 0.2, 0.4, 0.8):
+                if not await session.run(_others_are_connected):
+                    return False
+                await asyncio.sleep(pause)
+            return True
     except DatabaseUnavailable:
         return False
-    finally:
-        await session.close()
 
 
 async def _others_are_connected(connection: Connection) -> bool:
-    rows = await fetch_rows(connection, load_queries("local")["count_other_connections"], {}, _Others)
-    return rows[0].connections > 0
+    (row,) = await fetch_dicts(connection, load_queries("local")["count_other_connections"], {})
+    return row["connections"] > 0

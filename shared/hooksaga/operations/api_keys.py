@@ -6,19 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_rows, fetch_value
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
+from hooksaga.core.scopes import Scope
 
 KEY_PREFIX = "hs_"
-ALL_SCOPES = (
-    "events:write",
-    "subscriptions:write",
-    "subscriptions:verify",
-    "events:erase",
-    "event-types:write",
-    "admin",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +37,6 @@ class ApiKeyView:
     revoked_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class _CreatedRow:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _RevokedRow:
-    revoked: bool | None
-
-
 def generate_api_key() -> str:
     """Return a new key of 256 random bits."""
     return KEY_PREFIX + secrets.token_urlsafe(32)
@@ -77,7 +60,7 @@ async def create_api_key(
     *,
     name: str,
     tenant_id: str | None = None,
-    scopes: Sequence[str] = ALL_SCOPES,
+    scopes: Sequence[str] = tuple(Scope),
 ) -> int:
     """Make the key valid and return its id. A key that already exists keeps its rights."""
     params = {
@@ -87,9 +70,7 @@ async def create_api_key(
         "tenant_id": tenant_id,
         "scopes": list(scopes),
     }
-    row = await fetch_row(connection, load_queries("api_keys")["create_api_key"], params, _CreatedRow)
-    assert row is not None
-    return row.id
+    return await fetch_value(connection, load_queries("api_keys")["create_api_key"], params)
 
 
 async def list_api_keys(connection: Connection) -> list[ApiKeyView]:
@@ -97,7 +78,6 @@ async def list_api_keys(connection: Connection) -> list[ApiKeyView]:
 
 
 async def revoke_api_key(connection: Connection, key_id: int) -> None:
-    """Revoke the key: the next request with it is refused. Raises NotFound `api_key_not_found`."""
-    row = await fetch_row(connection, load_queries("api_keys")["revoke_api_key"], {"id": key_id}, _RevokedRow)
-    if row is None or not row.revoked:
+    """Revoke the key: a second later no process takes it any more. Raises NotFound `api_key_not_found`."""
+    if not await fetch_value(connection, load_queries("api_keys")["revoke_api_key"], {"id": key_id}):
         raise NotFound("api_key_not_found", f"there is no key {key_id}")

@@ -5,17 +5,18 @@ them match, a page may be short or empty and still have a next one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_found, fetch_rows, fetch_value, fetch_values
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.attempts import Outcome, SentHeaders, StatusClass, masked_headers, started_by
 from hooksaga.core.cloud_event_output import PAYLOAD, DeliveryFormat, cloud_event_of, format_headers
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
+from hooksaga.core.responses import read_headers
 from hooksaga.core.saga import JobStatus
 from hooksaga.core.trace import delivery_traceparent
 
@@ -51,14 +52,9 @@ class AttemptFilter:
 
     def params(self) -> dict[str, Any]:
         return {
-            "tenant_id": self.tenant_id,
-            "subscription_id": self.subscription_id,
-            "event_type": self.event_type,
-            "error_code": self.error_code,
+            **asdict(self),
             "class": None if self.status_class is None else self.status_class.digit,
             "status": None if self.outcome is None else _STATUS[self.outcome].value,
-            "finished_after": self.finished_after,
-            "finished_before": self.finished_before,
         }
 
 
@@ -70,37 +66,19 @@ class Position:
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    found: bool
-
-
 Scan = Callable[[Position | None, int], Awaitable[list[Position]]]
 """Returns the positions after the given one, at most as many as asked, in the order of an index."""
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedAttempt:
-    """One attempt with its event; max_attempts is null for attempts of an older version."""
+class AttemptRow:
+    """Columns that every query of attempts returns. max_attempts is null for attempts of an older version."""
 
     id: int
     saga_id: int
-    webhook_id: UUID
-    event_type: str
-    is_test: bool
-    tenant_id: str
-    subscription_id: int
-    status: str
     attempt_number: int
     max_attempts: int | None
-    requeued_from: int | None
-    resent_from: int | None
-    bulk_operation_id: int | None
+    status: str
     worker_id: str | None
     claim_count: int
     resolved_ip: str | None
@@ -114,12 +92,27 @@ class LoggedAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedAttempt(AttemptRow):
+    """One attempt with its event."""
+
+    webhook_id: UUID
+    event_type: str
+    is_test: bool
+    tenant_id: str
+    subscription_id: int
+    requeued_from: int | None
+    resent_from: int | None
+    bulk_operation_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WholeAttempt(LoggedAttempt):
     """One attempt with the first 16 KiB of the response, the stored data of the request's headers, and the state of its
     saga."""
 
     saga_status: str
     retry_after_seconds: int | None
+    response_head: str | None
     response_body: str | None
     response_truncated: bool
     own_header_names: str | None
@@ -127,6 +120,11 @@ class WholeAttempt(LoggedAttempt):
     traceparent: str | None
     event_created_at: datetime
     cloud_event: str | None
+
+    @property
+    def response_headers(self) -> dict[str, str] | None:
+        """The first 4 KiB of the response's headers; None without a response, or if an older version made it."""
+        return None if self.response_head is None else read_headers(self.response_head)
 
     @property
     def request_headers(self) -> dict[str, str] | None:
@@ -190,35 +188,32 @@ async def list_attempts(
     connection: Connection, wanted: AttemptFilter, *, before: Position | None = None, limit: int = 50
 ) -> AttemptPage:
     """List finished attempts before the position, newest first. Each appears once, even if some are added meanwhile."""
-    if not await _may_see_subscription(connection, wanted):
+    if not await may_see_subscription(connection, wanted):
         return AttemptPage([], None)
-    query, more = _driving_index(wanted, await _subscriptions_of_tenant(connection, wanted))
+    query, more = driving_index(wanted, await subscriptions_of_tenant(connection, wanted))
 
     async def scan(begin: Position | None, how_many: int) -> list[Position]:
-        params = {**more, **_between(wanted, begin), "limit": how_many}
+        params = {**more, **between(wanted, begin), "limit": how_many}
         return await fetch_rows(connection, load_queries("attempt_log")[query], params, Position)
 
     return await gather(connection, wanted, scan, before, limit)
 
 
-async def _may_see_subscription(connection: Connection, wanted: AttemptFilter) -> bool:
+async def may_see_subscription(connection: Connection, wanted: AttemptFilter) -> bool:
     """Return whether the tenant may read the subscription: another tenant must not even learn how far a page scans."""
     if wanted.tenant_id is None or wanted.subscription_id is None:
         return True
     params = {"subscription_id": wanted.subscription_id, "tenant_id": wanted.tenant_id}
-    return (
-        await fetch_row(connection, load_queries("attempt_log")["is_of_tenant"], params, _Found) is not None
-    )
+    return await fetch_value(connection, load_queries("attempt_log")["is_of_tenant"], params) is not None
 
 
-async def _subscriptions_of_tenant(connection: Connection, wanted: AttemptFilter) -> list[int] | None:
+async def subscriptions_of_tenant(connection: Connection, wanted: AttemptFilter) -> list[int] | None:
     """Return the subscriptions whose logs are merged for a tenant: the whole log may contain mostly those of others.
     None without a tenant, with one subscription, or for a tenant with more than MAX_MERGED."""
     if wanted.tenant_id is None or wanted.subscription_id is not None:
         return None
     params = {"tenant_id": wanted.tenant_id, "limit": MAX_MERGED + 1}
-    query = load_queries("attempt_log")["subscriptions_of_tenant"]
-    ids = [row.id for row in await fetch_rows(connection, query, params, _IdRow)]
+    ids = await fetch_values(connection, load_queries("attempt_log")["subscriptions_of_tenant"], params)
     return ids if len(ids) <= MAX_MERGED else None
 
 
@@ -240,7 +235,7 @@ async def gather(
     return AttemptPage(found, begin)
 
 
-def _driving_index(wanted: AttemptFilter, merged: Sequence[int] | None) -> tuple[str, dict[str, Any]]:
+def driving_index(wanted: AttemptFilter, merged: Sequence[int] | None) -> tuple[str, dict[str, Any]]:
     """Choose the query that scans the narrowest index, and its own parameters. merged: the only subscriptions."""
     if merged is not None:
         query = "scan_failed_of_subscriptions" if wanted.excludes_completed else "scan_subscriptions"
@@ -256,7 +251,7 @@ def _driving_index(wanted: AttemptFilter, merged: Sequence[int] | None) -> tuple
     return "scan_all", {}
 
 
-def _between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
+def between(wanted: AttemptFilter, before: Position | None) -> dict[str, Any]:
     """Return the start position and the end time of the scan. The database has times beyond all others (infinity)."""
     latest = Position(wanted.finished_before, 0) if wanted.finished_before else None
     begin = before or latest
@@ -286,7 +281,6 @@ def position_of(attempt: LoggedAttempt) -> Position:
 async def show_attempt(connection: Connection, attempt_id: int, *, tenant_id: str | None) -> WholeAttempt:
     """Return one attempt in any state. Raises NotFound `attempt_not_found`, also for another tenant's."""
     params = {"id": attempt_id, "tenant_id": tenant_id}
-    row = await fetch_row(connection, load_queries("attempt_log")["show_attempt"], params, WholeAttempt)
-    if row is None:
-        raise NotFound("attempt_not_found", f"there is no attempt {attempt_id}")
-    return row
+    missing = NotFound("attempt_not_found", f"there is no attempt {attempt_id}")
+    query = load_queries("attempt_log")["show_attempt"]
+    return await fetch_found(connection, query, params, WholeAttempt, missing)

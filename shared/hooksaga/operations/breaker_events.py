@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hooksaga.adapters.database import Connection, fetch_rows, transaction
+from hooksaga.adapters.database import Connection, fetch_rows, fetch_values, transaction
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.flow import PAYLOAD_CODES
@@ -40,11 +40,6 @@ class BreakersTold:
     looked_at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
 async def tell_breakers(
     connection: Connection, *, on_refusal: OnRefusal = lambda _row: None, limit: int = BATCH
 ) -> BreakersTold:
@@ -70,7 +65,7 @@ async def tell_breakers(
                 "subscription_ids": [one.id for one in part],
                 "told_at": [one.opened_at for one in part],
             }
-            await fetch_rows(connection, queries["note_told"], told, _IdRow)
+            await fetch_values(connection, queries["note_told"], told)
             made = [event for one in part for event in breaker_events(one)]
             events.extend(await store_operational_events(connection, made))
             return [*part]

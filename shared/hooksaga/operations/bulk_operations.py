@@ -10,23 +10,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from hooksaga.adapters.database import Connection, Params, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, Params, fetch_found, fetch_one, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.bulk import BulkKind, BulkStatus
 from hooksaga.core.errors import Conflict, InvalidInput, NotFound
 from hooksaga.core.models import rfc3339
 from hooksaga.core.requeue_models import NewBulkOperation
+from hooksaga.operations.requester import Requester
 
 MAX_LANES_SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True)
-class BulkCaller:
-    """Caller: a key, or the invoker of the admin function. tenant_id None: for all tenants."""
-
-    tenant_id: str | None
-    name: str
-    key_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +83,6 @@ class _StartedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _MovedRow:
-    moved: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class _BackfillFacts:
     tenant_id: str
     event_types: list[str]
@@ -105,7 +92,7 @@ class _BackfillFacts:
 
 
 async def start_bulk_operation(
-    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+    connection: Connection, wanted: NewBulkOperation, caller: Requester
 ) -> tuple[BulkOperation, bool]:
     """Start an operation, or return the equal one that has not ended; also returns whether this call started it.
 
@@ -121,24 +108,21 @@ async def start_bulk_operation(
         "key_id": caller.key_id,
         "created_by": caller.name,
     }
-    row = await fetch_row(connection, _query("start_bulk_operation"), params, _StartedRow)
-    assert row is not None
+    row = await fetch_one(connection, _query("start_bulk_operation"), params, _StartedRow)
     return await show_bulk_operation(connection, row.id, tenant_id=caller.tenant_id), row.created
 
 
 async def count_bulk_operation(
-    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+    connection: Connection, wanted: NewBulkOperation, caller: Requester
 ) -> BulkCount:
     """Count the rows that an operation would process now. Raises as `start_bulk_operation` does."""
     tenant_id, chosen = await _selection(connection, wanted, caller)
     params = {"kind": wanted.kind, "tenant_id": tenant_id, "filter": json.dumps(chosen)}
-    row = await fetch_row(connection, _query("count_bulk_operation"), params, BulkCount)
-    assert row is not None
-    return row
+    return await fetch_one(connection, _query("count_bulk_operation"), params, BulkCount)
 
 
 async def _selection(
-    connection: Connection, wanted: NewBulkOperation, caller: BulkCaller
+    connection: Connection, wanted: NewBulkOperation, caller: Requester
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the tenant and the filter in its stored form. Equal filters give equal texts.
 
@@ -150,9 +134,8 @@ async def _selection(
     if wanted.kind != BulkKind.BACKFILL:
         return caller.tenant_id, chosen
     params = {"id": given["subscription_id"], "tenant_id": caller.tenant_id}
-    facts = await fetch_row(connection, _query("backfill_facts"), params, _BackfillFacts)
-    if facts is None:
-        raise NotFound("subscription_not_found", "there is no such subscription")
+    missing = NotFound("subscription_not_found", "there is no such subscription")
+    facts = await fetch_found(connection, _query("backfill_facts"), params, _BackfillFacts, missing)
     _check_backfill(facts, given)
     return facts.tenant_id, {**chosen, "event_types": facts.event_types}
 
@@ -195,7 +178,7 @@ async def move_bulk_operation(
     Raises NotFound `bulk_operation_not_found`, or Conflict `bulk_operation_ended`.
     """
     params = {"id": operation_id, "tenant_id": tenant_id, "status": status.value}
-    await fetch_row(connection, _query("move_bulk_operation"), params, _MovedRow)
+    await connection.execute(_query("move_bulk_operation"), params)
     operation = await show_bulk_operation(connection, operation_id, tenant_id=tenant_id)
     if operation.status != status:
         raise Conflict("bulk_operation_ended", f"bulk operation {operation_id} is {operation.status}")
@@ -207,7 +190,7 @@ async def pace_bulk_operation(
 ) -> BulkOperation:
     """Change the rate of an operation; None changes nothing. Raises as `move_bulk_operation` does."""
     params: Params = {"id": operation_id, "tenant_id": tenant_id, "rate_per_second": rate_per_second}
-    await fetch_row(connection, _query("pace_bulk_operation"), params, _MovedRow)
+    await connection.execute(_query("pace_bulk_operation"), params)
     operation = await show_bulk_operation(connection, operation_id, tenant_id=tenant_id)
     if operation.finished_at is not None:
         raise Conflict("bulk_operation_ended", f"bulk operation {operation_id} is {operation.status}")
@@ -231,9 +214,8 @@ async def show_bulk_operation(
 ) -> BulkOperation:
     """Return one operation with its lanes, at most MAX_LANES_SHOWN. Raises NotFound `bulk_operation_not_found`."""
     params = {"id": operation_id, "tenant_id": tenant_id}
-    operation = await fetch_row(connection, _query("show_bulk_operation"), params, BulkOperation)
-    if operation is None:
-        raise NotFound("bulk_operation_not_found", f"there is no bulk operation {operation_id}")
+    missing = NotFound("bulk_operation_not_found", f"there is no bulk operation {operation_id}")
+    operation = await fetch_found(connection, _query("show_bulk_operation"), params, BulkOperation, missing)
     wanted = {"id": operation_id, "limit": MAX_LANES_SHOWN}
     operation.lanes.extend(await fetch_rows(connection, _query("lanes_of_bulk_operation"), wanted, BulkLane))
     return operation

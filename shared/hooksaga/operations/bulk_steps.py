@@ -1,10 +1,10 @@
 """Steps of bulk operations: each starts the sagas of a short time ahead."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals
+from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, fetch_value, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.errors import RefusedRow, RowRefused
@@ -33,20 +33,6 @@ class BulkStep:
     refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
 
 
-@dataclass(frozen=True, slots=True)
-class _StepRow:
-    operation_id: int
-    status: str
-    saga_ids: list[int]
-    subscription_ids: list[int]
-    delays: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class _NextRow:
-    id: int
-
-
 async def step_bulk_operation(
     connection: Connection,
     *,
@@ -68,19 +54,16 @@ async def step_bulk_operation(
                     connection,
                     load_queries("bulk_operations")["step_bulk_operation"],
                     {**params, "max_sagas": most},
-                    _StepRow,
+                    BulkStep,
                 )
         except RowRefused as refused:
             reason = str(refused)
         else:
-            return BulkStep(**asdict(row)) if row else BulkStep()
-    next_one = await fetch_row(
-        connection, load_queries("bulk_operations")["next_bulk_operation"], params, _NextRow
-    )
-    if next_one is None:
+            return row or BulkStep()
+    next_id = await fetch_value(connection, load_queries("bulk_operations")["next_bulk_operation"], params)
+    if next_id is None:
         return BulkStep()
-    rejected = RefusedRow(reason=reason, bulk_operation_id=next_one.id)
-    return BulkStep(operation_id=next_one.id, refused=[rejected])
+    return BulkStep(operation_id=next_id, refused=[RefusedRow(reason=reason, bulk_operation_id=next_id)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_value
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
@@ -14,27 +13,11 @@ SIGN_IN_SECONDS = 3600
 """An unused link expires after this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _CreatedRow:
-    created: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    answer: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _UsedRow:
-    key_hash: bytes | None
-
-
 async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
     """Create a link for this key and return its token. Raises NotFound `api_key_not_found`."""
     token = secrets.token_urlsafe(32)
     params = {"token_hash": _hash(token), "key_hash": key_hash, "valid_seconds": SIGN_IN_SECONDS}
-    row = await fetch_row(connection, load_queries("console")["create_sign_in"], params, _CreatedRow)
-    if row is None or not row.created:
+    if not await fetch_value(connection, load_queries("console")["create_sign_in"], params):
         raise NotFound("api_key_not_found", "there is no such key, or it was revoked")
     return token
 
@@ -42,8 +25,7 @@ async def create_sign_in(connection: Connection, key_hash: bytes) -> str:
 async def use_sign_in(connection: Connection, token: str) -> bytes | None:
     """Use a link: return the hash of its key at the first use in time; None for any other token or use."""
     params = {"token_hash": _hash(token)}
-    row = await fetch_row(connection, load_queries("console")["use_sign_in"], params, _UsedRow)
-    return None if row is None else row.key_hash
+    return await fetch_value(connection, load_queries("console")["use_sign_in"], params)
 
 
 async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_until: datetime) -> None:
@@ -53,13 +35,12 @@ async def end_sessions(connection: Connection, ids: Sequence[str], *, valid_unti
         "valid_until": valid_until,
         "callers_now": datetime.now(UTC),
     }
-    await fetch_row(connection, load_queries("console")["end_sessions"], params, _Answer)
+    await connection.execute(load_queries("console")["end_sessions"], params)
 
 
 async def session_has_ended(connection: Connection, session_id: str) -> bool:
     params = {"hash": _hash(session_id)}
-    row = await fetch_row(connection, load_queries("console")["session_has_ended"], params, _Answer)
-    return row is not None and row.answer
+    return bool(await fetch_value(connection, load_queries("console")["session_has_ended"], params))
 
 
 def _hash(token: str) -> bytes:

@@ -23,6 +23,9 @@ RETENTION_FUNCTIONS = (
 PRODUCERS = "event_producer"
 """Group role of the applications that add events by SQL."""
 
+CONNECTIONS_PER_ROLE = 4
+"""What one `hooksaga up` opens at most for one role."""
+
 _RIGHTS = ("table_rights", "column_rights", "function_rights")
 _LISTS = ("applied_migrations", "triggers", "idle_slots", *_RIGHTS)
 _AUDITED = ("identity_near_its_end", "transaction_ids_near_their_end")
@@ -53,13 +56,21 @@ async def read_server(connection: Connection) -> dict[str, Any]:
     return server
 
 
+async def read_surroundings(connection: Connection) -> dict[str, Any]:
+    """Read what a managed server decides, as the owner. Works on empty databases."""
+    queries = load_queries("doctor")
+    (facts,) = await fetch_dicts(connection, queries["surroundings"], {})
+    roles = {"roles": [role.value for role in Role], "needed": CONNECTIONS_PER_ROLE}
+    return {**facts, "limited_roles": await fetch_dicts(connection, queries["limited_roles"], roles)}
+
+
 async def try_to_store(connection: Connection) -> None:
-    """Store an event as a producer does, and roll it back; one id is used up.
+    """Store an event as a producer does, and roll it back; one id is used up. Its text has every length in UTF-8.
 
     Raises RowRefused, or any other error that a producer's event would cause.
     """
     async with refusals(), connection.transaction(force_rollback=True):
-        await insert_events(connection, [EventDraft(_TRIED_TYPE, "{}")])
+        await insert_events(connection, [EventDraft(_TRIED_TYPE, '{"text": "aé漢\U0001f600"}')])
 
 
 def _roles(facts: dict[str, Any]) -> set[str]:

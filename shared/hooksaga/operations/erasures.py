@@ -1,4 +1,4 @@
-"""Erasures: remove everything that the producer sent from one event, or from all events that a tenant has.
+"""Erasures: remove everything that the producer sent from one event, or from the events that a tenant has.
 
 A request is a row, which keeps who wanted it and why. Any process executes its next step: `hooksaga up`, or the
 retention function on AWS. Each step is one transaction, so a process can end at any moment.
@@ -8,37 +8,36 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_found, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.erasures import ErasureStatus, NewErasure
 from hooksaga.core.errors import NotFound
 from hooksaga.operations.missing_event import missing_event
+from hooksaga.operations.requester import Requester
 
 MAX_EVENTS = 500
 """Events of one step, each with its deliveries, attempts and dead letters."""
+
+MAX_DELIVERIES = 5_000
+"""Deliveries of one step, about: an event with more is a step of its own."""
 
 MAX_READ = 20_000
 """Events that a step reads in order to find those of the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureCaller:
-    """Who asks: with which key, or under which name. tenant_id None: may act for every tenant."""
-
-    tenant_id: str | None
-    name: str
-    key_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Erasure:
-    """One erasure. webhook_id: of one event; None: all events that the tenant had. ended: waiting deliveries that ended
-    with it; in_flight: attempts whose request could not be recalled."""
+    """One erasure. webhook_id: of one event; None: all events that the tenant had, or those that had a value of the
+    attribute, which is not kept. ended: waiting deliveries that ended with it.
+
+    in_flight: attempts whose request could not be recalled.
+    """
 
     id: int
     status: str
     tenant_id: str
     webhook_id: UUID | None
+    attribute_name: str | None
     reason: str
     created_by: str
     created_by_key_id: int | None
@@ -76,16 +75,19 @@ class _StartedRow:
 
 
 async def start_erasure(
-    connection: Connection, wanted: NewErasure, caller: ErasureCaller
+    connection: Connection, wanted: NewErasure, caller: Requester
 ) -> tuple[Erasure, bool]:
-    """Start an erasure, or return the one of the same event or tenant that is running; also returns whether this call
+    """Start an erasure, or return the same one that is running; also returns whether this call
     started it. Raises NotFound `event_not_found`, or `tenant_not_found` for another tenant than the caller's.
     """
     if caller.tenant_id is not None and wanted.tenant_id not in (None, caller.tenant_id):
         raise NotFound("tenant_not_found", f"there is no tenant {wanted.tenant_id}")
     webhook_id = None if wanted.event_id is None else UUID(wanted.event_id.removeprefix("evt_"))
+    chosen = wanted.attribute_filter
     params = {
         "webhook_id": webhook_id,
+        "attribute_name": chosen and chosen.name,
+        "attribute_values": chosen and f"[{','.join(chosen.values)}]",
         "tenant_id": wanted.tenant_id or caller.tenant_id,
         "reason": wanted.reason,
         "key_id": caller.key_id,
@@ -99,10 +101,14 @@ async def start_erasure(
 
 
 async def step_erasure(
-    connection: Connection, *, max_events: int = MAX_EVENTS, max_read: int = MAX_READ
+    connection: Connection,
+    *,
+    max_events: int = MAX_EVENTS,
+    max_read: int = MAX_READ,
+    max_deliveries: int = MAX_DELIVERIES,
 ) -> ErasureStep:
     """Execute one step of one running erasure, the one stepped longest ago."""
-    params = {"max_events": max_events, "max_read": max_read}
+    params = {"max_events": max_events, "max_read": max_read, "max_deliveries": max_deliveries}
     row = await fetch_row(connection, load_queries("erasures")["step_erasure"], params, ErasureStep)
     return row or ErasureStep()
 
@@ -118,7 +124,5 @@ async def list_erasures(
 async def show_erasure(connection: Connection, erasure_id: int, *, tenant_id: str | None) -> Erasure:
     """Return one erasure. Raises NotFound `erasure_not_found`, also for another tenant's."""
     params = {"id": erasure_id, "tenant_id": tenant_id}
-    row = await fetch_row(connection, load_queries("erasures")["show_erasure"], params, Erasure)
-    if row is None:
-        raise NotFound("erasure_not_found", f"there is no erasure {erasure_id}")
-    return row
+    missing = NotFound("erasure_not_found", f"there is no erasure {erasure_id}")
+    return await fetch_found(connection, load_queries("erasures")["show_erasure"], params, Erasure, missing)

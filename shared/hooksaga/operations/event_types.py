@@ -1,19 +1,22 @@
 """The catalogue of event types: entries are stored, listed and deleted. Ingest reads them by itself."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import msgspec
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
+from hooksaga.adapters.database import (
+    Connection,
+    fetch_found,
+    fetch_one,
+    fetch_rows,
+    fetch_value,
+    refusals,
+    transaction,
+)
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound
-from hooksaga.core.event_catalogue import (
-    MAX_EVENT_TYPES,
-    MAX_SCHEMAS_BYTES,
-    AttributeRule,
-    OnMismatch,
-)
+from hooksaga.core.event_catalogue import MAX_EVENT_TYPES, MAX_SCHEMAS_BYTES, AttributeRule, OnMismatch
 
 MAX_NAMED = 500
 """Event types that a form offers."""
@@ -53,16 +56,6 @@ class _Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    sample: str
-
-
-@dataclass(frozen=True, slots=True)
 class NamedType:
     name: str
     description: str
@@ -86,18 +79,9 @@ async def put_event_type(connection: Connection, name: str, content: EventTypeCo
     Raises Conflict `catalogue_full` for one entry too many, or for schemas that are too large together.
     """
     queries = load_queries("event_types")
-    params = {
-        "name": name,
-        "description": content.description,
-        "attributes": content.attributes,
-        "schema": content.schema,
-        "on_mismatch": content.on_mismatch,
-        "sample": content.sample,
-        "archived": content.archived,
-    }
+    params = {"name": name, **asdict(content)}
     async with refusals(), transaction(connection):
-        others = await fetch_row(connection, queries["other_event_types"], params, _Amounts)
-        assert others is not None
+        others = await fetch_one(connection, queries["other_event_types"], params, _Amounts)
         if others.entries >= MAX_EVENT_TYPES:
             raise Conflict(
                 "catalogue_full", f"the catalogue has {MAX_EVENT_TYPES} event types, the most it can have"
@@ -106,19 +90,13 @@ async def put_event_type(connection: Connection, name: str, content: EventTypeCo
             raise Conflict(
                 "catalogue_full", f"all schemas together must have at most {MAX_SCHEMAS_BYTES} bytes"
             )
-        row = await fetch_row(connection, queries["put_event_type"], params, PutEventType)
-    assert row is not None
-    return row
+        return await fetch_one(connection, queries["put_event_type"], params, PutEventType)
 
 
 async def show_event_type(connection: Connection, name: str) -> EventType:
     """Return one entry. Raises NotFound `event_type_not_found`."""
-    row = await fetch_row(
-        connection, load_queries("event_types")["show_event_type"], {"name": name}, EventType
-    )
-    if row is None:
-        raise missing(name)
-    return row
+    query = load_queries("event_types")["show_event_type"]
+    return await fetch_found(connection, query, {"name": name}, EventType, missing(name))
 
 
 def missing(name: str) -> NotFound:
@@ -143,11 +121,10 @@ async def name_event_types(connection: Connection, *, limit: int = MAX_NAMED) ->
 async def delete_event_type(connection: Connection, name: str) -> None:
     """Delete an entry; events and subscriptions of the type stay. Raises NotFound `event_type_not_found`."""
     query = load_queries("event_types")["delete_event_type"]
-    if await fetch_row(connection, query, {"name": name}, _IdRow) is None:
+    if await fetch_value(connection, query, {"name": name}) is None:
         raise missing(name)
 
 
 async def sample_of_type(connection: Connection, name: str) -> str | None:
     """Return the sample payload of a type, as JSON text."""
-    row = await fetch_row(connection, load_queries("event_types")["sample_of_type"], {"name": name}, _Sample)
-    return None if row is None else row.sample
+    return await fetch_value(connection, load_queries("event_types")["sample_of_type"], {"name": name})

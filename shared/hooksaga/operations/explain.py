@@ -44,12 +44,12 @@ class SagaStanding:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One subscription. matched: by the router; None while the event waits, or if the routing was not recorded.
+    """One subscription. matched: by the router; None while the event waits, if the routing was not recorded, or if the
+    attributes that a filter compared were erased.
 
     matched_by: those of its event types that match the event. failed_condition: what of its filter does not match the
     event, if that is the reason. then: the state that the router saw; None if it saw
-    none. saga: None for a matched one means that retention deleted
-    it, which happens to delivered sagas only.
+    none. saga: None for a matched one means that retention deleted it.
     """
 
     subscription_id: int
@@ -78,6 +78,7 @@ class Routing:
     test_subscription_id: int | None
     accepted_at: datetime
     attributes: str
+    is_erased: bool
     waiting_since: datetime | None
     routed_at: datetime | None
     sagas_started: int | None
@@ -171,7 +172,16 @@ def _decision(
                 test_of_another=routing.test_subscription_id not in (None, row.subscription_id),
                 passes_filter=failed is None,
             )
-        matched = reason is None
+        if (
+            routing.is_erased
+            and not row.routed
+            and reason in (None, Reason.FILTERED)
+            and then
+            and then.filter
+        ):
+            reason = None  # what its filter compared is gone
+        else:
+            matched = reason is None
     return Decision(
         subscription_id=row.subscription_id,
         subscription_created_at=row.subscription_created_at,

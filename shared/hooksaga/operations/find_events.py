@@ -5,12 +5,12 @@ page may be short or empty and still have a next one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_one, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.attribute_search import AttributeFilter
 from hooksaga.core.event_status import EventStatus
@@ -21,6 +21,9 @@ from hooksaga.operations.search import MAX_OF_VALUE, Place, events_of_text, even
 MAX_SCANNED = 20_000
 MAX_OPEN = 5_000
 """Up to this number of each kind of open work, events that wait are read from it; beyond, from the newest events."""
+
+MAX_OF_TEXT = 500
+"""Events of a text among which other filters choose."""
 
 _MAX_STEP = 5_000
 
@@ -57,14 +60,9 @@ class EventFilter:
     def params(self) -> dict[str, Any]:
         """Return what an event itself is compared with."""
         return {
-            "tenant_id": self.tenant_id,
-            "event_type": self.event_type,
-            "idempotency_key": self.idempotency_key,
-            "status": self.status,
+            **asdict(self),
             "attribute": self.attribute and self.attribute.name,
             "values": list(self.attribute.values) if self.attribute else [],
-            "accepted_after": self.accepted_after,
-            "accepted_before": self.accepted_before,
         }
 
 
@@ -157,8 +155,7 @@ class _OpenWork:
 
 async def _is_little_open(connection: Connection) -> bool:
     query = load_queries("find_events")["count_open_work"]
-    row = await fetch_row(connection, query, {"most": MAX_OPEN}, _OpenWork)
-    assert row is not None
+    row = await fetch_one(connection, query, {"most": MAX_OPEN}, _OpenWork)
     return max(row.unrouted, row.waiting, row.in_progress) < MAX_OPEN
 
 
@@ -186,10 +183,11 @@ async def read_events(
 
 
 async def _by_text(connection: Connection, wanted: EventFilter, text: str, limit: int) -> EventPage:
-    """Return the events that a text names: one page, with the best match first."""
-    ids = await events_of_text(connection, text, tenant_id=wanted.tenant_id, limit=limit)
+    """Return the events that a text names: one page, with the best match first. Other filters choose among
+    MAX_OF_TEXT."""
+    ids = await events_of_text(connection, text, tenant_id=wanted.tenant_id, limit=max(limit, MAX_OF_TEXT))
     events = await read_events(connection, ids, wanted)
-    return EventPage([events[one] for one in ids if one in events], None)
+    return EventPage([events[one] for one in ids if one in events][:limit], None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ A clock that is set back dates what finishes from then on before the mark: then 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_one, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Position, Scan, gather
 
@@ -81,9 +81,7 @@ def _begin_pass(now: _Horizon, last: FollowCursor | None) -> FollowCursor:
 
 
 async def _read_horizon(connection: Connection) -> _Horizon:
-    row = await fetch_row(connection, load_queries("attempt_log")["read_horizon"], {}, _Horizon)
-    assert row is not None
-    return row
+    return await fetch_one(connection, load_queries("attempt_log")["read_horizon"], {}, _Horizon)
 
 
 def _scanner(connection: Connection, cursor: FollowCursor) -> Scan:

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_found, fetch_one, fetch_row, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.cloud_event_output import DeliveryFormat
 from hooksaga.core.errors import NotFound
 from hooksaga.core.trace import Traced, correlation_id_of
+from hooksaga.operations.attempt_log import AttemptRow
 from hooksaga.operations.missing_event import missing_event
 from hooksaga.operations.waiting_sagas import WAITING, Waiting, waiting_of
 
@@ -19,25 +20,12 @@ MAX_ANSWER_SHOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    id: int
-    saga_id: int
-    attempt_number: int
-    status: str
-    attempt_at: datetime
-    leased_at: datetime | None
-    finished_at: datetime | None
-    duration_ms: int | None
-    response_status: int | None
-    error_code: str | None
+class Attempt(AttemptRow):
+    """One attempt of an event that is shown."""
+
     response_body: str | None
     response_truncated: bool
-    worker_id: str | None
-    resolved_ip: str | None
-    reconnected: bool
     retry_after_seconds: int | None
-    claim_count: int
-    max_attempts: int | None
     own_header_names: str | None
     sent_format: DeliveryFormat | None
 
@@ -95,8 +83,8 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterView:
-    """One dead letter. requeued_as: the saga that a requeue started. payload_snapshot: set only for a single one,
-    and None since payload_removed_at."""
+    """One dead letter. requeued_as: the saga that a requeue started. stands: as in DeadLetterFilter. payload_snapshot:
+    set only for a single one, and None since payload_removed_at."""
 
     id: int
     saga_id: int
@@ -108,6 +96,7 @@ class DeadLetterView:
     reason: str | None
     failed_at: datetime
     requeued_as: int | None
+    stands: bool
     payload_removed_at: datetime | None = None
     is_erased: bool = False
     payload_snapshot: str | None = None
@@ -170,10 +159,8 @@ class SagaState:
 async def show_saga_state(connection: Connection, saga_id: int, *, tenant_id: str | None) -> SagaState:
     """Return the state of one saga. Raises NotFound `saga_not_found`, also for another tenant's."""
     params = {"id": saga_id, "tenant_id": tenant_id}
-    row = await fetch_row(connection, load_queries("inspect")["show_saga"], params, SagaState)
-    if row is None:
-        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
-    return row
+    missing = NotFound("saga_not_found", f"there is no saga {saga_id}")
+    return await fetch_found(connection, load_queries("inspect")["show_saga"], params, SagaState, missing)
 
 
 async def show_dead_letter(
@@ -181,24 +168,16 @@ async def show_dead_letter(
 ) -> DeadLetterView:
     """Return one dead letter with its payload. Raises NotFound `dead_letter_not_found`, also for another tenant's."""
     params = {"id": dead_letter_id, "tenant_id": tenant_id}
-    row = await fetch_row(connection, load_queries("inspect")["show_dead_letter"], params, DeadLetterView)
-    if row is None:
-        raise NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
-    return row
+    missing = NotFound("dead_letter_not_found", f"there is no dead letter {dead_letter_id}")
+    query = load_queries("inspect")["show_dead_letter"]
+    return await fetch_found(connection, query, params, DeadLetterView, missing)
 
 
 async def read_stats(connection: Connection) -> Stats:
     """Count open work only; an index serves each count."""
-    row = await fetch_row(connection, load_queries("inspect")["stats"], {}, Stats)
-    assert row is not None
-    return row
-
-
-@dataclass(frozen=True, slots=True)
-class _Alive:
-    alive: bool
+    return await fetch_one(connection, load_queries("inspect")["stats"], {}, Stats)
 
 
 async def check_alive(connection: Connection) -> None:
     """Return when the database answers; Session turns every failure into DatabaseUnavailable."""
-    await fetch_row(connection, load_queries("inspect")["check_alive"], {}, _Alive)
+    await connection.execute(load_queries("inspect")["check_alive"])

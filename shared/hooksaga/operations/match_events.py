@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_found, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 from hooksaga.core.event_attributes import values_of
@@ -64,9 +64,8 @@ async def match_events(
     """
     queries = load_queries("match_events")
     params = {"id": subscription_id, "tenant_id": tenant_id}
-    found = await fetch_row(connection, queries["subscription_to_match"], params, _Subscription)
-    if found is None:
-        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    missing = NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    found = await fetch_found(connection, queries["subscription_to_match"], params, _Subscription, missing)
     if wanted is None and found.filter is not None:
         wanted = json.loads(found.filter)
     search = {

@@ -3,7 +3,7 @@ health monitor reads those of flow control."""
 
 from dataclasses import dataclass
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_one
 from hooksaga.adapters.queries import load_queries
 
 
@@ -33,13 +33,9 @@ class Gauges(FlowGauges):
 
 async def read_gauges(connection: Connection) -> Gauges:
     """Read all gauges in one statement, so that they belong to one moment."""
-    row = await fetch_row(connection, load_queries("observe")["gauges"], {}, Gauges)
-    assert row is not None
-    return row
+    return await fetch_one(connection, load_queries("observe")["gauges"], {}, Gauges)
 
 
 async def read_flow_gauges(connection: Connection) -> FlowGauges:
     query = load_queries("observe")["subscriptions_by_flow_state"]
-    row = await fetch_row(connection, query, {}, FlowGauges)
-    assert row is not None
-    return row
+    return await fetch_one(connection, query, {}, FlowGauges)

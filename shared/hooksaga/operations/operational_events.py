@@ -17,11 +17,6 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
 class _StoredRow:
     id: int
     webhook_id: UUID
@@ -77,7 +72,7 @@ async def store_dead_letter_events(
             events = [delivery_dead_lettered(_dead(row)) for row in part]
             stored = await store_operational_events(connection, events)
             done = {"dead_letter_ids": [row.id for row in part]}
-            await fetch_rows(connection, queries["forget_dead_letters"], done, _IdRow)
+            await connection.execute(queries["forget_dead_letters"], done)
             return stored
 
         def leave(row: _DeadRow, error: RowRefused) -> None:

@@ -1,77 +1,63 @@
 """Current problems, in figures whose cost does not depend on the size of the tables. Reads only.
 
-Rates are exact for a minute with few attempts. For a minute with more than SAMPLE, the last SAMPLE attempts are read,
-and the count of the whole minute is estimated from the time between them.
+Each count ends at MAX_COUNTED, and so does that of the list which shows the same rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_one, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.attempts import Outcome
+from hooksaga.core.counts import MAX_COUNTED, Count
+from hooksaga.core.time_ranges import Span
+from hooksaga.operations.attempt_log import AttemptFilter
+from hooksaga.operations.attempt_rates import Rate, TimeRange, read_endpoint_rates, read_rates
+from hooksaga.operations.count_attempts import count_attempts
+from hooksaga.operations.list_dead_letters import count_dead_letters
+from hooksaga.operations.open_work import OpenState, count_open_work, counted
+from hooksaga.operations.requeue import DeadLetterFilter
 
-MINUTES = 60
-SAMPLE = 300
-LATENCY_SAMPLE = 30
-MAX_COUNTED = 10_000
-"""Limit of counting open work: this number means that many or more."""
-
-FAILURES_SEEN = 1_000
 LISTED = 8
+MAX_CODES = 50
+MINUTE = timedelta(seconds=60)
 
 
-@dataclass(frozen=True, slots=True)
-class Minute:
-    """Attempts that ended within one minute. p50 and p95: end-to-end latency in milliseconds, None without deliveries.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """oldest_due_seconds: of the delivery of oldest_due_event; None if nothing is due. retention_behind_seconds: None
+    if everything is kept for ever."""
 
-    estimated: the counts are estimated from a sample.
-    """
-
-    minute: datetime
-    completed: int
-    failed: int
-    estimated: bool
-    p50: int | None = None
-    p95: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWork:
-    """Open work, counted up to MAX_COUNTED. oldest_due_seconds: None if nothing waits; negative if none is due.
-    retention_behind_seconds: None if everything is kept for ever."""
-
-    unrouted: int
-    due: int
-    retrying: int
-    ready: int
-    in_flight: int
-    dead_letters_24h: int
-    oldest_due_seconds: float | None
-    retention_behind_seconds: float | None
     at: datetime
+    oldest_due_seconds: float | None
+    oldest_due_event: str | None
+    retention_behind_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class DueSaga:
-    id: int
-    subscription_id: int
-    status: str
-    attempt_count: int
-    next_attempt_at: datetime
-    webhook_id: UUID
-    event_type: str
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures(Moment):
+    """Current figures. minute: the last 60 seconds before `at`."""
+
+    minute: Span
+    delivered: Count
+    failed: Count
+    open_work: dict[OpenState, Count]
+    standing_dead_letters: Count
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorCodeCount:
-    """Number of the newest failures of the last hour that ended with this error code."""
+    """Number of failures of a range that ended with this error code."""
 
     error_code: str
     attempts: int
     last_at: datetime
+
+    @property
+    def count(self) -> Count:
+        return counted(self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +66,7 @@ class Endpoint:
 
     id: int
     tenant_id: str
+    description: str
     event_types: list[str]
     callback_url: str
     consecutive_failures: int
@@ -100,21 +87,71 @@ class HealthSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointActivity:
+    """Attempts and failures of one endpoint within a range, and its rates."""
+
+    attempts: Count
+    failed: Count
+    rates: Sequence[Rate]
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
-    minutes: Sequence[Minute]
-    work: OpenWork
-    oldest: Sequence[DueSaga]
+    """span: the range that rates, errors and activities are of."""
+
+    figures: Figures
+    span: Span
+    rates: Sequence[Rate]
     errors: Sequence[ErrorCodeCount]
 
 
-async def read_overview(connection: Connection) -> Overview:
-    """Read the last MINUTES and the current open work, with the operator's role."""
-    work = await fetch_row(connection, _query("backlog"), {"most": MAX_COUNTED}, OpenWork)
-    assert work is not None
-    oldest = await fetch_rows(connection, _query("oldest_due"), {"limit": LISTED}, DueSaga)
-    wanted = {"sample": FAILURES_SEEN, "limit": LISTED}
-    errors = await fetch_rows(connection, _query("newest_failures"), wanted, ErrorCodeCount)
-    return Overview(await _minutes(connection), work, oldest, errors)
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    subscription_id: int
+    attempts: int
+    failed: int
+
+
+async def read_overview(connection: Connection, wanted: TimeRange) -> Overview:
+    """Read the figures and the range that ends now, with the operator's role."""
+    figures = await _figures(connection)
+    span = Span(figures.at - wanted.length, figures.at)
+    params = {"after": span.begin, "before": span.end, "most": MAX_COUNTED, "limit": MAX_CODES}
+    errors = await fetch_rows(connection, _query("error_codes"), params, ErrorCodeCount)
+    return Overview(figures, span, await read_rates(connection, span, wanted), errors)
+
+
+async def _figures(connection: Connection) -> Figures:
+    now = await fetch_one(connection, _query("moment"), {}, Moment)
+    minute = Span(now.at - MINUTE, now.at)
+
+    async def ended(outcome: Outcome) -> Count:
+        wanted = AttemptFilter(outcome=outcome, finished_after=minute.begin, finished_before=minute.end)
+        return await count_attempts(connection, wanted)
+
+    return Figures(
+        **asdict(now),
+        minute=minute,
+        delivered=await ended(Outcome.COMPLETED),
+        failed=await ended(Outcome.FAILED),
+        open_work=await count_open_work(connection),
+        standing_dead_letters=await count_dead_letters(connection, DeadLetterFilter(standing=True)),
+    )
+
+
+async def read_activities(
+    connection: Connection, subscription_ids: Sequence[int], span: Span, wanted: TimeRange
+) -> dict[int, EndpointActivity]:
+    """Return what some endpoints did within the span, by subscription, with the operator's role."""
+    rates = await read_endpoint_rates(connection, subscription_ids, span, wanted)
+    params = {"ids": list(subscription_ids), "after": span.begin, "before": span.end, "most": MAX_COUNTED}
+    rows = await fetch_rows(connection, _query("count_of_endpoints"), params, _Counted)
+    return {
+        row.subscription_id: EndpointActivity(
+            counted(row.attempts), counted(row.failed), rates[row.subscription_id]
+        )
+        for row in rows
+    }
 
 
 async def failing_and_disabled_endpoints(connection: Connection) -> list[Endpoint]:
@@ -129,47 +166,6 @@ async def health_of(connection: Connection, subscription_ids: Sequence[int]) -> 
     params = {"ids": list(subscription_ids)}
     rows = await fetch_rows(connection, _query("health_of_subscriptions"), params, HealthSummary)
     return {row.subscription_id: row for row in rows}
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    minute: datetime
-    seen: int
-    completed: int
-    failed: int
-    oldest: datetime | None
-    newest: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Latencies:
-    minute: datetime
-    percentiles: list[int]
-
-
-async def _minutes(connection: Connection) -> list[Minute]:
-    params = {"minutes": MINUTES, "sample": SAMPLE}
-    counted = await fetch_rows(connection, _query("minutes"), params, _Counted)
-    params = {"minutes": MINUTES, "sample": LATENCY_SAMPLE}
-    rows = await fetch_rows(connection, _query("latencies"), params, _Latencies)
-    latencies = {row.minute: row.percentiles for row in rows}
-    return [_minute(row, latencies.get(row.minute)) for row in counted]
-
-
-def _minute(row: _Counted, percentiles: list[int] | None) -> Minute:
-    p50, p95 = percentiles or (None, None)
-    share = _sampled_share(row)
-    completed, failed = round(row.completed / share), round(row.failed / share)
-    return Minute(row.minute, completed, failed, share < 1, p50, p95)
-
-
-def _sampled_share(row: _Counted) -> float:
-    """Return the share of its minute that a sample covers: 1 for the whole minute."""
-    if row.seen < SAMPLE or row.oldest is None or row.newest is None:
-        return 1.0
-    ended = min(row.newest, row.minute + timedelta(minutes=1))
-    whole, covered = ended - row.minute, ended - row.oldest
-    return max(min(covered / whole, 1.0), 1e-4) if whole else 1.0
 
 
 def _query(name: str) -> Any:

@@ -10,10 +10,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_one, fetch_rows
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.errors import InvalidInput
-from hooksaga.core.retention import IDLE_SECONDS, MAX_BATCH, MIN_AGE, Pace, RetentionKind, RetentionPolicy
+from hooksaga.core.errors import DatabaseUnavailable, InvalidInput
+from hooksaga.core.retention import (
+    BATCH_SECONDS,
+    IDLE_SECONDS,
+    MAX_BATCH,
+    MIN_AGE,
+    Pace,
+    RetentionKind,
+    RetentionPolicy,
+)
 
 BATCH = MAX_BATCH
 BLOCKED_SECONDS = 0.2
@@ -102,8 +110,7 @@ async def prune_batch(connection: Connection, wanted: Pruning, after: Place | No
         "after_id": after.id if after else 0,
         "dry_run": wanted.dry_run,
     }
-    row = await fetch_row(connection, load_queries("prune")[f"prune_{wanted.kind}"], params, _BatchRow)
-    assert row is not None
+    row = await fetch_one(connection, load_queries("prune")[f"prune_{wanted.kind}"], params, _BatchRow)
     place = after if row.before is None else None
     if row.last_at is not None and row.last_id is not None:
         place = Place(row.last_at, row.last_id)
@@ -142,15 +149,10 @@ async def read_lag(connection: Connection) -> list[Lag]:
     return await fetch_rows(connection, load_queries("prune")["retention_lag"], {}, Lag)
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    is_planned: bool
-
-
 async def plan_retention(connection: Connection, policy: RetentionPolicy) -> Sequence[Lag]:
     """Note the ages that are applied from now on, and return how far each kind is behind."""
     ages = {kind.value: policy.age_of(kind) for kind in RetentionKind}
-    await fetch_row(connection, load_queries("prune")["plan_retention"], ages, _Planned)
+    await connection.execute(load_queries("prune")["plan_retention"], ages)
     return await read_lag(connection)
 
 
@@ -183,7 +185,11 @@ class RetentionWalk:
         age = self._policy.age_of(self._left[0])
         assert age is not None
         started = self._clock()
-        done = await run(Pruning(age, batch=self._pace.batch, kind=self._left[0]), self._place)
+        try:
+            done = await run(Pruning(age, batch=self._pace.batch, kind=self._left[0]), self._place)
+        except DatabaseUnavailable:  # one reason is a batch that takes longer than a statement may
+            self._pace = self._pace.after(2 * BATCH_SECONDS)
+            raise
         self._note(done, self._clock() - started)
         return done
 

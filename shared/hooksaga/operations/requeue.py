@@ -3,39 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals
+from hooksaga.adapters.database import Connection, fetch_one, fetch_rows, fetch_values, refusals
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound, RefusedRow, RowRefused
 from hooksaga.core.sent_again import cannot_send_again
-from hooksaga.core.trace import correlation_id_of
+from hooksaga.operations.resend import SentAgain
 from hooksaga.stages.batches import OnRefusal, run_isolating
 
 MAX_MATCHED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Requeued:
-    """Result of one requeue. saga_id: None only with a reason for it. created: by this call, not by an earlier one."""
+class Requeued(SentAgain):
+    """Result of one requeue."""
 
     dead_letter_id: int
-    subscription_id: int
-    saga_id: int | None
-    created: bool
-    reason: str | None
-    webhook_id: UUID
-    traceparent: str | None
-
-    @property
-    def correlation_id(self) -> str:
-        return correlation_id_of(self.webhook_id, self.traceparent)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Every field that is set must match. failed_after is inclusive, failed_before is not. requeued is for lists
-    only: a requeue takes none that was."""
+    """Every field that is set must match. failed_after is inclusive, failed_before is not.
+
+    requeued and standing are for lists only: a requeue takes those that stand. A dead letter stands that was not
+    requeued, canceled or discarded, and could be sent again: its payload and its subscription are not deleted.
+    """
 
     tenant_id: str | None = None
     subscription_id: int | None = None
@@ -44,6 +36,7 @@ class DeadLetterFilter:
     failed_after: datetime | None = None
     failed_before: datetime | None = None
     requeued: bool | None = None
+    standing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +57,6 @@ class IdRange:
     before_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
 async def requeue_dead_letters(connection: Connection, dead_letter_ids: Sequence[int]) -> list[Requeued]:
     """Start a new saga for each dead letter, once: a repeat returns the same sagas. Unknown ids are skipped."""
     return await fetch_rows(
@@ -85,8 +73,8 @@ async def requeue_chosen(
     """Requeue those of the dead letters that the tenant may see, as `requeue_dead_letters` does."""
     params = {"dead_letter_ids": list(dead_letter_ids), "tenant_id": tenant_id}
     query = load_queries("requeue")["dead_letters_of_tenant"]
-    rows = await fetch_rows(connection, query, params, _IdRow)
-    return await requeue_dead_letters(connection, [row.id for row in rows]) if rows else []
+    ids = await fetch_values(connection, query, params)
+    return await requeue_dead_letters(connection, ids) if ids else []
 
 
 async def requeue_one(connection: Connection, dead_letter_id: int) -> Requeued:
@@ -141,23 +129,9 @@ async def ids_of_time(connection: Connection, wanted: DeadLetterFilter) -> IdRan
     if wanted.failed_after is None and wanted.failed_before is None:
         return IdRange(None, None)
     params = {"failed_after": wanted.failed_after, "failed_before": wanted.failed_before}
-    found = await fetch_row(connection, load_queries("requeue")["ids_of_time"], params, IdRange)
-    assert found is not None
-    return found
+    return await fetch_one(connection, load_queries("requeue")["ids_of_time"], params, IdRange)
 
 
 async def _match(connection: Connection, wanted: DeadLetterFilter, between: IdRange, limit: int) -> list[int]:
-    params = {**filter_params(wanted), **asdict(between), "limit": limit}
-    rows = await fetch_rows(connection, load_queries("requeue")["match_dead_letters"], params, _IdRow)
-    return [row.id for row in rows]
-
-
-def filter_params(wanted: DeadLetterFilter) -> dict[str, str | int | datetime | None]:
-    return {
-        "tenant_id": wanted.tenant_id,
-        "subscription_id": wanted.subscription_id,
-        "event_type": wanted.event_type,
-        "error_code": wanted.error_code,
-        "failed_after": wanted.failed_after,
-        "failed_before": wanted.failed_before,
-    }
+    params = {**asdict(wanted), **asdict(between), "limit": limit}
+    return await fetch_values(connection, load_queries("requeue")["match_dead_letters"], params)

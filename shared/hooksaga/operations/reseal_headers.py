@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
-from hooksaga.operations.reseal_secrets import BATCH, ReplacedRow, Resealed, count_replaced
+from hooksaga.operations.reseal_secrets import BATCH, Replacement, Resealed, replace_values
 from hooksaga.stages.own_headers import has_clear_values, reseal_headers
 
 
@@ -23,9 +23,9 @@ class _HeadersRow:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Changed values with their new form; ids of rows that no key decrypts, and of rows with plain text."""
+    """Changed values; ids of rows that no key decrypts, and of rows with plain text."""
 
-    changed: list[tuple[_HeadersRow, str]]
+    changed: list[Replacement]
     unreadable: list[int]
     in_clear: list[int]
 
@@ -44,8 +44,8 @@ async def reseal_headers_batch(
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_headers"], params, _HeadersRow)
     found = _reseal(box, rows, only_clear)
     changed, locked = len(found.changed), tuple[int, ...]()
-    if found.changed and not dry_run:
-        changed, locked = count_replaced(await _replace(connection, found.changed))
+    if not dry_run:
+        changed, locked = await replace_values(connection, "headers", found.changed)
     last_id = rows[-1].id if len(rows) == BATCH else None
     return Resealed(
         len(rows), changed, tuple(found.unreadable), last_id, in_clear=tuple(found.in_clear), locked=locked
@@ -64,16 +64,5 @@ def _reseal(box: SecretBox, rows: Sequence[_HeadersRow], only_clear: bool) -> _F
             found.unreadable.append(row.id)
             continue
         if anew is not None:
-            found.changed.append((row, json.dumps(anew)))
+            found.changed.append(Replacement(row.id, row.headers, json.dumps(anew)))
     return found
-
-
-async def _replace(connection: Connection, changed: list[tuple[_HeadersRow, str]]) -> list[ReplacedRow]:
-    params = {
-        "ids": [row.id for row, _ in changed],
-        "old": [row.headers for row, _ in changed],
-        "new": [new for _, new in changed],
-    }
-    return await fetch_rows(
-        connection, load_queries("reseal_secrets")["replace_headers"], params, ReplacedRow
-    )

@@ -5,9 +5,10 @@ opened and sealed; a secret that changed meanwhile stays, because it is already 
 another session has locked is skipped, and named in the result.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hooksaga.adapters.database import Connection, Session, fetch_rows
 from hooksaga.adapters.queries import load_queries
@@ -39,11 +40,19 @@ class _SecretRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedRow:
+class _ReplacedRow:
     """A row whose value is as it was read. written False: another session has locked it."""
 
     subscription_id: int
     written: bool
+
+
+class Replacement(NamedTuple):
+    """A new value of a row, in place of the one that was read."""
+
+    id: int
+    old: str
+    new: str
 
 
 async def reseal_batch(
@@ -53,15 +62,13 @@ async def reseal_batch(
     params = {"after_id": after_id, "limit": BATCH}
     rows = await fetch_rows(connection, load_queries("reseal_secrets")["next_secrets"], params, _SecretRow)
     found, unreadable = _reseal(box, rows)
-    changed, locked = len(found), tuple[int, ...]()
-    if found and not dry_run:
-        changed, locked = count_replaced(await _replace(connection, found))
+    changed, locked = (len(found), ()) if dry_run else await replace_values(connection, "secrets", found)
     last_id = rows[-1].id if len(rows) == BATCH else None
     return Resealed(len(rows), changed, tuple(unreadable), last_id, locked=locked)
 
 
-def _reseal(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretRow, str]], list[int]]:
-    found, unreadable = list[tuple[_SecretRow, str]](), list[int]()
+def _reseal(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[Replacement], list[int]]:
+    found, unreadable = list[Replacement](), list[int]()
     for row in rows:
         try:
             new = box.reseal(row.secret)
@@ -69,25 +76,22 @@ def _reseal(box: SecretBox, rows: list[_SecretRow]) -> tuple[list[tuple[_SecretR
             unreadable.append(row.subscription_id)
             continue
         if new is not None:
-            found.append((row, new))
+            found.append(Replacement(row.id, row.secret, new))
     return found, unreadable
 
 
-def count_replaced(rows: list[ReplacedRow]) -> tuple[int, tuple[int, ...]]:
-    """Return how many rows were written, and the subscriptions of those that were locked."""
+async def replace_values(
+    connection: Connection, kind: str, found: Sequence[Replacement]
+) -> tuple[int, tuple[int, ...]]:
+    """Replace values that are as they were read. kind: secrets or headers. Return how many rows were written, and the
+    subscriptions of those that were locked."""
+    if not found:
+        return 0, ()
+    ids, old, new = map(list, zip(*found, strict=True))
+    query = load_queries("reseal_secrets")[f"replace_{kind}"]
+    rows = await fetch_rows(connection, query, {"ids": ids, "old": old, "new": new}, _ReplacedRow)
     locked = tuple(row.subscription_id for row in rows if not row.written)
     return len(rows) - len(locked), locked
-
-
-async def _replace(connection: Connection, found: list[tuple[_SecretRow, str]]) -> list[ReplacedRow]:
-    params = {
-        "ids": [row.id for row, _ in found],
-        "old": [row.secret for row, _ in found],
-        "new": [new for _, new in found],
-    }
-    return await fetch_rows(
-        connection, load_queries("reseal_secrets")["replace_secrets"], params, ReplacedRow
-    )
 
 
 def together(first: Resealed, second: Resealed) -> Resealed:
@@ -110,7 +114,7 @@ class Batch(Protocol):
 
 async def reseal_all(session: Session, batch: Batch) -> Resealed:
     """Run all batches, each as its own unit of work."""
-    done = await session.run(lambda connection: batch(connection, after_id=0))
+    done = await session.run(batch, after_id=0)
     while (last_id := done.last_id) is not None:
         following = partial(batch, after_id=last_id)
         done = together(done, await session.run(following))

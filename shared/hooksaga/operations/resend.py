@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, Params, fetch_found, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import Conflict, NotFound
 from hooksaga.core.sent_again import cannot_send_again
@@ -15,10 +15,12 @@ MAX_RETRIED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Resent:
-    """Result of a resend. created: by this call, not by an earlier one that has not ended."""
+class SentAgain:
+    """Result of sending a delivery again.
 
-    origin_id: int
+    saga_id: None only with a reason for it. created: by this call, not by an earlier one.
+    """
+
     subscription_id: int
     saga_id: int | None
     created: bool
@@ -29,6 +31,13 @@ class Resent:
     @property
     def correlation_id(self) -> str:
         return correlation_id_of(self.webhook_id, self.traceparent)
+
+
+@dataclass(frozen=True, slots=True)
+class Resent(SentAgain):
+    """Result of a resend. An earlier call that created the saga counts until that has ended."""
+
+    origin_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,8 @@ async def resend_saga(connection: Connection, saga_id: int, *, tenant_id: str | 
     `event_erased`.
     """
     params = {"saga_id": saga_id, "tenant_id": tenant_id}
-    answer = await fetch_row(connection, load_queries("resend")["resend_saga"], params, Resent)
-    if answer is None:
-        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
+    missing = NotFound("saga_not_found", f"there is no saga {saga_id}")
+    answer = await fetch_found(connection, load_queries("resend")["resend_saga"], params, Resent, missing)
     if answer.reason == "saga_not_ended":
         raise Conflict("saga_not_ended", f"saga {saga_id} has not ended: it can be retried now, not resent")
     if answer.reason is not None:
@@ -70,16 +78,9 @@ async def retry_saga_now(connection: Connection, saga_id: int, *, tenant_id: str
     """Make a waiting saga due now. Raises NotFound `saga_not_found`, or Conflict `saga_not_waiting` or
     `subscription_inactive`."""
     params = {"saga_id": saga_id, "tenant_id": tenant_id, "most": 1}
-    answer = await fetch_row(connection, load_queries("resend")["retry_saga_now"], params, Retried)
-    if answer is None:
-        raise NotFound("saga_not_found", f"there is no saga {saga_id}")
-    if not answer.takes:
-        raise Conflict("subscription_inactive", "the subscription is not active and verified")
-    if not answer.retried:
-        raise Conflict(
-            "saga_not_waiting", f"saga {saga_id} does not wait: only a waiting saga is retried now"
-        )
-    return answer
+    missing = NotFound("saga_not_found", f"there is no saga {saga_id}")
+    words = f"saga {saga_id} does not wait: only a waiting saga is retried now"
+    return await _retried(connection, "retry_saga_now", params, missing, Conflict("saga_not_waiting", words))
 
 
 async def retry_subscription_now(
@@ -90,11 +91,19 @@ async def retry_subscription_now(
     Raises NotFound `subscription_not_found`, or Conflict `nothing_waits` or `subscription_inactive`.
     """
     params = {"id": subscription_id, "tenant_id": tenant_id, "most": MAX_RETRIED}
-    answer = await fetch_row(connection, load_queries("resend")["retry_subscription_now"], params, Retried)
-    if answer is None:
-        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    missing = NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    words = f"no delivery of subscription {subscription_id} waits for a retry"
+    return await _retried(
+        connection, "retry_subscription_now", params, missing, Conflict("nothing_waits", words)
+    )
+
+
+async def _retried(
+    connection: Connection, query: str, params: Params, missing: NotFound, nothing: Conflict
+) -> Retried:
+    answer = await fetch_found(connection, load_queries("resend")[query], params, Retried, missing)
     if not answer.takes:
         raise Conflict("subscription_inactive", "the subscription is not active and verified")
     if not answer.retried:
-        raise Conflict("nothing_waits", f"no delivery of subscription {subscription_id} waits for a retry")
+        raise nothing
     return answer

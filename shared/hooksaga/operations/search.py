@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from hooksaga.adapters.database import Connection, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_rows, fetch_values
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.attribute_search import AttributeFilter, values_of
 from hooksaga.core.event_ids import IdParts, read_id_parts
@@ -44,11 +44,6 @@ class Numbered:
     tenant_id: str
     label: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +92,7 @@ async def _by_value(connection: Connection, text: str, tenant_id: str | None, li
 async def events_with_attribute(connection: Connection, attribute: AttributeFilter) -> list[int]:
     """Return the ids of events with this attribute, in no order: all, or MAX_OF_VALUE and more of a common one."""
     params = {"attribute": attribute.name, "values": list(attribute.values), "most": MAX_OF_VALUE}
-    rows = await fetch_rows(connection, load_queries("find_events")["events_with_attribute"], params, _IdRow)
-    return [row.id for row in rows]
+    return await fetch_values(connection, load_queries("find_events")["events_with_attribute"], params)
 
 
 async def _by_id_parts(
@@ -110,8 +104,7 @@ async def _by_id_parts(
         query, params = "events_of_tenant_by_end", {**params, "most": MAX_OF_TENANT_COMPARED}
     else:
         params |= {"first": parts.first, "last": parts.last, "most": MAX_IDS_COMPARED}
-    rows = await fetch_rows(connection, load_queries("search")[query], params, _IdRow)
-    return [row.id for row in rows]
+    return await fetch_values(connection, load_queries("search")[query], params)
 
 
 async def things_of_number(connection: Connection, text: str, *, tenant_id: str | None) -> list[Numbered]:

@@ -4,18 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import msgspec
-
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.counts import MAX_COUNTED
 from hooksaga.core.flow import FlowStatus
 from hooksaga.core.flow_view import flow_state
 from hooksaga.core.models import Backlog
 from hooksaga.operations.subscriptions import Subscription, show_subscription
 from hooksaga.stages.flow_rows import FlowRow
-
-MAX_COUNTED = 10_000
-"""Limit of counting waiting deliveries: this number means that many or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +32,6 @@ class _FlowNow(FlowRow, frozen=True, kw_only=True):
     in_flight: int
     waiting: int
     oldest_waiting_at: datetime | None
-
-
-class _IdRow(msgspec.Struct, frozen=True):
-    id: int
 
 
 async def flow_of(
@@ -70,7 +62,7 @@ async def pause_subscription(
 ) -> Subscription:
     """Start no more deliveries of a subscription. Raises NotFound `subscription_not_found`."""
     params = {"id": subscription_id, "tenant_id": tenant_id}
-    await fetch_row(connection, load_queries("subscription_flow")["pause"], params, _IdRow)
+    await connection.execute(load_queries("subscription_flow")["pause"], params)
     return await show_subscription(connection, subscription_id, tenant_id=tenant_id)
 
 
@@ -79,5 +71,5 @@ async def resume_subscription(
 ) -> Subscription:
     """Deliver again; `discard` ends what waits now as dead letters. Raises NotFound `subscription_not_found`."""
     params = {"id": subscription_id, "tenant_id": tenant_id, "discard": backlog == "discard"}
-    await fetch_row(connection, load_queries("subscription_flow")["resume"], params, _IdRow)
+    await connection.execute(load_queries("subscription_flow")["resume"], params)
     return await show_subscription(connection, subscription_id, tenant_id=tenant_id)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_found, fetch_row
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
@@ -43,18 +43,15 @@ async def show_health(
 ) -> EndpointHealth:
     """Return the health of an endpoint. Raises NotFound `subscription_not_found`, also for another tenant's."""
     params = {"id": subscription_id, "tenant_id": tenant_id}
-    row = await fetch_row(
-        connection, load_queries("subscription_health")["show_health"], params, EndpointHealth
-    )
-    if row is None:
-        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
-    return row
+    missing = NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    query = load_queries("subscription_health")["show_health"]
+    return await fetch_found(connection, query, params, EndpointHealth, missing)
 
 
 async def read_missed(
     connection: Connection, subscription_id: int, *, tenant_id: str | None, most: int = MAX_MISSED
 ) -> Missed | None:
-    """Count what a subscription disabled by the monitor has missed; None for any other. Reads at most `most` rows of
-    each kind."""
+    """Count what a subscription has missed that the monitor disabled or somebody switched off; None for any other.
+    Reads at most `most` rows of each kind."""
     params = {"id": subscription_id, "tenant_id": tenant_id, "most": most}
     return await fetch_row(connection, load_queries("subscription_health")["read_missed"], params, Missed)

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_row, fetch_value
 from hooksaga.adapters.queries import load_queries
+from hooksaga.core.counts import MAX_COUNTED
 from hooksaga.core.errors import NotFound
 
 SAMPLE = 10_000
 """Maximum of attempts read: for a busy subscription, the newest of the window."""
-
-MAX_COUNTED = 10_000
-"""Limit of counting the backlog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +70,12 @@ class _Waiting:
     pending: int
 
 
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
 async def subscription_stats(
     connection: Connection, subscription_id: int, *, window_hours: int, tenant_id: str | None
 ) -> SubscriptionStats:
     """Return the statistics. Raises NotFound `subscription_not_found`, also for another tenant's or a deleted one."""
     named = {"id": subscription_id, "tenant_id": tenant_id}
-    if await _one(connection, "subscription_exists", named, _IdRow) is None:
+    if await fetch_value(connection, load_queries("attempt_log")["subscription_exists"], named) is None:
         raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
     window = await _one(
         connection,

@@ -5,7 +5,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, refusals, transaction
+from hooksaga.adapters.database import (
+    Connection,
+    fetch_found,
+    fetch_one,
+    fetch_rows,
+    fetch_value,
+    refusals,
+    transaction,
+)
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.core.address_policy import AddressPolicy
@@ -90,11 +98,9 @@ async def create_subscription(
         "verified_reason": new.verified_reason if new.verified else None,
     }
     async with refusals():
-        row = await fetch_row(
+        return await fetch_one(
             connection, load_queries("subscriptions")["create_subscription"], params, Subscription
         )
-    assert row is not None
-    return row
 
 
 async def list_subscriptions(
@@ -124,10 +130,8 @@ async def _one(
     connection: Connection, query: str, subscription_id: int, tenant_id: str | None
 ) -> Subscription:
     params = {"id": subscription_id, "tenant_id": tenant_id}
-    row = await fetch_row(connection, load_queries("subscriptions")[query], params, Subscription)
-    if row is None:
-        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
-    return row
+    missing = NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    return await fetch_found(connection, load_queries("subscriptions")[query], params, Subscription, missing)
 
 
 async def change_subscription(
@@ -154,11 +158,9 @@ async def change_subscription(
         params = {**asdict(present), **_with_pending_url(present, fields)}
         params["headers"] = json.dumps(params["headers"])
         params |= _filter_columns(change.filter if "filter" in fields else present.parsed_filter)
-        row = await fetch_row(
+        return await fetch_one(
             connection, load_queries("subscriptions")["update_subscription"], params, Subscription
         )
-    assert row is not None
-    return row
 
 
 def _columns(fields: dict[str, Any]) -> dict[str, Any]:
@@ -188,16 +190,6 @@ def _with_pending_url(present: Subscription, fields: dict[str, Any]) -> dict[str
     return {**fields, "callback_url": present.callback_url, "pending_callback_url": waiting}
 
 
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Secrets:
-    secrets: int
-
-
 async def deactivate_subscription(
     connection: Connection, subscription_id: int, *, tenant_id: str | None
 ) -> None:
@@ -207,7 +199,7 @@ async def deactivate_subscription(
     """
     params = {"id": subscription_id, "tenant_id": tenant_id}
     query = load_queries("subscriptions")["deactivate_subscription"]
-    if await fetch_row(connection, query, params, _IdRow) is None:
+    if await fetch_value(connection, query, params) is None:
         raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
 
 
@@ -229,13 +221,13 @@ async def rotate_secret(
     params = {"id": subscription_id, "overlap_seconds": overlap_seconds, "secret": sealed_secret}
     async with transaction(connection):
         present = await _one(connection, "lock_subscription", subscription_id, tenant_id)
-        await fetch_rows(connection, queries["retire_secrets"], params, _IdRow)
-        await fetch_rows(connection, queries["delete_expired_secrets"], params, _IdRow)
-        left = await fetch_row(connection, queries["count_secrets"], params, _Secrets)
-        if left and left.secrets >= MAX_SECRETS:
+        await connection.execute(queries["retire_secrets"], params)
+        await connection.execute(queries["delete_expired_secrets"], params)
+        left = await fetch_value(connection, queries["count_secrets"], params)
+        if left >= MAX_SECRETS:
             raise Conflict(
                 "too_many_secrets",
-                f"{left.secrets} secrets are valid; rotate with overlap_seconds 0, or wait until one expires",
+                f"{left} secrets are valid; rotate with overlap_seconds 0, or wait until one expires",
             )
-        await fetch_rows(connection, queries["add_secret"], params, _IdRow)
+        await connection.execute(queries["add_secret"], params)
     return present

@@ -71,10 +71,14 @@ def note_erased(step: ErasureStep) -> None:
 
 
 def note_watched(watched: Watched) -> None:
-    """Log one line per verdict: an endpoint is failing, or its subscription was disabled; and per circuit breaker that
-    has opened or closed."""
+    """Log one line per verdict: an endpoint is failing, or its subscription was disabled; per endpoint that works
+    again; and per circuit breaker that has opened or closed."""
     for told in watched.breakers:
         _note_breaker(told)
+    for one in watched.recovered:
+        keys = {"subscription_id": one.id, "tenant_id": one.tenant_id}
+        since = {"failing_since": rfc3339(one.failing_since), "recovered_at": rfc3339(one.recovered_at)}
+        logger.info("endpoint recovered", extra={**keys, **since})
     disabled = sum(isinstance(verdict.what, DisabledReason) for verdict in watched.verdicts)
     count(Metric.ENDPOINTS_DISABLED, disabled)
     for verdict in watched.verdicts:

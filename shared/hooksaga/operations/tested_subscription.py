@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_found
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.errors import NotFound
 
@@ -20,7 +20,5 @@ async def subscription_to_test(
     """Raises NotFound `subscription_not_found`, also for another tenant's."""
     params = {"id": subscription_id, "tenant_id": tenant_id}
     query = load_queries("accept_events")["subscription_to_test"]
-    row = await fetch_row(connection, query, params, TestedSubscription)
-    if row is None:
-        raise NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
-    return row
+    missing = NotFound("subscription_not_found", f"there is no subscription {subscription_id}")
+    return await fetch_found(connection, query, params, TestedSubscription, missing)

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows
+from hooksaga.adapters.database import Connection, fetch_found, fetch_rows
 from hooksaga.adapters.http_sender import HttpSender, OutgoingRequest, SendOutcome
 from hooksaga.adapters.queries import load_queries
 from hooksaga.adapters.secret_box import SecretBox, UnreadableSecret
@@ -99,13 +99,12 @@ def answers_challenge(outcome: SendOutcome, token: str) -> bool:
 async def mark_verified(connection: Connection, subscription_id: int, url: str) -> Subscription:
     """Mark the address that answered as verified. Raises Conflict `callback_url_changed` when it is no longer the
     pending address."""
+    params = {"id": subscription_id, "url": url}
+    changed = Conflict(
+        "callback_url_changed", "callback_url was changed during verification; verify it again"
+    )
     query = load_queries("subscriptions")["mark_verified"]
-    row = await fetch_row(connection, query, {"id": subscription_id, "url": url}, Subscription)
-    if row is None:
-        raise Conflict(
-            "callback_url_changed", "callback_url was changed during verification; verify it again"
-        )
-    return row
+    return await fetch_found(connection, query, params, Subscription, changed)
 
 
 def _signed(

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString, Protocol, TypeAlias, TypeVar, assert_never
 
-from hooksaga.adapters.database import Connection, fetch_row, fetch_rows, transaction
+from hooksaga.adapters.database import Connection, fetch_rows, fetch_value, transaction
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.endpoint_health import (
     FIRST_WARNING,
@@ -28,6 +28,7 @@ from hooksaga.core.errors import DatabaseUnavailable, RefusedRow, RowRefused
 from hooksaga.core.operational_events import (
     FailingEndpoint,
     OperationalEvent,
+    RecoveredEndpoint,
     subscription_disabled,
     subscription_failing,
 )
@@ -35,6 +36,7 @@ from hooksaga.core.outcomes import UNCOUNTED
 from hooksaga.core.trace import Traced
 from hooksaga.operations.breaker_events import BreakerTold, tell_breakers
 from hooksaga.operations.operational_events import BATCH, store_dead_letter_events, store_operational_events
+from hooksaga.operations.recovery_events import tell_recoveries
 from hooksaga.stages.batches import refused_at_savepoints
 
 Answer = TypeVar("Answer")
@@ -59,39 +61,28 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Result of one step: attempts counted, verdicts, changes of circuit breakers, operational events, and the
-    subscriptions or dead letters that the database refused to change. more: call again."""
+    """Result of one step: attempts counted, verdicts, endpoints that work again, changes of circuit breakers,
+    operational events, and the subscriptions or dead letters that the database refused to change. more: call again."""
 
     attempts: int = 0
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    recovered: list[RecoveredEndpoint] = field(default_factory=list[RecoveredEndpoint])
     breakers: list[BreakerTold] = field(default_factory=list[BreakerTold])
     events: list[Traced] = field(default_factory=list[Traced])
     refused: list[RefusedRow] = field(default_factory=list[RefusedRow])
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
-class _IdRow:
-    id: int
-
-
 async def count_attempts(
     connection: Connection, *, settle_seconds: float = SETTLE_SECONDS, limit: int = COUNT_BATCH
 ) -> int:
     """Count the next finished attempts, each exactly once, and return how many. limit or more: call again."""
-    row = await fetch_row(
-        connection,
-        load_queries("watch_endpoints")["count_attempts"],
-        {"settle_seconds": settle_seconds, "limit": limit, "uncounted": [code.value for code in UNCOUNTED]},
-        _Counted,
-    )
-    assert row is not None
-    return row.attempts
+    params = {
+        "settle_seconds": settle_seconds,
+        "limit": limit,
+        "uncounted": [code.value for code in UNCOUNTED],
+    }
+    return await fetch_value(connection, load_queries("watch_endpoints")["count_attempts"], params)
 
 
 async def disable_gone(connection: Connection, policy: HealthPolicy, *, limit: int = BATCH) -> Watched:
@@ -172,7 +163,7 @@ async def _note(
         "first_failures": [endpoint.first_failure_at for endpoint, _ in decided],
         "reasons": [what.value if isinstance(what, DisabledReason) else None for what in verdicts],
     }
-    await fetch_rows(connection, load_queries("watch_endpoints")["note_verdicts"], columns, _IdRow)
+    await connection.execute(load_queries("watch_endpoints")["note_verdicts"], columns)
 
 
 def _event(
@@ -209,13 +200,27 @@ async def _tell_breakers(connection: Connection, policy: HealthPolicy) -> Watche
     return Watched(breakers=told.changes, events=told.events, refused=refused, more=told.looked_at == BATCH)
 
 
+async def _tell_recoveries(connection: Connection, policy: HealthPolicy) -> Watched:
+    refused: list[RefusedRow] = []
+    told = await tell_recoveries(connection, on_refusal=refused.append)
+    more = len(told.endpoints) == BATCH
+    return Watched(recovered=told.endpoints, events=told.events, refused=refused, more=more)
+
+
 class Step(Protocol):
     """A unit of the monitor's work, safe to repeat."""
 
     async def __call__(self, connection: Connection, policy: HealthPolicy) -> Watched: ...
 
 
-STEPS: tuple[Step, ...] = (_send_events, _tell_breakers, disable_gone, _count, judge_failing)
+STEPS: tuple[Step, ...] = (
+    _send_events,
+    _tell_breakers,
+    disable_gone,
+    _count,
+    _tell_recoveries,
+    judge_failing,
+)
 """All steps of the monitor, each its own unit, in this order."""
 
 

@@ -1,14 +1,7 @@
 """State whether the pipeline is at work on a database. The audit judges waiting times only while it is."""
 
-from dataclasses import dataclass
-
-from hooksaga.adapters.database import Connection, fetch_row
+from hooksaga.adapters.database import Connection, fetch_value
 from hooksaga.adapters.queries import load_queries
-
-
-@dataclass(frozen=True, slots=True)
-class _WorkState:
-    at_rest: bool
 
 
 async def begin_work(connection: Connection) -> None:
@@ -24,5 +17,4 @@ async def end_work(connection: Connection) -> None:
 
 async def is_at_rest(connection: Connection) -> bool:
     """Return whether no process is at work: the database was restored, or `hooksaga up` stopped and not restarted."""
-    row = await fetch_row(connection, load_queries("work_state")["show_work"], {}, _WorkState)
-    return row is not None and row.at_rest
+    return bool(await fetch_value(connection, load_queries("work_state")["show_work"], {}))

@@ -153,5 +153,10 @@ def write_lines(logger: Logger, entries: Iterable[Entry]) -> None:
             heads[kind] = formatter.head(level, message)
         lines.append(heads[kind] + b"," + _encode(line)[1:])
     if lines:
-        text = _Ready(b"\n".join(lines).decode())
-        logger.registered_handler.handle(logging.makeLogRecord({"msg": text}))
+        write_text(logger, b"\n".join(lines))
+
+
+def write_text(logger: Logger, text: bytes) -> None:
+    """Write complete lines of the log, without the end of the last one. Never raises for a closed stream."""
+    ready = _Ready(text.decode(errors="replace"))
+    logger.registered_handler.handle(logging.makeLogRecord({"msg": ready}))

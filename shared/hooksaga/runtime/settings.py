@@ -1,17 +1,26 @@
 """All configuration, read from environment variables and validated at the start."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from hooksaga.adapters.libpq import is_conninfo
 from hooksaga.core.address_policy import AddressPolicy
 from hooksaga.core.endpoint_health import HealthPolicy
+from hooksaga.core.intake_rules import (
+    DEFAULT_EVENT_TYPE,
+    IntakeRules,
+    read_attribute_pointers,
+    read_key_template,
+    read_tenant_template,
+    read_type_template,
+)
 from hooksaga.core.public_url import checked_public_url
 from hooksaga.core.retention import RetentionPolicy
 from hooksaga.core.saga import RetryPolicy
@@ -27,6 +36,13 @@ MAX_SUBSCRIPTION_TIMEOUT_SECONDS = 30
 MIN_LEASE_SECONDS = MAX_SUBSCRIPTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
 
 
+_INTAKE_READERS: dict[str, Callable[[str], object]] = {
+    "intake_event_type": read_type_template,
+    "intake_tenant": read_tenant_template,
+    "intake_ordering_key": read_key_template,
+    "intake_attributes": read_attribute_pointers,
+}
+
 _API_KEY = re.compile(r"[!-~]{16,200}")
 
 
@@ -37,7 +53,9 @@ class InvalidSettings(ValueError):
 class Settings(BaseSettings):
     """Each field is the variable HOOKSAGA_<NAME>. Seconds may be fractions."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True, allow_inf_nan=False
+    )
 
     database_url: SecretStr | None = None
     database_host: str | None = None
@@ -50,37 +68,43 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = None
     public_url: str | None = None
 
-    base_delay_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
-    max_delay_seconds: float = Field(default=3600, gt=0, le=86_400, allow_inf_nan=False)
+    base_delay_seconds: float = Field(default=30, gt=0, le=3600)
+    max_delay_seconds: float = Field(default=3600, gt=0, le=86_400)
     max_retry_limit: int = Field(default=5, ge=1, le=50)
-    retry_jitter: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
+    retry_jitter: float = Field(default=0.1, ge=0, le=1)
 
     breaker_failures: int = Field(default=10, ge=1, le=1000)
-    probe_seconds: float = Field(default=5, ge=0.05, le=600, allow_inf_nan=False)
+    probe_seconds: float = Field(default=5, ge=0.05, le=600)
 
-    http_timeout_seconds: float = Field(
-        default=15, ge=0.05, le=MAX_SUBSCRIPTION_TIMEOUT_SECONDS, allow_inf_nan=False
-    )
-    http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30, allow_inf_nan=False)
-    lease_seconds: float = Field(default=60, gt=0, le=900, allow_inf_nan=False)
+    http_timeout_seconds: float = Field(default=15, ge=0.05, le=MAX_SUBSCRIPTION_TIMEOUT_SECONDS)
+    http_connect_timeout_seconds: float = Field(default=5, ge=0.05, le=30)
+    lease_seconds: float = Field(default=60, gt=0, le=900)
     max_lost_leases: int = Field(default=5, ge=1, le=100)
 
-    disable_after_days: float = Field(default=5, ge=0, le=365, allow_inf_nan=False)
+    disable_after_days: float = Field(default=5, ge=0, le=365)
 
-    retention_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
-    dead_letter_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
-    payload_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
-    event_days: float | None = Field(default=None, ge=1, le=36_500, allow_inf_nan=False)
+    retention_days: float | None = Field(default=None, ge=1, le=36_500)
+    dead_letter_days: float | None = Field(default=None, ge=1, le=36_500)
+    payload_days: float | None = Field(default=None, ge=1, le=36_500)
+    event_days: float | None = Field(default=None, ge=1, le=36_500)
 
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
+    processes: int | None = Field(default=None, ge=1, le=2)
     concurrency: int = Field(default=400, ge=2, le=10_000)
-    redispatch_seconds: float = Field(default=900, ge=1, le=86_400, allow_inf_nan=False)
+    redispatch_seconds: float = Field(default=900, ge=1, le=86_400)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
     unknown_event_types: Literal["accept", "reject"] = "accept"
     secrets_key: SecretStr | None = None
     secrets_key_arn: str | None = None
 
+    intake_event_type: str = DEFAULT_EVENT_TYPE
+    intake_tenant: str | None = None
+    intake_ordering_key: str | None = None
+    intake_attributes: str | None = None
+
+    intake_queue_url: str | None = None
+    intake_redrive_queue_url: str | None = None
     routing_queue_url: str | None = None
     orchestration_queue_url: str | None = None
     delivery_queue_url: str | None = None
@@ -134,6 +158,13 @@ class Settings(BaseSettings):
         for key in _split(value):
             if not is_key(key):
                 raise ValueError("must be keys of 32 bytes in URL-safe base64, separated by commas")
+        return value
+
+    @field_validator("intake_event_type", "intake_tenant", "intake_ordering_key", "intake_attributes")
+    @classmethod
+    def _is_rule_of_intake(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None:
+            _INTAKE_READERS[str(info.field_name)](value)
         return value
 
     @model_validator(mode="after")
@@ -206,11 +237,21 @@ class Settings(BaseSettings):
         return AddressPolicy(self.egress_allow)
 
     @property
+    def intake_rules(self) -> IntakeRules:
+        """Compile the settings of the intake."""
+        tenant, key, attributes = self.intake_tenant, self.intake_ordering_key, self.intake_attributes
+        return IntakeRules(
+            read_type_template(self.intake_event_type),
+            None if tenant is None else read_tenant_template(tenant),
+            None if key is None else read_key_template(key),
+            None if attributes is None else read_attribute_pointers(attributes),
+        )
+
+    @property
     def queue_urls(self) -> dict[str, str]:
         """The URLs that are set, by queue name."""
-        names = ("routing", "orchestration", "delivery", "delivery_slow", "dead_tasks")
-        urls = {name: getattr(self, f"{name}_queue_url") for name in names}
-        return {name: url for name, url in urls.items() if url}
+        names = [name for name in Settings.model_fields if name.endswith("_queue_url")]
+        return {name.removesuffix("_queue_url"): url for name in names if (url := getattr(self, name))}
 
     @property
     def secrets_keys(self) -> list[str]:

@@ -4,9 +4,11 @@ Payloads, secrets, keys, and the path and query of callback URLs are never logge
 one entry is one line. The keys of the lines are in log_lines.py, the names of the metrics in metrics.py.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import Protocol, cast
 
 from aws_lambda_powertools import Logger
 
@@ -24,10 +26,24 @@ logger = Logger(
 _metrics: Metrics = NotMeasured()
 
 
+class LogStream(Protocol):
+    """What the handler of the log writes to: whole lines."""
+
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> None: ...
+
+
 def measure_with(metrics: Metrics) -> None:
     """Set where this process counts. A process has one log and one set of metrics."""
     global _metrics
     _metrics = metrics
+
+
+def write_log_to(stream: LogStream) -> None:
+    """Write the log to a stream instead of standard error."""
+    handler = logger.registered_handler
+    assert isinstance(handler, logging.StreamHandler)
+    cast("logging.StreamHandler[LogStream]", handler).setStream(stream)
 
 
 def count(metric: Metric, many: int, error_class: ErrorClass | None = None) -> None:

@@ -1,27 +1,27 @@
 """Apply the results of attempts: sagas end, wait for a retry or become dead letters; their subscription's flow follows.
 
-Read results and flow without a lock, decide in Python (core/saga.py, core/flow.py), and write in one statement, which
-applies only what is still as it was read. A dead letter's snapshot is copied inside the database.
+Read results and flow in one statement, without a lock, decide in Python (core/saga.py, core/flow.py), and write in one
+statement, which applies only what is still as it was read. A dead letter's snapshot is copied inside the database.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec.structs import replace as changed
 
 from hooksaga.adapters.database import Connection, fetch_rows, refusals
 from hooksaga.adapters.queries import load_queries
-from hooksaga.core.errors import RefusedRow
+from hooksaga.core.errors import RefusedRow, RowRefused
 from hooksaga.core.flow import Flow, after_results, makes_room
 from hooksaga.core.not_sent import ENDED
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import RetryPolicy, Saga, SagaStatus, decide
 from hooksaga.stages.batches import refused_alone
 from hooksaga.stages.end_waiting import reasons_of_inactive
-from hooksaga.stages.flow_rows import ResultFlow, flow_columns
+from hooksaga.stages.flow_rows import ResultFlow, flow_columns, read_flow
 from hooksaga.stages.saga_rows import FinishedJob, LockedSaga, MovedRow, SagaMoved
 
 BATCH = 500
@@ -42,13 +42,17 @@ async def apply_results(
     Raises RowRefused for results that the database rejects, after the others have been applied.
     """
     left: list[int] = []
+    moves: list[SagaMoved] = []
     try:
-        moves = await refused_alone(partial(_apply, connection, defaults, limit, left.append), job_ids)
-        if left and job_ids is not None:  # one may be locked, and the others can do without it
-            again, left = left, []
+        moves += await refused_alone(partial(_apply, connection, defaults, limit, left.append), job_ids)
+        if left:  # one may be locked, and the others can do without it
+            again, left = None if job_ids is None else left, []
             moves += await refused_alone(
                 partial(_apply, connection, defaults, limit, left.append, around_locks=True), again
             )
+    except RowRefused as refused:
+        refused.done = [*moves, *refused.done]
+        raise
     finally:
         for job_id in left:
             on_left(job_id)
@@ -60,21 +64,20 @@ async def _apply(
     defaults: RetryPolicy,
     limit: int,
     on_left: Callable[[int], None],
-    seen: dict[int, RefusedRow],
+    seen: dict[int, Callable[[], RefusedRow]],
     job_ids: Sequence[int] | None,
     *,
     around_locks: bool = False,
 ) -> list[SagaMoved]:
     queries = load_queries("orchestrate")
-    query = queries["find_finished_jobs" if job_ids is None or around_locks else "finished_jobs"]
+    name = "find_finished_jobs" if job_ids is None else "finished_jobs"
+    query = queries["find_unlocked_results" if around_locks else name]
     named = {"job_ids": None if job_ids is None else list(job_ids), "limit": limit}
     jobs = await fetch_rows(connection, query, named, FinishedJob)
-    seen |= {job.job_id: replace(job.refused_row(), job_id=job.job_id) for job in jobs}
+    seen |= {job.job_id: job.refused_row for job in jobs}
     if not jobs:
         return []
-    ids = {"subscription_ids": sorted({job.subscription_id for job in jobs})}
-    rows = await fetch_rows(connection, queries["flow_of_results"], ids, ResultFlow)
-    flows = {row.subscription_id: row for row in rows}
+    flows = {job.subscription_id: read_flow(job.flow) for job in jobs if job.flow is not None}
     decided = [
         (job, decide(job.saga(), job.trigger(flows[job.subscription_id]), job.policy(defaults), job.now))
         for job in jobs
@@ -84,15 +87,9 @@ async def _apply(
     for job, saga in decided:
         if saga.id not in dead_letters:
             on_left(job.job_id)
-    wakes = {one: flow.wake_at for one, flow in flow_changes.items() if flow.wake_at != flows[one].wake_at}
+    told = {one: _told(row, defaults, flow_changes.get(one)) for one, row in flows.items()}
     return [
-        changed(
-            _moved(job, saga, defaults, dead_letters[saga.id]),
-            has_due=_has_due(flows[job.subscription_id]),
-            made_room=_made_room(flows[job.subscription_id], defaults, flow_changes),
-            wake_at=wakes.get(job.subscription_id),
-            breaker_changed=_breaker_changed(flows[job.subscription_id], flow_changes),
-        )
+        _moved(job, saga, defaults, dead_letters[saga.id], told[job.subscription_id])
         for job, saga in decided
         if saga.id in dead_letters
     ]
@@ -118,17 +115,24 @@ async def _write(
     return {row.saga_id: row.dead_letter_id for row in moved}
 
 
-def _has_due(row: ResultFlow) -> bool:
-    return row.has_due or row.has_ordered_due
+class _Told(TypedDict):
+    """What moves tell of their subscription."""
+
+    has_due: bool
+    made_room: bool
+    wake_at: datetime | None
+    breaker_changed: bool
 
 
-def _made_room(row: ResultFlow, defaults: RetryPolicy, changes: Mapping[int, Flow]) -> bool:
-    is_open = row.subscription_id in changes or makes_room(row.settings(defaults), row.flow(), row.in_flight)
-    return row.has_ordered_due or (row.has_due and is_open)
-
-
-def _breaker_changed(row: ResultFlow, changes: Mapping[int, Flow]) -> bool:
-    return changes.get(row.subscription_id, row).breaker_opened_at != row.breaker_opened_at
+def _told(row: ResultFlow, defaults: RetryPolicy, change: Flow | None) -> _Told:
+    after = change or row
+    is_open = change is not None or makes_room(row.settings(defaults), row, row.in_flight)
+    return {
+        "has_due": row.has_due or row.has_ordered_due,
+        "made_room": row.has_ordered_due or (row.has_due and is_open),
+        "wake_at": None if after.wake_at == row.wake_at else after.wake_at,
+        "breaker_changed": after.breaker_opened_at != row.breaker_opened_at,
+    }
 
 
 def _unsent(job: FinishedJob, saga: Saga) -> bool:
@@ -151,7 +155,8 @@ def _flow_changes(
         due = [saga.next_attempt_at for _, saga in mine if saga.status is SagaStatus.PENDING_RETRY]
         if due:
             after = changed(after, wake_at=min([*due, after.wake_at] if after.wake_at else due))
-        if after != before:
+        # A starter that has read the past wake_at knows nothing of these retries: it must not clear it.
+        if after != before or (due and before.wake_at is not None and before.wake_at <= row.now):
             changes[subscription_id] = after
     return changes
 
@@ -172,7 +177,9 @@ def _columns(
     }
 
 
-def _moved(job: FinishedJob, saga: Saga, defaults: RetryPolicy, dead_letter_id: int | None) -> SagaMoved:
+def _moved(
+    job: FinishedJob, saga: Saga, defaults: RetryPolicy, dead_letter_id: int | None, told: _Told
+) -> SagaMoved:
     return SagaMoved(
         saga_id=saga.id,
         webhook_id=job.webhook_id,
@@ -189,6 +196,7 @@ def _moved(job: FinishedJob, saga: Saga, defaults: RetryPolicy, dead_letter_id: 
         previous_status=SagaStatus(job.status),
         traceparent=job.traceparent,
         end_to_end_ms=_end_to_end_ms(job) if saga.status is SagaStatus.COMPLETED else None,
+        **told,
     )
 
 

@@ -83,28 +83,28 @@ async def refused_at_savepoints(
 
 
 async def refused_alone(
-    run: Callable[[dict[int, RefusedRow], Sequence[int] | None], Awaitable[list[Answer]]],
+    run: Callable[[dict[int, Callable[[], RefusedRow]], Sequence[int] | None], Awaitable[list[Answer]]],
     named: Sequence[int] | None,
 ) -> list[Answer]:
-    """Return the results of `run(seen, named)`, a transaction over rows that it first adds to `seen`, by id.
+    """Return the results of `run(seen, named)`, a transaction over rows whose reports it first adds to `seen`, by id.
 
     When the database rejects it, each row is tried by its id in its own transaction. RowRefused is raised after that,
     with the results of the other rows in `done` and all rejected rows in `rows`: a rejected row does not block the
     rest of its batch, and each rejection is reported.
     """
-    seen: dict[int, RefusedRow] = {}
+    seen: dict[int, Callable[[], RefusedRow]] = {}
     try:
         return await run(seen, named)
     except RowRefused as refused:
         if len(seen) < 2:
-            refused.rows = [replace(row, reason=str(refused)) for row in seen.values()]
+            refused.rows = [replace(report(), reason=str(refused)) for report in seen.values()]
             raise
     answers, rows, refusal = list[Answer](), list[RefusedRow](), None
-    for row_id, row in seen.items():
+    for row_id, report in seen.items():
         try:
             answers += await run({}, [row_id])
         except RowRefused as error:
-            rows.append(replace(row, reason=str(error)))
+            rows.append(replace(report(), reason=str(error)))
             refusal = error
     if refusal is not None:
         refusal.done, refusal.rows = answers, rows

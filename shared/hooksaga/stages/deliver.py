@@ -264,6 +264,7 @@ def _result_columns(results: Sequence[AttemptResult]) -> dict[str, list[Any]]:
         "reconnected": [outcome.reconnected for outcome in outcomes],
         "own_header_names": [result.own_header_names for result in results],
         "sent_formats": [result.sent_format for result in results],
+        "response_headers": [outcome.response_headers for outcome in outcomes],
     }
 
 

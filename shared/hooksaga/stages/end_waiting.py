@@ -12,7 +12,7 @@ from hooksaga.core.errors import Conflict, NotFound
 from hooksaga.core.not_sent import ENDED, Inactive, why_not_sent
 from hooksaga.core.outcomes import ErrorCode
 from hooksaga.core.saga import Due, End, IllegalMove, RetryPolicy, Saga, SagaStatus, decide
-from hooksaga.stages.flow_rows import LockedFlow
+from hooksaga.stages.flow_rows import FlowKey, WaitingFlow, versions_of
 from hooksaga.stages.saga_rows import LockedSaga, MovedRow, SagaMoved, WaitingSaga
 
 BATCH = 500
@@ -27,28 +27,35 @@ class Ended:
 
 
 async def end_waiting(
-    connection: Connection, defaults: RetryPolicy, rows: Sequence[LockedFlow], *, only: int | None = None
+    connection: Connection, defaults: RetryPolicy, rows: Sequence[WaitingFlow], *, only: int | None = None
 ) -> Ended:
-    """End what is to end of these subscriptions, a batch in all. For the open transaction that holds their locks.
+    """End what is to end of these subscriptions, a batch in all, in one transaction. Where another session has locked a
+    flow row or changed it since it was read, everything is left.
 
-    only: end at most this saga. After that nothing is known of the others.
+    only: end at most this saga. Where it could be looked at, nothing is known of the others after that.
     """
-    endings = [ending for row in rows if (ending := row.ending()) is not None]
+    endings = {row.subscription_id: ending for row in rows if (ending := row.ending()) is not None}
     if not endings:
         return Ended()
-    limit = max(1, BATCH // (2 * len(endings)))
-    params = {
-        "subscription_ids": [ending.subscription_id for ending in endings],
-        "due_before": [ending.due_before for ending in endings],
-        "through": [ending.through for ending in endings],
-        "causes": [ending.cause.value for ending in endings],
-        "limit": limit,
-        "only": only,
-    }
-    sagas = await fetch_rows(connection, load_queries("orchestrate")["end_waiting"], params, WaitingSaga)
+    read = [row for row in rows if row.subscription_id in endings]
+    limit, queries = max(1, BATCH // (2 * len(endings))), load_queries("orchestrate")
+    async with transaction(connection):
+        locked = await fetch_rows(connection, queries["lock_flow"], versions_of(read), FlowKey)
+        mine = [endings[row.subscription_id] for row in locked]
+        params = {
+            "subscription_ids": [row.subscription_id for row in locked],
+            "due_before": [ending.due_before for ending in mine],
+            "through": [ending.through for ending in mine],
+            "causes": [ending.cause.value for ending in mine],
+            "limit": limit,
+            "only": only,
+        }
+        sagas = await fetch_rows(connection, queries["end_waiting"], params, WaitingSaga)
+        moves = await end_sagas(connection, defaults, sagas)
     found = [saga.subscription_id for saga in sagas]
-    left = {one.subscription_id: found.count(one.subscription_id) >= limit for one in endings}
-    return Ended(await end_sagas(connection, defaults, sagas), {} if only is not None else left)
+    known = {row.subscription_id: found.count(row.subscription_id) >= limit for row in locked}
+    left = {one: known.get(one, True) for one in endings if only is None or one not in known}
+    return Ended(moves, left)
 
 
 async def end_sagas(

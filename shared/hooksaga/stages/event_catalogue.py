@@ -61,7 +61,8 @@ class EventCatalogue:
 
     async def load(self, connection: Connection) -> bool:
         """Read the entries; return whether the revision was another one. A schema is compiled when it is new."""
-        rows = await fetch_rows(connection, load_queries("event_types")["known_event_types"], {}, _Row)
+        query = load_queries("event_types")["known_event_types"]
+        rows = await fetch_rows(connection, query, {"known": self.revision}, _Row)
         revision = rows[0].revision
         if revision == self.revision:
             return False

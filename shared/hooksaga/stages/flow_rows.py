@@ -14,6 +14,12 @@ LAST_ID = 2**63 - 1
 SYSTEM_DEFAULTS = RetryPolicy()
 
 
+class FlowKey(msgspec.Struct, frozen=True):
+    """A flow row that a statement has locked or written."""
+
+    subscription_id: int
+
+
 class FlowRow(Flow, frozen=True, kw_only=True):
     """Flow of one subscription with the settings that limit it (null: the defaults), as of `now`."""
 
@@ -47,9 +53,9 @@ class FlowRow(Flow, frozen=True, kw_only=True):
         )
 
 
-class LockedFlow(FlowRow, frozen=True, kw_only=True):
-    """A flow row that this transaction has locked. oldest_at, oldest_ordered_at: when the first waiting saga outside of
-    the order, and the first ordered one, are or were due."""
+class WaitingFlow(FlowRow, frozen=True, kw_only=True):
+    """A flow row, and what waits. oldest_at, oldest_ordered_at: when the first waiting saga outside of the order, and
+    the first ordered one, are or were due."""
 
     oldest_at: datetime | None
     oldest_ordered_at: datetime | None
@@ -64,21 +70,20 @@ class LockedFlow(FlowRow, frozen=True, kw_only=True):
         if self.first_at is None:
             return None
         if not self.deliverable and self.first_at <= self.now:
-            return Ending(self.subscription_id, self.now, LAST_ID, ErrorCode.SUBSCRIPTION_INACTIVE)
+            return Ending(self.now, LAST_ID, ErrorCode.SUBSCRIPTION_INACTIVE)
         if self.discard_through:
             far = self.now + timedelta(days=3650)
-            return Ending(self.subscription_id, far, self.discard_through, ErrorCode.DISCARDED)
+            return Ending(far, self.discard_through, ErrorCode.DISCARDED)
         longest = timedelta(seconds=self.max_wait_seconds or MAX_WAIT_SECONDS)
         counted_from = max(self.first_at, self.resumed_at or self.first_at)
         if self.paused_at is None and self.deliverable and counted_from + longest < self.now:
-            return Ending(self.subscription_id, self.now - longest, LAST_ID, ErrorCode.EXPIRED)
+            return Ending(self.now - longest, LAST_ID, ErrorCode.EXPIRED)
         return None
 
 
 class Ending(msgspec.Struct, frozen=True):
     """The waiting sagas of a subscription that were due at due_before, up to an id, end with this code."""
 
-    subscription_id: int
     due_before: datetime
     through: int
     cause: ErrorCode
@@ -91,6 +96,14 @@ class ResultFlow(FlowRow, frozen=True, kw_only=True):
     in_flight: int
     has_due: bool
     has_ordered_due: bool
+
+
+_DECODER = msgspec.json.Decoder(ResultFlow)
+
+
+def read_flow(text: str) -> ResultFlow:
+    """Read the flow of a FinishedJob."""
+    return _DECODER.decode(text)
 
 
 class StartedRow(msgspec.Struct, frozen=True):
@@ -119,6 +132,14 @@ class StartedRow(msgspec.Struct, frozen=True):
     next_due_at: datetime | None
     order_cursor: str | None
     order_is_cut: bool
+
+
+def versions_of(rows: Sequence[FlowRow]) -> dict[str, list[int]]:
+    """Return the parameters that name these rows as they were read."""
+    return {
+        "subscription_ids": [row.subscription_id for row in rows],
+        "versions": [row.version for row in rows],
+    }
 
 
 def flow_columns(rows: Sequence[tuple[FlowRow, Flow]]) -> dict[str, list[Any]]:

@@ -1,5 +1,6 @@
 """Row types of the orchestrator's queries: sagas locked for a move, and committed moves."""
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -107,6 +108,8 @@ class WaitingSaga(LockedSaga, frozen=True):
 
 
 class FinishedJob(LockedSaga, frozen=True):
+    """A result that was not applied yet. flow: of its subscription, a ResultFlow in JSON, in one of its results."""
+
     job_id: int
     job_status: str
     error_code: str | None
@@ -115,6 +118,7 @@ class FinishedJob(LockedSaga, frozen=True):
     lease_until: datetime | None
     leased_at: datetime | None
     duration_ms: int | None
+    flow: str | None
 
     def trigger(self, flow: Flow) -> JobSucceeded | JobFailed:
         """Return what the result means for the saga. flow: of its subscription."""
@@ -122,6 +126,9 @@ class FinishedJob(LockedSaga, frozen=True):
             return JobSucceeded()
         is_probe = flow.breaker_opened_at is not None and flow.probe_saga_id == self.id
         return JobFailed(self.error_code or "internal_error", self.retry_after_seconds, is_probe)
+
+    def refused_row(self) -> RefusedRow:
+        return replace(super().refused_row(), job_id=self.job_id)
 
     def result(self) -> Result:
         """Return what the result means for the flow of its subscription."""

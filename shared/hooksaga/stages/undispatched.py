@@ -7,7 +7,7 @@ from uuid import UUID
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.adapters.queries import load_queries
 from hooksaga.core.trace import correlation_id_of
-from hooksaga.stages.start_attempts import BATCH
+from hooksaga.stages.start_plan import BATCH
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import socket
 from collections.abc import Iterator
 
 import uvicorn
@@ -12,8 +11,6 @@ from hooksaga.worker.connection_table import ConnectionTable
 from hooksaga.worker.host_header import OneHost
 from hooksaga.worker.http_protocol import IDLE_SECONDS, protocol_of
 
-HOST = "127.0.0.1"
-
 
 class HttpServer(uvicorn.Server):
     """A server without signal handlers: its caller handles signals."""
@@ -21,23 +18,6 @@ class HttpServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def listen(port: int) -> socket.socket:
-    """Return a listening socket. Raises OSError when the port is in use.
-
-    The protocol is set explicitly because asyncio disables Nagle's algorithm only for sockets that say TCP. With Nagle,
-    a response in two pieces waits 40 ms for the client's acknowledgement of the first.
-    """
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen(2048)
-    except BaseException:
-        listening.close()
-        raise
-    return listening
 
 
 def http_server(app: ASGIApp, connections: ConnectionTable, *, stop_seconds: int = 20) -> HttpServer:

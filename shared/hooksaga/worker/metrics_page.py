@@ -8,13 +8,8 @@ import asyncio
 import time
 from dataclasses import replace
 
-from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from hooksaga.adapters.database import DatabaseAddress, Role, Session
-from hooksaga.core.errors import DatabaseUnavailable
+from hooksaga.core.errors import HooksagaError
 from hooksaga.operations.observe import Gauges, read_gauges
 from hooksaga.runtime.telemetry import logger
 from hooksaga.worker.open_metrics import OpenMetrics
@@ -31,7 +26,6 @@ class MetricsPage:
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.counted = OpenMetrics()
-        self.route = Route("/metrics", self._show, methods=["GET"])
         self._session = Session(replace(address, unit_timeout_seconds=READ_SECONDS), Role.OBSERVER)
         self._reading = asyncio.Lock()
         self._gauges: Gauges | None = None
@@ -40,10 +34,9 @@ class MetricsPage:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _show(self, _request: Request) -> Response:
-        return Response(
-            self.counted.text(await self._fresh_gauges()), headers={"content-type": CONTENT_TYPE_LATEST}
-        )
+    async def text(self) -> bytes:
+        """Return the page."""
+        return self.counted.text(await self._fresh_gauges())
 
     async def _fresh_gauges(self) -> Gauges | None:
         async with self._reading:  # concurrent requests get the same response
@@ -57,6 +50,6 @@ class MetricsPage:
     async def _read(self) -> Gauges | None:
         try:
             return await self._session.run(read_gauges)
-        except DatabaseUnavailable as error:
+        except HooksagaError as error:
             logger.warning("gauges not read", extra={"error": str(error)})
             return None

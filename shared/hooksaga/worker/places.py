@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from hooksaga.core.flow import SLOW_SECONDS
-from hooksaga.stages.start_attempts import Places
+from hooksaga.stages.start_plan import Places
 
 MIN_SHARE = 16
 """A subscription may use one quick place in this many however few are free."""
@@ -92,15 +92,14 @@ class WorkerPlaces(Places):
     def left_for(self, subscription_id: int, *, slow: bool) -> int:
         return (self.slow if slow else self.quick).left_for(subscription_id)
 
-    def any_for(self, subscription_id: int, *, one_in: int | None = None) -> bool:
-        """Return whether an attempt of this subscription may start now, in a lane where it holds places already.
-
-        one_in: the least share of a lane's places that it must find there, if more than one.
-        """
+    def any_for(self, subscription_id: int) -> bool:
+        """Return whether an attempt of this subscription may start now, in a lane where it holds places already."""
         lanes = [lane for lane in (self.quick, self.slow) if lane.held_by(subscription_id)]
-        return not lanes or any(
-            lane.left_for(subscription_id) >= max(1, lane.total // one_in if one_in else 1) for lane in lanes
-        )
+        return not lanes or any(lane.left_for(subscription_id) for lane in lanes)
+
+    def holds(self, subscription_id: int) -> bool:
+        """Return whether attempts of this subscription hold places."""
+        return bool(self.quick.held_by(subscription_id) or self.slow.held_by(subscription_id))
 
     def is_late(self, subscription_id: int) -> bool:
         """Return whether a POST of this subscription took long: until it ends, the flow row does not say so."""

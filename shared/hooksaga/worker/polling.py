@@ -15,8 +15,8 @@ from hooksaga.adapters.http_sender import HttpSender
 from hooksaga.adapters.secret_box import SecretBox
 from hooksaga.core.errors import RefusedRow
 from hooksaga.runtime.settings import Settings
-from hooksaga.stages import end_waiting, route_events
-from hooksaga.stages.telemetry import note_moves, note_refused, note_routed
+from hooksaga.stages import route_events
+from hooksaga.stages.telemetry import note_refused, note_routed
 from hooksaga.worker.delivery_lane import DeliveryLane, LaneParts
 from hooksaga.worker.gone_workers import LOOK_SECONDS
 from hooksaga.worker.loops import IDLE_SECONDS, POLL_SECONDS, Step, run_loop
@@ -45,13 +45,9 @@ class PollingWorker:
         self.worker_id = new_worker_id()
         self._settings = settings
         self._stopping = asyncio.Event()
-        self._clean_now, self._give_back_now, self._bulk_now, self._walk_now = (
-            asyncio.Event() for _ in range(4)
-        )
-        self._retain_now, self._erase_now = asyncio.Event(), asyncio.Event()
+        self._own_wakes: list[asyncio.Event] = []
         self._refused = RefusedRows()
         self._router = Session(address, Role.ROUTER)
-        self._canceler = Session(address, Role.ORCHESTRATOR)
         slow_places = max(1, settings.concurrency // SLOW_SHARE)
         places = WorkerPlaces(settings.concurrency - slow_places, slow_places)
         self._starter = Starter(settings, address, self.wakes, self._refused, self._stopping, places)
@@ -77,12 +73,12 @@ class PollingWorker:
                     self._loop("router", self._route, wakes.route),
                     self._loop("orchestrator", starter.step, wakes.start, starter.rest_seconds),
                     self._loop("orchestrator", starter.apply, wakes.apply, lambda: IDLE_SECONDS),
-                    self._loop("orchestrator", starter.walk, self._walk_now, lambda: starter.walk_rest),
-                    self._loop("lease_cleaner", upkeep.clean, self._clean_now, lambda: upkeep.clean_rest),
-                    self._loop("lease_cleaner", upkeep.give_back, self._give_back_now, lambda: LOOK_SECONDS),
-                    self._loop("bulk_operations", upkeep.step_bulk, self._bulk_now),
-                    self._loop("erasure", upkeep.erase, self._erase_now, lambda: ERASE_SECONDS),
-                    self._loop("retention", upkeep.retain, self._retain_now, lambda: upkeep.retain_rest),
+                    self._loop("orchestrator", starter.walk, self._own_wake(), lambda: starter.walk_rest),
+                    self._loop("lease_cleaner", upkeep.clean, self._own_wake(), lambda: upkeep.clean_rest),
+                    self._loop("lease_cleaner", upkeep.give_back, self._own_wake(), lambda: LOOK_SECONDS),
+                    self._loop("bulk_operations", upkeep.step_bulk, self._own_wake()),
+                    self._loop("erasure", upkeep.erase, self._own_wake(), lambda: ERASE_SECONDS),
+                    self._loop("retention", upkeep.retain, self._own_wake(), lambda: upkeep.retain_rest),
                     self._loop("health_monitor", upkeep.watch, wakes.watch, lambda: WATCH_SECONDS),
                     *(
                         self._loop("delivery", lane.step, wake, lambda: IDLE_SECONDS)
@@ -102,11 +98,15 @@ class PollingWorker:
         """Stop claiming; `run` returns once all POSTs in flight have ended or their jobs were handed back."""
         self._stopping.set()
         wakes = [getattr(self.wakes, one.name) for one in fields(Wakes)]
-        own = (self._clean_now, self._give_back_now, self._bulk_now, self._walk_now)
-        for event in (*wakes, *own, self._retain_now, self._erase_now):
+        for event in (*wakes, *self._own_wakes):
             event.set()
         for lane in self._lanes:
             lane.stop()
+
+    def _own_wake(self) -> asyncio.Event:
+        """Make the event of a loop that only the stop wakes from its rest."""
+        self._own_wakes.append(asyncio.Event())
+        return self._own_wakes[-1]
 
     def events_accepted(self) -> None:
         """Wake the router: the outbox has new events."""
@@ -115,17 +115,6 @@ class PollingWorker:
     def sagas_started(self) -> None:
         """Wake the starter: there are new sagas, of a requeue or a bulk operation."""
         self._starter.look_when_next_is_due()
-
-    async def cancel_saga(self, saga_id: int) -> None:
-        """End a waiting saga. Raises Conflict or NotFound, as the stage does.
-
-        It may have to wait for a lock, so it uses its own session.
-        """
-        policy = self._settings.retry_policy
-        move = await self._canceler.run(
-            lambda connection: end_waiting.cancel_saga(connection, policy, saga_id)
-        )
-        note_moves([move])
 
     def _loop(
         self,
@@ -153,8 +142,7 @@ class PollingWorker:
         )
 
     async def _close(self) -> None:
-        for session in (self._router, self._canceler):
-            await session.close()
+        await self._router.close()
         await self._starter.close()
         for lane in self._lanes:
             await lane.close()

@@ -24,10 +24,6 @@ from hooksaga.worker.start_queue import StartQueue
 from hooksaga.worker.wakes import Wakes
 
 MIN_REST_SECONDS = 0.02
-MANY_FREE = 8
-"""A subscription without a place is looked at once it may have one in so many: a start of many costs little more than
-one of a few."""
-
 WALK_PAGE = 200
 """Subscriptions that one step of the walk looks at: all at start, then one page per poll."""
 
@@ -149,8 +145,9 @@ class Starter:
         self._wakes.start.set()
 
     def note_claimed(self) -> None:
-        """Look on when the starter rests because it is far ahead of the lanes, or for subscriptions without a place."""
-        found = [one for one in self._placeless if self._places.any_for(one, one_in=MANY_FREE)]
+        """Look on when the starter rests because it is far ahead of the lanes, or for subscriptions that had no place
+        and hold none: no result of theirs will have them looked at."""
+        found = [one for one in self._placeless if not self._places.holds(one)]
         for one in found:
             del self._placeless[one]
         self.queue.put(found)

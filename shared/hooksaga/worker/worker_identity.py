@@ -5,22 +5,26 @@ place, which is the namespace where the process id is valid (decision 67). A pro
 kernel whether the worker still runs. All other processes cannot know, and wait for its leases to expire.
 """
 
+import base64
 import hashlib
 import os
 import secrets
 import socket
 from pathlib import Path
 
-_PLACE_DIGITS = 16
+_PLACE_BYTES = 6
 _ZOMBIE, _DEAD = "Z", "X"
 
 
 def new_worker_id() -> str:
-    """Return a unique worker id: host:pid:begun:place:random, without begun and place where they are unknown."""
+    """Return a unique worker id: host:pid:begun:place:random, without begun and place where they are unknown.
+
+    It is short, because each attempt stores it.
+    """
     pid = os.getpid()
     place, facts = this_place(), _facts_of(pid)
     known = [] if place is None or facts is None else [facts[1], place]
-    return ":".join([socket.gethostname()[:40].replace(":", "-"), str(pid), *known, secrets.token_hex(4)])
+    return ":".join([socket.gethostname()[:40].replace(":", "-"), str(pid), *known, secrets.token_urlsafe(3)])
 
 
 def is_gone(worker_id: str) -> bool:
@@ -51,7 +55,7 @@ def this_place(proc: Path = Path("/proc")) -> str | None:
     if not boot:
         return None
     told = f"{boot}/{pids.st_dev}:{pids.st_ino}/{times}/{socket.gethostname()}"
-    return hashlib.sha256(told.encode()).hexdigest()[:_PLACE_DIGITS]
+    return base64.urlsafe_b64encode(hashlib.sha256(told.encode()).digest()[:_PLACE_BYTES]).decode()
 
 
 def _process_ids_of_self(proc: Path) -> list[str]:

@@ -6,22 +6,42 @@ HOOKSAGA_DATABASE_URL names another.
 
 import asyncio
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hooksaga.local.api_client import ApiClient
 from hooksaga.local.postgres import EmbeddedPostgres
 from hooksaga.local.receiver import Receiver, serve
 from hooksaga.local.tls import Certificates, ensure_certificates
-from tests.infra.local_deployment.emulator import Emulator
+from tests.infra.local_deployment.emulator import Emulator, NoEmulator, interpreter
 from tests.infra.local_deployment.stack import LocalStack
 
 ROOT = Path(__file__).resolve().parents[3]
 DELIVERY_SECONDS = 90.0
 EVENT_TYPE = "deployment.checked"
+
+
+@contextmanager
+def emulated_stack(root: Path = ROOT) -> Iterator[LocalStack]:
+    """A place on an emulator of its own. Skips the test on a machine without one."""
+    try:
+        interpreter()
+    except NoEmulator as missing:
+        pytest.skip(str(missing))
+    with (
+        pytest.MonkeyPatch.context() as environment,
+        tempfile.TemporaryDirectory(prefix="hooksaga-") as folder,
+    ):
+        for name in ("AWS_ENDPOINT_URL", "HOOKSAGA_DATABASE_URL"):
+            environment.delenv(name, raising=False)
+        with local_stack(Path(folder), root=root) as stack:
+            yield stack
 
 
 @contextmanager
@@ -72,14 +92,14 @@ async def deliver_one(stack: LocalStack, api_url: str, certificates: Certificate
 def _send_one(stack: LocalStack, api_url: str, receiver_url: str, receiver: Receiver) -> dict[str, Any]:
     key = stack.ask_admin({"action": "create_key", "name": "deployment test"})["key"]
     path = f"/ok/{time.time_ns()}"
-    with ApiClient(api_url, key) as api:
-        wanted = {"event_type": f"{EVENT_TYPE}{path.replace('/', '.')}", "callback_url": receiver_url + path}
-        subscription = api.call("POST", "/v1/subscriptions", json=wanted)
-        receiver.add_secret(path, subscription["secret"])
-        api.call("POST", f"/v1/subscriptions/{subscription['id']}/verify")
-        sent = {"event_type": wanted["event_type"], "payload": {"hello": "from a deployed template"}}
-        event_id = api.call("POST", "/v1/events", json=sent)["id"]
-        return _wait_until_delivered(api, event_id)
+    api = ApiClient(api_url, key)
+    wanted = {"event_type": f"{EVENT_TYPE}{path.replace('/', '.')}", "callback_url": receiver_url + path}
+    subscription = api.call("POST", "/v1/subscriptions", json=wanted)
+    receiver.add_secret(path, subscription["secret"])
+    api.call("POST", f"/v1/subscriptions/{subscription['id']}/verify")
+    sent = {"event_type": wanted["event_type"], "payload": {"hello": "from a deployed template"}}
+    event_id = api.call("POST", "/v1/events", json=sent)["id"]
+    return _wait_until_delivered(api, event_id)
 
 
 def _wait_until_delivered(api: ApiClient, event_id: str) -> dict[str, Any]:

@@ -79,7 +79,8 @@ class Emulator:
         while not _listens(port):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.__exit__(None, None, None)
-                raise NoEmulator(f"ministack did not start; its log is {self._log}")
+                log = self._log.read_text(encoding="utf-8", errors="replace")
+                raise NoEmulator(f"ministack did not start within {START_SECONDS:g} s:\n{log[-4000:]}")
             time.sleep(0.05)
 
 

@@ -17,7 +17,6 @@ from infra.cdk_cli import environment as cdk_environment
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 ASSETS = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
-STACKS = tuple(f"{LOCAL.prefix}-{name}" for name in ("pipeline", "api", "observability"))
 CDK_SECONDS = 600
 
 
@@ -38,18 +37,17 @@ class LocalStack:
     def bootstrap(self) -> None:
         """Create what `cdk deploy` needs in an account. Its bucket refuses plain HTTP, which an emulator requires."""
         self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--app", "", cwd=self.work_dir)
-        self._client("s3").delete_bucket_policy(Bucket=ASSETS)
+        self.client("s3").delete_bucket_policy(Bucket=ASSETS)
 
     def deploy(self) -> dict[str, str]:
-        """The outputs of all stacks. Raises DeployFailed."""
+        """The outputs of the stack. Raises DeployFailed."""
         outputs = self.work_dir / "outputs.json"
         self._cdk(
             *("deploy", "--all", "--require-approval", "never", "--outputs-file", str(outputs)),
             *self._context(),
             cwd=self.root,
         )
-        stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text())
-        return {name: value for stack in stacks.values() for name, value in stack.items()}
+        return json.loads(outputs.read_text())[LOCAL.prefix]
 
     def destroy(self) -> None:
         """Take every stack away. Raises DeployFailed."""
@@ -57,12 +55,12 @@ class LocalStack:
 
     def api_url(self, outputs: Mapping[str, str]) -> str:
         """Where the API answers on this machine: the URL in the outputs names a host that only AWS has."""
-        stage = outputs["ApiUrl"].rstrip("/").rsplit("/", 1)[1]
-        return f"{self.endpoint}/restapis/{outputs['ApiId']}/{stage}/_user_request_"
+        stage = outputs["HooksApiUrl"].rstrip("/").rsplit("/", 1)[1]
+        return f"{self.endpoint}/restapis/{outputs['HooksApiId']}/{stage}/_user_request_"
 
     def ask_admin(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """The admin function's answer. Raises RuntimeError when it failed."""
-        answer = self._client("lambda").invoke(
+        answer = self.client("lambda").invoke(
             FunctionName=f"{LOCAL.prefix}-admin", Payload=json.dumps(action).encode()
         )
         content = json.loads(answer["Payload"].read())
@@ -85,9 +83,9 @@ class LocalStack:
         return sorted(name for name in names if "hooksaga" in name)
 
     def _all(self, service: str, operation: str, field: str) -> list[Any]:
-        return getattr(self._client(service), operation)().get(field, [])
+        return getattr(self.client(service), operation)().get(field, [])
 
-    def _client(self, service: str) -> Any:
+    def client(self, service: str) -> Any:
         return boto3.client(  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
             service,  # pyright: ignore[reportArgumentType]
             endpoint_url=self.endpoint,
@@ -106,7 +104,7 @@ class LocalStack:
             done = subprocess.run(
                 [*command(), *args, "--progress", "events", "--no-color"],
                 cwd=cwd,
-                env=self._environment(),
+                env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -116,7 +114,7 @@ class LocalStack:
         if done.returncode != 0:
             raise DeployFailed(f"cdk {args[0]} failed:\n{log.read_text()[-6000:]}")
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """No profile and no credentials of the person's: this must never reach their account."""
         kept = {name: value for name, value in cdk_environment().items() if not name.startswith("AWS_")}
         emulator = {
@@ -129,4 +127,6 @@ class LocalStack:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-        return {**kept, **emulator, **self.variables}
+        # The code of this checkout, not of the one that is installed.
+        code = [str(self.root / folder) for folder in ("shared", "cdk")]
+        return {**kept, **emulator, **self.variables, "PYTHONPATH": os.pathsep.join(code)}

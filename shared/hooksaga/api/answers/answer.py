@@ -50,6 +50,11 @@ def described(words: str, *example: object) -> Meta:
     return Meta(description=words, examples=list(example) or None)
 
 
+def next_page(example: str | None = None) -> Meta:
+    """Return the description of the field `next` of a page."""
+    return described("Pass this as `cursor` to get the next page; `null` on the last page.", example)
+
+
 def one_of(values: Iterable[str | int]) -> Meta:
     """Restrict a field to these values."""
     return Meta(extra_json_schema={"enum": list(values)})
@@ -104,6 +109,11 @@ Filter = Annotated[
 TenantId = Annotated[Name, described("The tenant that owns it.", "default")]
 SubscriptionId = Annotated[RowId, described("The subscription.", 7)]
 SagaId = Annotated[RowId, described("The saga.", 4711)]
+PayloadRemovedAt = Annotated[
+    Time | None,
+    described("When the payload was removed, by its age or by an erasure; `null`: it is there.", None),
+]
+IsErased = Annotated[bool, described("Whether an erasure removed everything that the producer sent.", False)]
 AcceptedAt = Annotated[Time, described("Time of creation.", "2026-03-14T09:26:53.589793Z")]
 RequeuedFrom = Annotated[RowId | None, described("The dead letter that was requeued as this saga.", None)]
 ResentFrom = Annotated[
@@ -129,6 +139,13 @@ WaitsForSagaId = Annotated[
     described(
         "For `order`: the previous saga of the ordering key; `null` while its event is not routed.", None
     ),
+]
+TestSubscriptionId = Annotated[
+    RowId | None,
+    described("The only subscription that receives it, for a test event; otherwise `null`.", None),
+]
+LastErrorCode = Annotated[
+    ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
 ]
 SagaState = Annotated[str, one_of(SagaStatus), described("Current state.", SagaStatus.COMPLETED.value)]
 JobState = Annotated[str, one_of(JobStatus), described("Current state.", JobStatus.COMPLETED.value)]
@@ -162,6 +179,4 @@ class Page(Answer, Generic[Item]):
     """One page of a list."""
 
     items: Annotated[list[Item], described("The items of this page.")]
-    next: Annotated[
-        str | None, described("Pass this as `cursor` to get the next page; `null` on the last page.", None)
-    ]
+    next: Annotated[str | None, next_page()]

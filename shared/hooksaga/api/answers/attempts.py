@@ -22,6 +22,7 @@ from hooksaga.api.answers.answer import (
     TenantId,
     Time,
     described,
+    next_page,
     one_of,
 )
 from hooksaga.core.attempts import AttemptTrigger
@@ -40,6 +41,14 @@ RequestHeaders = Annotated[
             "hooksaga-attempt": "1",
             "x-shop": "***",
         },
+    ),
+]
+ResponseHeaders = Annotated[
+    dict[str, str] | None,
+    described(
+        "The first 4 KiB of the response's headers, names in lower case; values of cookies are `***`. `null`: no "
+        "response, or an older version made the attempt.",
+        {"content-type": "text/plain", "x-request-id": "7f3a1c"},
     ),
 ]
 ResponseBody = Annotated[str | None, described("The beginning of the response body, as text.", "ok")]
@@ -125,6 +134,7 @@ class WholeAttempt(LoggedAttempt):
     bulk_operation_id: BulkOperationId
     retry_after_seconds: RetryAfter
     request_headers: RequestHeaders
+    response_headers: ResponseHeaders
     response_body: ResponseBody
     response_truncated: ResponseTruncated
 
@@ -132,13 +142,7 @@ class WholeAttempt(LoggedAttempt):
 class LoggedAttemptList(Page[LoggedAttempt]):
     """A page of finished attempts."""
 
-    next: Annotated[
-        str | None,
-        described(
-            "Pass this as `cursor` to get the next page; `null` on the last page.",
-            "00064D002E9B07800000000000002329",
-        ),
-    ]
+    next: Annotated[str | None, next_page("00064D002E9B07800000000000002329")]
 
 
 class FollowedAttempts(Answer):

@@ -9,14 +9,17 @@ from hooksaga.api.answers.answer import (
     ErrorCode,
     EventId,
     EventType,
+    IsErased,
     Page,
     Payload,
+    PayloadRemovedAt,
     RowId,
     SagaId,
     SubscriptionId,
     TenantId,
     Time,
     described,
+    next_page,
 )
 
 
@@ -40,13 +43,8 @@ class DeadLetter(Answer):
     ]
     failed_at: Annotated[Time, described("When the last attempt failed.", "2026-03-14T11:02:07.250000Z")]
     requeued_as: Annotated[RowId | None, described("The saga that it was requeued as.", None)]
-    payload_removed_at: Annotated[
-        Time | None,
-        described("When the payload was removed, by its age or by an erasure; `null`: it is there.", None),
-    ]
-    is_erased: Annotated[
-        bool, described("Whether an erasure removed everything that the producer sent.", False)
-    ]
+    payload_removed_at: PayloadRemovedAt
+    is_erased: IsErased
 
 
 class DeadLetterWithPayload(DeadLetter):
@@ -60,10 +58,7 @@ class DeadLetterWithPayload(DeadLetter):
 class DeadLetterList(Page[DeadLetter]):
     """A page of dead letters."""
 
-    next: Annotated[
-        str | None,
-        described("Pass this as `cursor` to get the next page; `null` on the last page.", "000000000000002A"),
-    ]
+    next: Annotated[str | None, next_page("000000000000002A")]
 
 
 class Requeued(Answer):

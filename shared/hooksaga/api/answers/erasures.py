@@ -18,13 +18,20 @@ from hooksaga.core.erasures import ErasureStatus
 
 
 class Erasure(Answer):
-    """The removal of everything that the producer sent, from one event or from all events that a tenant had."""
+    """The removal of everything that the producer sent, from one event or from events that a tenant had."""
 
     id: Annotated[RowId, described("Id.", 5)]
     status: Annotated[str, one_of(ErasureStatus), described("Current state.", "Running")]
     tenant_id: TenantId
     event_id: Annotated[
-        EventId | None, described("The event; `null`: all events that the tenant had.", EXAMPLE_EVENT_ID)
+        EventId | None, described("The event; `null`: events that the tenant had.", EXAMPLE_EVENT_ID)
+    ]
+    attribute_name: Annotated[
+        str | None,
+        described(
+            "The attribute that chose among the tenant's events; `null`: all of them. Its value is not kept.",
+            None,
+        ),
     ]
     reason: Annotated[str, described("The reason given by the caller.", "request 2026-117")]
     created_by: Annotated[

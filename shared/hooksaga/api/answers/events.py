@@ -10,24 +10,28 @@ from hooksaga.api.answers.answer import (
     Attributes,
     BulkOperationId,
     Count,
-    ErrorCode,
     EventType,
     ExtractedAttributes,
+    IsErased,
+    LastErrorCode,
     OwnEventId,
     Page,
     Payload,
+    PayloadRemovedAt,
     RequeuedFrom,
     ResentFrom,
     RowId,
     SagaState,
     SubscriptionId,
     TenantId,
+    TestSubscriptionId,
     Time,
     WaitsForSagaId,
     WaitsForWord,
     always,
     described,
     either,
+    next_page,
 )
 from hooksaga.api.answers.attempts import Attempt
 from hooksaga.api.answers.problems import ItemProblem
@@ -87,10 +91,7 @@ class FoundEvent(Answer):
     ]
     created_at: AcceptedAt
     ordering_key: Annotated[str | None, described("The ordering key; `null` without one.", None)]
-    test_subscription_id: Annotated[
-        RowId | None,
-        described("The only subscription that receives it, for a test event; otherwise `null`.", None),
-    ]
+    test_subscription_id: TestSubscriptionId
     attributes: Attributes
     routed: Annotated[bool, described("Whether all of its deliveries have started.", True)]
     deliveries: Annotated[
@@ -104,13 +105,7 @@ class FoundEvent(Answer):
 class FoundEventList(Page[FoundEvent]):
     """A page of events."""
 
-    next: Annotated[
-        str | None,
-        described(
-            "Pass this as `cursor` to get the next page; `null` on the last page.",
-            "00064D002E9B07800000000000002329",
-        ),
-    ]
+    next: Annotated[str | None, next_page("00064D002E9B07800000000000002329")]
 
 
 class Saga(Answer):
@@ -125,9 +120,7 @@ class Saga(Answer):
     ]
     waits_for: WaitsForWord
     waits_for_saga_id: WaitsForSagaId
-    final_error_code: Annotated[
-        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
-    ]
+    final_error_code: LastErrorCode
     requeued_from: RequeuedFrom
     resent_from: ResentFrom
     bulk_operation_id: BulkOperationId
@@ -143,10 +136,7 @@ class Event(Answer):
     id: OwnEventId
     event_type: EventType
     tenant_id: TenantId
-    test_subscription_id: Annotated[
-        RowId | None,
-        described("The only subscription that receives it, for a test event; otherwise `null`.", None),
-    ]
+    test_subscription_id: TestSubscriptionId
     created_at: AcceptedAt
     ordering_key: Annotated[
         str | None,
@@ -162,13 +152,8 @@ class Event(Answer):
             "4bf92f3577b34da6a3ce929d0e0e4736",
         ),
     ]
-    payload_removed_at: Annotated[
-        Time | None,
-        described("When the payload was removed, by its age or by an erasure; `null`: it is there.", None),
-    ]
-    is_erased: Annotated[
-        bool, described("Whether an erasure removed everything that the producer sent.", False)
-    ]
+    payload_removed_at: PayloadRemovedAt
+    is_erased: IsErased
     pruned_before: Annotated[
         Time | None,
         described(

@@ -6,11 +6,11 @@ from hooksaga.api.answers.answer import (
     AcceptedAt,
     Answer,
     Count,
-    ErrorCode,
     EventType,
     EventTypes,
     Filter,
     JsonText,
+    LastErrorCode,
     OwnEventId,
     RowId,
     SagaState,
@@ -20,6 +20,7 @@ from hooksaga.api.answers.answer import (
     WaitsForSagaId,
     WaitsForWord,
     described,
+    next_page,
     one_of,
 )
 from hooksaga.core.routing import Reason, RoutingState, StartedBy
@@ -55,9 +56,7 @@ class SagaStanding(Answer):
     ]
     waits_for: WaitsForWord
     waits_for_saga_id: WaitsForSagaId
-    final_error_code: Annotated[
-        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
-    ]
+    final_error_code: LastErrorCode
     dead_letter_id: Annotated[RowId | None, described("Its dead letter, if there is one.", None)]
     dead_letter_reason: Annotated[
         str | None,
@@ -144,9 +143,7 @@ class Routing(Answer):
             "The tenant's subscriptions: those with a saga, those that ever received this event type, then the others."
         ),
     ]
-    next: Annotated[
-        str | None, described("Pass this as `cursor` to get the next page; `null` on the last page.", None)
-    ]
+    next: Annotated[str | None, next_page()]
 
 
 class EventRouting(Answer):

@@ -11,6 +11,7 @@ from hooksaga.api.answers.answer import (
     EventType,
     EventTypes,
     Filter,
+    LastErrorCode,
     Page,
     RowId,
     SubscriptionId,
@@ -186,9 +187,7 @@ class HealthSummary(Answer):
         ),
     ]
     consecutive_failures: Annotated[Count, described("Failed attempts since the last success.", 0)]
-    last_error_code: Annotated[
-        ErrorCode | None, described("Error code of the last failure; kept after a later success.", None)
-    ]
+    last_error_code: LastErrorCode
 
 
 class ListedSubscription(SubscriptionFacts):
@@ -217,9 +216,12 @@ class SubscriptionWithSecret(Subscription):
 
 
 class Missed(Answer):
-    """What a subscription missed while it was disabled."""
+    """What a subscription missed while it was disabled by the monitor, or switched off."""
 
-    failing_since: Annotated[Time, described("Time of the first failure.", "2026-03-09T09:00:12.000000Z")]
+    failing_since: Annotated[
+        Time,
+        described("Time of the first failure, or when it was switched off.", "2026-03-09T09:00:12.000000Z"),
+    ]
     since: Annotated[Time, described("Time when it was disabled.", "2026-03-14T09:00:30.000000Z")]
     dead_letters: Annotated[
         Count, described("Dead letters since `failing_since` that were not requeued.", 1204)

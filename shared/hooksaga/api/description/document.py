@@ -82,7 +82,7 @@ def _operation(operation: Operation) -> Json:
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [operation.group],
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in operation.parameters],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in operation.all_parameters],
         "responses": _responses(operation),
     }
     if operation.scopes:

@@ -1,13 +1,12 @@
 """Descriptions of the routes of erasures."""
 
 from hooksaga.api.answers import erasures
-from hooksaga.api.description.operation import BODY, Given, Operation
+from hooksaga.api.description.operation import Given, Operation
 from hooksaga.core.erasures import NewErasure
 
 OPERATIONS = (
     Operation(
-        "post",
-        "/v1/erasures",
+        "POST /v1/erasures",
         "Erase an event, or all events of a tenant",
         ("events:erase",),
         {
@@ -18,26 +17,21 @@ OPERATIONS = (
         "the answers of endpoints. The rows stay, marked as erased. Waiting deliveries end as dead letters with "
         "`erased`; a request that is being sent cannot be recalled, but its answer is not stored. Events that the "
         "tenant sends later are not affected. Safe to repeat. It cannot be undone.",
-        problems=f"{BODY} 404",
+        problems="404",
         body=NewErasure,
     ),
     Operation(
-        "get",
-        "/v1/erasures",
+        "GET /v1/erasures",
         "List erasures, newest first",
         ("events:erase", "admin"),
         {"200": Given(erasures.ErasureList)},
-        problems="422",
         parameters=("limit", "cursor", "format"),
         export=True,
     ),
     Operation(
-        "get",
-        "/v1/erasures/{id}",
+        "GET /v1/erasures/{id}",
         "Show an erasure and how far it is",
         ("events:erase", "admin"),
         {"200": Given(erasures.Erasure)},
-        problems="404",
-        parameters=("id",),
     ),
 )

@@ -1,7 +1,7 @@
 """Operations on the catalogue of event types."""
 
 from hooksaga.api.answers import event_types
-from hooksaga.api.description.operation import BODY, Given, Operation
+from hooksaga.api.description.operation import Given, Operation
 from hooksaga.core.event_type_models import NewEventType
 
 _READ = ("events:write", "subscriptions:write", "event-types:write", "admin")
@@ -10,27 +10,21 @@ _ONE = "/v1/event-types/{name}"
 
 OPERATIONS = (
     Operation(
-        "get",
-        "/v1/event-types",
+        "GET /v1/event-types",
         "List the event types of the catalogue, newest first",
         _READ,
         {"200": Given(event_types.EventTypeList)},
-        problems="422",
         parameters=("archived", "limit", "cursor", "format"),
         export=True,
     ),
     Operation(
-        "get",
-        _ONE,
+        f"GET {_ONE}",
         "Show an event type with its schema and its sample",
         _READ,
         {"200": Given(event_types.CatalogueEntry)},
-        problems="404",
-        parameters=("name",),
     ),
     Operation(
-        "put",
-        _ONE,
+        f"PUT {_ONE}",
         "Store an event type",
         _WRITE,
         {
@@ -39,19 +33,15 @@ OPERATIONS = (
         },
         words="The body is the whole entry. It applies to every event that is accepted after the response. The key "
         "must not be bound to a tenant.",
-        problems=f"{BODY} 409",
+        problems="409",
         body=NewEventType,
-        parameters=("name",),
     ),
     Operation(
-        "delete",
-        _ONE,
+        f"DELETE {_ONE}",
         "Delete an event type from the catalogue",
         _WRITE,
         {"204": Given(None)},
         words="Its events and subscriptions stay. To refuse further events of the type, archive it instead. The key "
         "must not be bound to a tenant.",
-        problems="404",
-        parameters=("name",),
     ),
 )

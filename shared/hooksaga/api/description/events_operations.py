@@ -1,14 +1,12 @@
 """Operations on events and their attempts."""
 
 from hooksaga.api.answers import attempts, events, routing
-from hooksaga.api.description.operation import BODY, Given, Operation
-
-_ATTEMPT_FILTERS = ("tenant_id", "subscription_id", "event_type", "status_class", "error_code", "outcome")
+from hooksaga.api.description.operation import Given, Operation
+from hooksaga.api.routes.attempts import FILTERS
 
 OPERATIONS = (
     Operation(
-        "post",
-        "/v1/events",
+        "POST /v1/events",
         "Accept one event",
         ("events:write",),
         {
@@ -21,44 +19,39 @@ OPERATIONS = (
         words="After the response the event is stored and will be delivered. With an `Idempotency-Key` the "
         "call is safe to repeat: the same content gets the first response again, other content is rejected. "
         "CloudEvents in binary mode are accepted too.",
-        problems=f"{BODY} 409",
+        problems="409",
         body="NewEvent",
         parameters=("idempotency_key", "traceparent"),
         media_types=("application/json", "application/cloudevents+json"),
     ),
     Operation(
-        "post",
-        "/v1/events/batch",
+        "POST /v1/events/batch",
         "Accept up to 500 events",
         ("events:write",),
         {"200": Given(events.BatchAnswer)},
         words="All in one transaction. A rejected item gets an error in its place and does not affect the others.",
-        problems=BODY,
         body="NewEvents",
         parameters=("traceparent",),
     ),
     Operation(
-        "post",
-        "/v1/subscriptions/{id}/test",
+        "POST /v1/subscriptions/{id}/test",
         "Send a test event to one subscription",
         ("events:write",),
         {"202": Given(events.AcceptedEvent, "The test event is stored.")},
         words="No other subscription receives it, and the receiver gets it with the header `hooksaga-test: true`.",
-        problems=f"{BODY} 404 409",
+        problems="409",
         body="TestEvent",
         body_is_optional=True,
-        parameters=("id", "traceparent"),
+        parameters=("traceparent",),
     ),
     Operation(
-        "get",
-        "/v1/events",
+        "GET /v1/events",
         "Find events, newest first",
         ("admin",),
         {"200": Given(events.FoundEventList)},
         words="Filters can be combined. One call scans at most 20,000 events: if few match, a page may be short or "
         "empty and still have a `next`. With `subscription_id` or `error_code` the times are those at which an attempt "
         "ended. With `search` there is one page, the best match first.",
-        problems="422",
         parameters=(
             "search",
             "tenant_id",
@@ -77,37 +70,30 @@ OPERATIONS = (
         export=True,
     ),
     Operation(
-        "get",
-        "/v1/events/{id}",
+        "GET /v1/events/{id}",
         "Show an event with its sagas, attempts and routing",
         ("events:write", "admin"),
         {"200": Given(events.Event)},
         words="Includes the delivery to each subscription with all its attempts.",
-        problems="404",
-        parameters=("event_id",),
     ),
     Operation(
-        "get",
-        "/v1/events/{id}/routing",
+        "GET /v1/events/{id}/routing",
         "Show which subscriptions an event matched, and why others did not match",
         ("events:write", "admin"),
         {"200": Given(routing.EventRouting)},
         words="Uses the state at the time of routing, even if it has changed since. A page may be short: only "
         "`next: null` marks the end.",
-        problems="404 422",
-        parameters=("event_id", "limit", "routing_cursor"),
+        parameters=("limit", "routing_cursor"),
     ),
     Operation(
-        "get",
-        "/v1/attempts",
+        "GET /v1/attempts",
         "List finished attempts, newest first",
         ("admin",),
         {"200": Given(attempts.LoggedAttemptList)},
         words="Filters can be combined. One call scans at most 10,000 attempts: if few match, a "
         "page may be short or empty and still have a `next`.",
-        problems="422",
         parameters=(
-            *_ATTEMPT_FILTERS,
+            *FILTERS,
             "finished_after",
             "finished_before",
             "limit",
@@ -117,24 +103,19 @@ OPERATIONS = (
         export=True,
     ),
     Operation(
-        "get",
-        "/v1/attempts/follow",
+        "GET /v1/attempts/follow",
         "Follow attempts as they finish",
         ("admin",),
         {"200": Given(attempts.FollowedAttempts)},
         words="Without a cursor it starts now. Oldest first. Pass `next` each time, at once while `more` is "
         "true. No attempt is omitted, but one may be repeated within a minute: drop repeats by `id`.",
-        problems="422",
-        parameters=(*_ATTEMPT_FILTERS, "limit", "follow_cursor"),
+        parameters=(*FILTERS, "limit", "follow_cursor"),
     ),
     Operation(
-        "get",
-        "/v1/attempts/{id}",
+        "GET /v1/attempts/{id}",
         "Show an attempt with its request headers and response",
         ("admin",),
         {"200": Given(attempts.WholeAttempt)},
         words="In any state. Secret values are `***`.",
-        problems="404",
-        parameters=("id",),
     ),
 )

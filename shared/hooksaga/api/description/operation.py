@@ -7,8 +7,11 @@ from pydantic import BaseModel
 
 from hooksaga.api.answers.answer import Answer
 
-BODY = "400 408 413 415 422"
+_OF_BODY = ("400", "408", "413", "415", "422")
 """Error statuses of every request with a body."""
+
+_PATH_PARAMETERS = {"/v1/events/{id}": "event_id", "{id}": "id", "{name}": "name"}
+"""Parameters by the part of the path that they are in; the first part that fits counts."""
 
 _OF_SERVICE = frozenset({"stats", "openapi.json", "docs", "healthz"})
 
@@ -28,13 +31,13 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route. answers: responses by status. problems: statuses beyond those of every route.
+    """One route, such as `GET /v1/events`. answers: responses by status. problems: statuses of errors that do not
+    follow from the scopes, the body and the parameters. parameters: those that are not in the path.
 
     export: it is a list, which can be exported. body: its model, or the name of a schema without a model.
     """
 
-    method: str
-    path: str
+    route: str
     summary: str
     scopes: tuple[str, ...]
     answers: Mapping[str, Given]
@@ -46,6 +49,19 @@ class Operation:
     media_types: tuple[str, ...] = ("application/json",)
     answer_type: str = "application/json"
     export: bool = False
+
+    @property
+    def method(self) -> str:
+        return self.route.partition(" ")[0].lower()
+
+    @property
+    def path(self) -> str:
+        return self.route.partition(" ")[2]
+
+    @property
+    def all_parameters(self) -> tuple[str, ...]:
+        in_path = next((name for part, name in _PATH_PARAMETERS.items() if part in self.path), None)
+        return ((in_path,) if in_path else ()) + self.parameters
 
     @property
     def body_name(self) -> str | None:
@@ -71,7 +87,10 @@ class Operation:
 
     @property
     def problem_statuses(self) -> list[str]:
-        """Return the statuses of errors, including those of every route with a key."""
+        """Return the statuses of errors: of keys, an unknown id, the query, the body, and this route's own."""
         keys = ["401", "403", "503"] if self.scopes else []
         health = ["503"] if self.path == "/healthz" else []
-        return sorted({*self.problems.split(), *keys, *health})
+        unknown = ["404"] if "{" in self.path and self.method != "put" else []
+        query = ["422"] if self.parameters and self.method == "get" else []
+        body = _OF_BODY if self.body else ()
+        return sorted({*self.problems.split(), *keys, *health, *unknown, *query, *body})

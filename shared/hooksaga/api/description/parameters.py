@@ -83,9 +83,7 @@ PARAMETERS: Json = {
         "description": "The event type. A `/` in it is sent as it is, or as `%2F`.",
     },
     "archived": _query("archived", {"type": "boolean"}, "Only types that are archived, or that are not."),
-    "requeued": _query(
-        "requeued", {"enum": ["true", "false"]}, "Only those that were requeued, or were not."
-    ),
+    "requeued": _query("requeued", {"type": "boolean"}, "Only those that were requeued, or were not."),
     "format": _query(
         "format",
         {"enum": [one.value for one in ListFormat], "default": ListFormat.JSON.value},

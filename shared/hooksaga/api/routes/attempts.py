@@ -9,7 +9,7 @@ from starlette.routing import Route
 from hooksaga.api.answers import attempts as answers
 from hooksaga.api.cursors import ATTEMPTS_CURSOR, FOLLOW_CURSOR, moment_at, read_cursor, write_cursor
 from hooksaga.api.error_code_views import checked_code_filter
-from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, services_of
+from hooksaga.api.http_api import MAX_ID, Caller, authorize, path_id, services_of, subscription_id_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.list_answers import FORMAT, list_response
 from hooksaga.api.lists import ReadPage, check_list_parameters
@@ -31,7 +31,7 @@ from hooksaga.operations.attempt_log import AttemptFilter, LoggedAttempt, Positi
 from hooksaga.operations.follow_attempts import FollowCursor, follow_attempts
 from hooksaga.operations.subscription_stats import SubscriptionStats, subscription_stats
 
-_FILTERS = ("tenant_id", "subscription_id", "event_type", "status_class", "error_code", "outcome")
+FILTERS = ("tenant_id", "subscription_id", "event_type", "status_class", "error_code", "outcome")
 _TIMES = ("finished_after", "finished_before")
 
 
@@ -47,8 +47,8 @@ WINDOW_HOURS = {Window.HOUR: 1, Window.DAY: 24}
 
 async def list_attempts(request: Request) -> Response:
     """List finished attempts, newest first, by any of the filters. `next` may follow a short page."""
-    caller = await _operator(request)
-    check_list_parameters(request, FORMAT, *_FILTERS, *_TIMES)
+    caller = await authorize(request, "admin")
+    check_list_parameters(request, FORMAT, *FILTERS, *_TIMES)
     read = attempt_pages(services_of(request), _filter(request, caller))
     return await list_response(request, caller, read, item=answers.LoggedAttempt, name="attempts")
 
@@ -58,9 +58,7 @@ def attempt_pages(services: Services, wanted: AttemptFilter) -> ReadPage:
 
     async def read(cursor: str | None, limit: int) -> answers.LoggedAttemptList:
         before = read_position(cursor)
-        page = await services.admin.run(
-            lambda connection: attempt_log.list_attempts(connection, wanted, before=before, limit=limit)
-        )
+        page = await services.admin.run(attempt_log.list_attempts, wanted, before=before, limit=limit)
         items = [_logged(row) for row in page.items]
         return answers.LoggedAttemptList(items, position_text(page.following))
 
@@ -69,13 +67,11 @@ def attempt_pages(services: Services, wanted: AttemptFilter) -> ReadPage:
 
 async def follow(request: Request) -> Response:
     """Return `{items, next, more}`: attempts finished since the cursor, oldest first, and some earlier ones again."""
-    caller = await _operator(request)
-    check_list_parameters(request, *_FILTERS)
+    caller = await authorize(request, "admin")
+    check_list_parameters(request, *FILTERS)
     wanted, limit = _filter(request, caller), query_limit(request)
     cursor = _follow_cursor(request.query_params.get("cursor"))
-    done = await services_of(request).admin.run(
-        lambda connection: follow_attempts(connection, wanted, cursor, limit=limit)
-    )
+    done = await services_of(request).admin.run(follow_attempts, wanted, cursor, limit=limit)
     items = [_logged(row) for row in done.items]
     answer = answers.FollowedAttempts(items, _follow_text(done.cursor), done.more)
     return answer_response(answer, shown_to=caller)
@@ -83,10 +79,10 @@ async def follow(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     """Show one attempt in any state, with the response body and the request's headers, secrets masked."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     attempt_id = path_id(request, NotFound("attempt_not_found", "there is no such attempt"))
     row = await services_of(request).admin.run(
-        lambda connection: attempt_log.show_attempt(connection, attempt_id, tenant_id=caller.tenant_id)
+        attempt_log.show_attempt, attempt_id, tenant_id=caller.tenant_id
     )
     return answer_response(_whole(row), shown_to=caller)
 
@@ -95,18 +91,12 @@ async def show_subscription_stats(request: Request) -> Response:
     """Show the statistics of a subscription over the last hour or day."""
     caller = await authorize(request, "subscriptions:write", "admin")
     check_parameters(request, "window")
-    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    subscription_id = subscription_id_of(request)
     hours = WINDOW_HOURS[query_choice(request, "window", Window) or Window.DAY]
     stats = await services_of(request).admin.run(
-        lambda connection: subscription_stats(
-            connection, subscription_id, window_hours=hours, tenant_id=caller.tenant_id
-        )
+        subscription_stats, subscription_id, window_hours=hours, tenant_id=caller.tenant_id
     )
     return answer_response(_stats(stats), shown_to=caller)
-
-
-async def _operator(request: Request) -> Caller:
-    return await authorize(request, "admin")
 
 
 def _filter(request: Request, caller: Caller) -> AttemptFilter:
@@ -155,7 +145,11 @@ def _logged(row: LoggedAttempt) -> answers.LoggedAttempt:
 def _whole(row: WholeAttempt) -> answers.WholeAttempt:
     event_id = event_id_text(row.webhook_id)
     return answers.WholeAttempt.of(
-        row, event_id=event_id, trigger=_trigger(row), request_headers=row.request_headers
+        row,
+        event_id=event_id,
+        trigger=_trigger(row),
+        request_headers=row.request_headers,
+        response_headers=row.response_headers,
     )
 
 

@@ -7,42 +7,36 @@ from starlette.routing import Route
 
 from hooksaga.api.answers import bulk_operations as answers
 from hooksaga.api.error_code_views import checked_code_filter
-from hooksaga.api.http_api import Caller, authorize, path_id, read_model, services_of
+from hooksaga.api.http_api import authorize, path_id, read_model, services_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.list_answers import FORMAT, list_response
 from hooksaga.api.lists import ReadPage, check_list_parameters
-from hooksaga.api.query_parameters import next_cursor, page_at, query_choice, query_tenant
+from hooksaga.api.query_parameters import id_before, next_cursor, query_choice, query_tenant
 from hooksaga.api.services import Services
 from hooksaga.core.bulk import BulkStatus
 from hooksaga.core.errors import NotFound
 from hooksaga.core.requeue_models import BulkChange, NewBulkOperation
 from hooksaga.operations import bulk_operations
-from hooksaga.operations.bulk_operations import BulkCaller, BulkCount, BulkOperation
-
-UNNAMED_CALLER = "api key"
+from hooksaga.operations.bulk_operations import BulkCount, BulkOperation
 
 
 async def start(request: Request) -> Response:
     """Start an operation: 201 with it; 200 with an equal one that has not ended; 200 with counts for a dry run."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     admin = services_of(request).admin
     wanted = await read_model(request, NewBulkOperation)
     checked_code_filter(caller, wanted.filter.error_code)
-    asking = BulkCaller(caller.tenant_id, caller.name or UNNAMED_CALLER, caller.key_id)
+    asking = caller.requester
     if wanted.dry_run:
-        count = await admin.run(
-            lambda connection: bulk_operations.count_bulk_operation(connection, wanted, asking)
-        )
+        count = await admin.run(bulk_operations.count_bulk_operation, wanted, asking)
         return answer_response(_counted(wanted, count))
-    operation, created = await admin.run(
-        lambda connection: bulk_operations.start_bulk_operation(connection, wanted, asking)
-    )
+    operation, created = await admin.run(bulk_operations.start_bulk_operation, wanted, asking)
     return answer_response(_started(operation, created=created), 201 if created else 200)
 
 
 async def list_all(request: Request) -> Response:
     """List operations, newest first, by any of the filters."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     check_list_parameters(request, FORMAT, "tenant_id", "status")
     tenant_id = query_tenant(request, caller.tenant_id)
     status = query_choice(request, "status", BulkStatus)
@@ -54,39 +48,37 @@ def bulk_operation_pages(services: Services, *, tenant_id: str | None, status: B
     """Return the reader of the pages of this list."""
 
     async def read(cursor: str | None, limit: int) -> answers.BulkOperationList:
-        page = page_at(cursor, limit)
+        before_id = id_before(cursor)
         rows = await services.admin.run(
-            lambda connection: bulk_operations.list_bulk_operations(
-                connection, tenant_id=tenant_id, status=status, before_id=page.before_id, limit=limit
-            )
+            bulk_operations.list_bulk_operations,
+            tenant_id=tenant_id,
+            status=status,
+            before_id=before_id,
+            limit=limit,
         )
         items = [answers.BulkOperation.of(row) for row in rows]
-        return answers.BulkOperationList(items, next_cursor(rows, page))
+        return answers.BulkOperationList(items, next_cursor(rows, limit))
 
     return read
 
 
 async def show(request: Request) -> Response:
     """Show one operation, with its progress for each subscription."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     operation_id = _id(request)
     operation = await services_of(request).admin.run(
-        lambda connection: bulk_operations.show_bulk_operation(
-            connection, operation_id, tenant_id=caller.tenant_id
-        )
+        bulk_operations.show_bulk_operation, operation_id, tenant_id=caller.tenant_id
     )
     return answer_response(_shown(operation))
 
 
 async def change(request: Request) -> Response:
     """Change the rate for sagas that are not started yet."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     operation_id = _id(request)
     wanted = await read_model(request, BulkChange)
     operation = await services_of(request).admin.run(
-        lambda connection: bulk_operations.pace_bulk_operation(
-            connection, operation_id, wanted.rate_per_second, tenant_id=caller.tenant_id
-        )
+        bulk_operations.pace_bulk_operation, operation_id, wanted.rate_per_second, tenant_id=caller.tenant_id
     )
     return answer_response(_shown(operation))
 
@@ -107,18 +99,12 @@ async def stop(request: Request) -> Response:
 
 
 async def _move(request: Request, status: BulkStatus) -> Response:
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     operation_id = _id(request)
     operation = await services_of(request).admin.run(
-        lambda connection: bulk_operations.move_bulk_operation(
-            connection, operation_id, status, tenant_id=caller.tenant_id
-        )
+        bulk_operations.move_bulk_operation, operation_id, status, tenant_id=caller.tenant_id
     )
     return answer_response(_shown(operation))
-
-
-async def _operator(request: Request) -> Caller:
-    return await authorize(request, "admin")
 
 
 def _id(request: Request) -> int:

@@ -13,7 +13,7 @@ from hooksaga.api.http_api import Caller, authorize, checked_model, read_body, s
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.list_answers import FORMAT, list_response
 from hooksaga.api.lists import check_list_parameters
-from hooksaga.api.query_parameters import next_cursor, page_at, query_flag
+from hooksaga.api.query_parameters import id_before, next_cursor, query_flag
 from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_event_type
 from hooksaga.core.event_type_models import NewEventType
@@ -44,9 +44,7 @@ async def put(request: Request) -> Response:
     body = await read_body(request, services_of(request).settings.payload_max_bytes)
     content = content_of(body, services_of(request).settings.payload_max_bytes)
     check_content(content)
-    done = await services_of(request).subscriptions.run(
-        lambda connection: event_types.put_event_type(connection, name, content)
-    )
+    done = await services_of(request).subscriptions.run(event_types.put_event_type, name, content)
     return answer_response(_entry(done), 201 if done.created else 200)
 
 
@@ -76,14 +74,12 @@ async def list_all(request: Request) -> Response:
     subscriptions = services_of(request).subscriptions
 
     async def read(cursor: str | None, limit: int) -> answers.EventTypeList:
-        page = page_at(cursor, limit)
+        before_id = id_before(cursor)
         rows = await subscriptions.run(
-            lambda connection: event_types.list_event_types(
-                connection, archived=archived, before_id=page.before_id, limit=limit
-            )
+            event_types.list_event_types, archived=archived, before_id=before_id, limit=limit
         )
         items = [_shown(answers.ListedEventType, row) for row in rows]
-        return answers.EventTypeList(items, next_cursor(rows, page))
+        return answers.EventTypeList(items, next_cursor(rows, limit))
 
     return await list_response(request, caller, read, item=answers.ListedEventType, name="event-types")
 
@@ -91,9 +87,7 @@ async def list_all(request: Request) -> Response:
 async def show(request: Request) -> Response:
     await authorize(request, *READ_SCOPES)
     name = name_of(request)
-    row = await services_of(request).subscriptions.run(
-        lambda connection: event_types.show_event_type(connection, name)
-    )
+    row = await services_of(request).subscriptions.run(event_types.show_event_type, name)
     return answer_response(_entry(row))
 
 
@@ -102,9 +96,7 @@ async def delete(request: Request) -> Response:
     caller = await authorize(request, *WRITE_SCOPES)
     _check_operator(caller)
     name = name_of(request)
-    await services_of(request).subscriptions.run(
-        lambda connection: event_types.delete_event_type(connection, name)
-    )
+    await services_of(request).subscriptions.run(event_types.delete_event_type, name)
     return Response(status_code=204)
 
 

@@ -18,10 +18,10 @@ from hooksaga.api.http_api import (
     Caller,
     authorize,
     media_type_of_request,
-    path_id,
     read_body,
     root_path_of,
     services_of,
+    subscription_id_of,
 )
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.lists import check_list_parameters
@@ -110,12 +110,10 @@ async def post_batch(request: Request) -> Response:
 async def post_test_event(request: Request) -> Response:
     """Accept a test event for one subscription: 202 with it."""
     caller, services = await authorize(request, "events:write"), services_of(request)
-    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    subscription_id = subscription_id_of(request)
     max_bytes = services.settings.payload_max_bytes
     wanted = read_test_event(await read_body(request, max_bytes), max_bytes=max_bytes)
-    found = await services.events.run(
-        lambda connection: subscription_to_test(connection, subscription_id, tenant_id=caller.tenant_id)
-    )
+    found = await services.events.run(subscription_to_test, subscription_id, tenant_id=caller.tenant_id)
     draft = await with_sample(
         services,
         draft_test_event(
@@ -138,7 +136,7 @@ async def with_sample(services: Services, draft: EventDraft, wanted: WantedTestE
     """Return the test event with the sample of its type as payload, if no payload was given and there is a sample."""
     if wanted.payload is not UNSET:
         return draft
-    sample = await services.events.run(lambda connection: sample_of_type(connection, draft.event_type))
+    sample = await services.events.run(sample_of_type, draft.event_type)
     return draft if sample is None else replace(draft, payload=sample)
 
 
@@ -184,14 +182,12 @@ async def get_routing(request: Request) -> Response:
     limit, after = query_limit(request), read_place(request.query_params.get("cursor"))
     attempt_limit = services_of(request).settings.max_retry_limit
     routing = await services_of(request).admin.run(
-        lambda connection: explain_event(
-            connection,
-            webhook_id,
-            tenant_id=caller.tenant_id,
-            default_attempt_limit=attempt_limit,
-            after=after,
-            limit=limit,
-        )
+        explain_event,
+        webhook_id,
+        tenant_id=caller.tenant_id,
+        default_attempt_limit=attempt_limit,
+        after=after,
+        limit=limit,
     )
     return answer_response(event_routing(routing), shown_to=caller)
 

@@ -5,10 +5,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.api.answers import filters as answers
-from hooksaga.api.http_api import authorize, path_id, read_model, services_of
+from hooksaga.api.http_api import authorize, read_model, services_of, subscription_id_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.routing_answer import failed_answer
-from hooksaga.core.errors import NotFound
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.filter_input import FilterToTest
 from hooksaga.core.models import utc_text
@@ -18,12 +17,10 @@ from hooksaga.operations.match_events import ComparedEvent, match_events
 async def test_filter(request: Request) -> Response:
     """Compare the last events of the subscription's types with a filter: 200 with each."""
     caller = await authorize(request, "subscriptions:write", "admin")
-    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    subscription_id = subscription_id_of(request)
     wanted = await read_model(request, FilterToTest, empty=b"{}")
     found = await services_of(request).admin.run(
-        lambda connection: match_events(
-            connection, subscription_id, tenant_id=caller.tenant_id, wanted=wanted.filter, last=wanted.last
-        )
+        match_events, subscription_id, tenant_id=caller.tenant_id, wanted=wanted.filter, last=wanted.last
     )
     items = [_compared(event) for event in found.events]
     matched = sum(event.matches for event in found.events)

@@ -22,7 +22,7 @@ from hooksaga.core.attribute_search import read_attribute
 from hooksaga.core.event_ids import event_id_text
 from hooksaga.core.event_status import EventStatus
 from hooksaga.operations import find_events
-from hooksaga.operations.find_events import EventFilter, FoundEvent
+from hooksaga.operations.find_events import EventFilter
 
 _FILTERS = (
     "search",
@@ -35,6 +35,7 @@ _FILTERS = (
     "error_code",
 )
 MAX_ATTRIBUTE = 265
+"""A name of 64 characters, a colon, and a value of 200."""
 _TIMES = ("accepted_after", "accepted_before")
 
 
@@ -52,10 +53,9 @@ def event_pages(services: Services, wanted: EventFilter) -> ReadPage:
 
     async def read(cursor: str | None, limit: int) -> answers.FoundEventList:
         before = read_position(cursor)
-        page = await services.admin.run(
-            lambda connection: find_events.find_events(connection, wanted, before=before, limit=limit)
-        )
-        return answers.FoundEventList([_found(row) for row in page.items], position_text(page.following))
+        page = await services.admin.run(find_events.find_events, wanted, before=before, limit=limit)
+        items = [answers.FoundEvent.of(row, id=event_id_text(row.webhook_id)) for row in page.items]
+        return answers.FoundEventList(items, position_text(page.following))
 
     return read
 
@@ -74,7 +74,3 @@ def _filter(request: Request, caller: Caller) -> EventFilter:
         attribute=None if attribute is None else read_attribute(attribute),
         search=query_text(request, "search", MAX_LONG_TEXT),
     )
-
-
-def _found(row: FoundEvent) -> answers.FoundEvent:
-    return answers.FoundEvent.of(row, id=event_id_text(row.webhook_id))

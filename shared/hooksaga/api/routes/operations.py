@@ -15,9 +15,8 @@ from hooksaga.api.json_answers import answer_response
 from hooksaga.api.list_answers import FORMAT, list_response
 from hooksaga.api.lists import ReadPage, check_list_parameters
 from hooksaga.api.query_parameters import (
-    TrueOrFalse,
-    page_at,
-    query_choice,
+    id_before,
+    query_flag,
     query_integer,
     query_moment,
     query_tenant,
@@ -37,7 +36,7 @@ from hooksaga.operations.requeue import DeadLetterFilter, Requeued
 from hooksaga.operations.telemetry import note_requeued
 from hooksaga.stages.telemetry import note_refused
 
-_FILTERS = (
+FILTERS = (
     "requeued",
     "tenant_id",
     "subscription_id",
@@ -46,13 +45,12 @@ _FILTERS = (
     "failed_after",
     "failed_before",
 )
-_REQUEUED = {None: None, TrueOrFalse.TRUE: True, TrueOrFalse.FALSE: False}
 
 
 async def list_all_dead_letters(request: Request) -> Response:
     """List dead letters, newest first, by any of the filters."""
-    caller = await _operator(request)
-    check_list_parameters(request, FORMAT, *_FILTERS)
+    caller = await authorize(request, "admin")
+    check_list_parameters(request, FORMAT, *FILTERS)
     wanted = DeadLetterFilter(
         tenant_id=query_tenant(request, caller.tenant_id),
         subscription_id=query_integer(request, "subscription_id", 1, MAX_ID),
@@ -60,7 +58,7 @@ async def list_all_dead_letters(request: Request) -> Response:
         error_code=checked_code_filter(caller, query_text(request, "error_code")),
         failed_after=query_moment(request, "failed_after"),
         failed_before=query_moment(request, "failed_before"),
-        requeued=_REQUEUED[query_choice(request, "requeued", TrueOrFalse)],
+        requeued=query_flag(request, "requeued"),
     )
     read = dead_letter_pages(services_of(request), wanted)
     return await list_response(request, caller, read, item=answers.DeadLetter, name="dead-letters")
@@ -70,11 +68,9 @@ def dead_letter_pages(services: Services, wanted: DeadLetterFilter) -> ReadPage:
     """Return the reader of the pages of this list."""
 
     async def read(cursor: str | None, limit: int) -> answers.DeadLetterList:
-        page = page_at(cursor, limit)
-        found = await services.admin.run(
-            lambda connection: list_dead_letters(connection, wanted, before_id=page.before_id, limit=limit)
-        )
-        items = [_dead_letter(row) for row in found.items]
+        before_id = id_before(cursor)
+        found = await services.admin.run(list_dead_letters, wanted, before_id=before_id, limit=limit)
+        items = [answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id)) for row in found.items]
         following = found.following
         return answers.DeadLetterList(items, None if following is None else write_cursor(following))
 
@@ -83,14 +79,15 @@ def dead_letter_pages(services: Services, wanted: DeadLetterFilter) -> ReadPage:
 
 async def show_dead_letter(request: Request) -> Response:
     """Show one dead letter with its payload, equal to the byte."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     row = await _read(request, caller)
-    return answer_response(_with_payload(row), shown_to=caller)
+    answer = answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
+    return answer_response(answer, shown_to=caller)
 
 
 async def requeue_dead_letter(request: Request) -> Response:
     """Requeue a dead letter: 201 with the new saga; a repeat: 200 with the same one."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     row = await _read(request, caller)
     answer = await requeue_for(services_of(request), row.id)
     return answer_response(answers.Requeued.of(answer), 201 if answer.created else 200)
@@ -98,7 +95,7 @@ async def requeue_dead_letter(request: Request) -> Response:
 
 async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
     """Return its new saga, or the one that it has. Raises as the stage does. The caller has checked the tenant."""
-    answer = await services.admin.run(lambda connection: requeue.requeue_one(connection, dead_letter_id))
+    answer = await services.admin.run(requeue.requeue_one, dead_letter_id)
     if answer.created and answer.saga_id is not None:
         note_requeued([answer])
         await services.wakes.subscriptions_due({answer.subscription_id: answer.correlation_id})
@@ -107,9 +104,7 @@ async def requeue_for(services: Services, dead_letter_id: int) -> Requeued:
 
 async def requeue_chosen_for(services: Services, ids: Sequence[int], tenant_id: str | None) -> int:
     """Requeue those of the dead letters that the tenant may see, and return how many new sagas were started."""
-    answers = await services.admin.run(
-        lambda connection: requeue.requeue_chosen(connection, ids, tenant_id=tenant_id)
-    )
+    answers = await services.admin.run(requeue.requeue_chosen, ids, tenant_id=tenant_id)
     started = [one for one in answers if one.created]
     note_requeued(started)
     await services.wakes.subscriptions_due({one.subscription_id: one.correlation_id for one in started})
@@ -118,16 +113,14 @@ async def requeue_chosen_for(services: Services, ids: Sequence[int], tenant_id: 
 
 async def requeue_matching(request: Request) -> Response:
     """`{matched, requeued, skipped, dry_run}` for the oldest dead letters that match and were not requeued yet."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     services = services_of(request)
     asked = await read_model(request, RequeueFilter, empty=b"{}")
     checked_code_filter(caller, asked.error_code)
     wanted = DeadLetterFilter(tenant_id=caller.tenant_id, **asked.model_dump(exclude={"limit", "dry_run"}))
     refused: list[RefusedRow] = []
     done = await services.admin.run(
-        lambda connection: requeue.requeue_matching(
-            connection, wanted, limit=asked.limit, dry_run=asked.dry_run, on_refusal=refused.append
-        )
+        requeue.requeue_matching, wanted, limit=asked.limit, dry_run=asked.dry_run, on_refusal=refused.append
     )
     note_requeued(done.requeued)
     note_refused(refused)
@@ -137,12 +130,10 @@ async def requeue_matching(request: Request) -> Response:
 
 async def cancel_saga(request: Request) -> Response:
     """Cancel a saga: 202 if the orchestrator was asked to end it, 200 if already canceled, 409 if it does not wait."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     services = services_of(request)
     saga_id = path_id(request, NotFound("saga_not_found", "there is no such saga"))
-    saga = await services.admin.run(
-        lambda connection: inspect.show_saga_state(connection, saga_id, tenant_id=caller.tenant_id)
-    )
+    saga = await services.admin.run(inspect.show_saga_state, saga_id, tenant_id=caller.tenant_id)
     if saga.final_error_code == ErrorCode.CANCELED and saga.status == SagaStatus.DEAD_LETTERED:
         return answer_response(answers.CanceledSaga(saga_id, saga.status))
     if saga.status not in (SagaStatus.PENDING, SagaStatus.PENDING_RETRY):
@@ -154,7 +145,7 @@ async def cancel_saga(request: Request) -> Response:
 
 async def show_stats(request: Request) -> Response:
     """Show the backlog of all tenants, only for keys that are bound to none."""
-    caller = await _operator(request)
+    caller = await authorize(request, "admin")
     if caller.tenant_id is not None:
         raise InvalidInput(
             "tenant_not_allowed", "stats require a key that is not bound to a tenant", status=403
@@ -169,23 +160,11 @@ async def check_health(request: Request) -> Response:
     return answer_response(Health("ok"))
 
 
-async def _operator(request: Request) -> Caller:
-    return await authorize(request, "admin")
-
-
 async def _read(request: Request, caller: Caller) -> DeadLetterView:
     dead_letter_id = path_id(request, NotFound("dead_letter_not_found", "there is no such dead letter"))
     return await services_of(request).admin.run(
-        lambda connection: inspect.show_dead_letter(connection, dead_letter_id, tenant_id=caller.tenant_id)
+        inspect.show_dead_letter, dead_letter_id, tenant_id=caller.tenant_id
     )
-
-
-def _dead_letter(row: DeadLetterView) -> answers.DeadLetter:
-    return answers.DeadLetter.of(row, event_id=event_id_text(row.webhook_id))
-
-
-def _with_payload(row: DeadLetterView) -> answers.DeadLetterWithPayload:
-    return answers.DeadLetterWithPayload.of(row, event_id=event_id_text(row.webhook_id))
 
 
 ROUTES = [

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from hooksaga.adapters.database import Connection
 from hooksaga.api.answers import sagas as answers
-from hooksaga.api.http_api import authorize, path_id, services_of
+from hooksaga.api.http_api import authorize, path_id, services_of, subscription_id_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.services import Services
 from hooksaga.core.errors import NotFound
@@ -29,9 +29,7 @@ async def resend_saga(request: Request) -> Response:
 
 async def resend_for(services: Services, saga_id: int, tenant_id: str | None) -> Resent:
     """Start the new saga of a resend and wake the orchestrator. Raises as `resend.resend_saga` does."""
-    answer = await services.admin.run(
-        lambda connection: resend.resend_saga(connection, saga_id, tenant_id=tenant_id)
-    )
+    answer = await services.admin.run(resend.resend_saga, saga_id, tenant_id=tenant_id)
     if answer.created:
         note_resent(answer)
         await services.wakes.subscriptions_due({answer.subscription_id: answer.correlation_id})
@@ -40,9 +38,7 @@ async def resend_for(services: Services, saga_id: int, tenant_id: str | None) ->
 
 async def resend_chosen_for(services: Services, ids: Sequence[int], tenant_id: str | None) -> int:
     """Resend those of the sagas that have ended and that the tenant may see; return how many were started."""
-    answers = await services.admin.run(
-        lambda connection: resend.resend_chosen(connection, ids, tenant_id=tenant_id)
-    )
+    answers = await services.admin.run(resend.resend_chosen, ids, tenant_id=tenant_id)
     started = [one for one in answers if one.created]
     for one in started:
         note_resent(one)
@@ -75,16 +71,14 @@ async def retry_now_for(services: Services, saga_id: int, tenant_id: str | None)
 async def retry_all_now(request: Request) -> Response:
     """Retry all deliveries of a subscription that wait for a retry: 202 with their number."""
     caller = await authorize(request, "admin")
-    wanted = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    wanted = subscription_id_of(request)
     done = await retry_all_now_for(services_of(request), wanted, caller.tenant_id)
     return answer_response(answers.RetriedSubscription(done.subscription_id, done.retried), 202)
 
 
 async def retry_all_now_for(services: Services, subscription_id: int, tenant_id: str | None) -> Retried:
     """Make the waiting deliveries due and wake the orchestrator. Raises as `resend.retry_subscription_now` does."""
-    done = await services.admin.run(
-        lambda connection: resend.retry_subscription_now(connection, subscription_id, tenant_id=tenant_id)
-    )
+    done = await services.admin.run(resend.retry_subscription_now, subscription_id, tenant_id=tenant_id)
     await services.wakes.subscriptions_due({subscription_id: None})
     return done
 

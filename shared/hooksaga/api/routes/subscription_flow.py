@@ -7,10 +7,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.api.answers import subscriptions as answers
-from hooksaga.api.http_api import authorize, path_id, read_model, services_of
+from hooksaga.api.http_api import authorize, read_model, services_of, subscription_id_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.services import Services
-from hooksaga.core.errors import NotFound
 from hooksaga.core.models import Resumption
 from hooksaga.operations import subscription_flow
 from hooksaga.operations.subscriptions import Subscription
@@ -26,9 +25,7 @@ async def shown(
     **more: Any,
 ) -> answers.Subscription:
     """Return the subscription with its flow, and with what else an answer of this kind has."""
-    flows = await services.subscriptions.run(
-        lambda connection: subscription_flow.flow_of(connection, [subscription.id])
-    )
+    flows = await services.subscriptions.run(subscription_flow.flow_of, [subscription.id])
     flow = answers.SubscriptionFlow.of(flows[subscription.id])
     return subscription_answer(kind, subscription, flow=flow, **more)
 
@@ -49,11 +46,9 @@ def subscription_answer(kind: type[Shown], subscription: Subscription, **more: A
 async def pause(request: Request) -> Response:
     """Pause a subscription: 200 with it. Its events are still routed, and wait."""
     caller = await authorize(request, "subscriptions:write")
-    services, subscription_id = services_of(request), _id(request)
+    services, subscription_id = services_of(request), subscription_id_of(request)
     paused = await services.subscriptions.run(
-        lambda connection: subscription_flow.pause_subscription(
-            connection, subscription_id, tenant_id=caller.tenant_id
-        )
+        subscription_flow.pause_subscription, subscription_id, tenant_id=caller.tenant_id
     )
     return answer_response(await shown(services, paused))
 
@@ -61,19 +56,13 @@ async def pause(request: Request) -> Response:
 async def resume(request: Request) -> Response:
     """Resume a subscription: 200 with it. The deliveries that wait are delivered, or discarded when asked to."""
     caller = await authorize(request, "subscriptions:write")
-    services, subscription_id = services_of(request), _id(request)
+    services, subscription_id = services_of(request), subscription_id_of(request)
     asked = await read_model(request, Resumption, empty=b"{}")
     resumed = await services.subscriptions.run(
-        lambda connection: subscription_flow.resume_subscription(
-            connection, subscription_id, asked.backlog, tenant_id=caller.tenant_id
-        )
+        subscription_flow.resume_subscription, subscription_id, asked.backlog, tenant_id=caller.tenant_id
     )
     await services.wakes.subscriptions_due({subscription_id: None})
     return answer_response(await shown(services, resumed))
-
-
-def _id(request: Request) -> int:
-    return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
 
 
 ROUTES = [

@@ -6,10 +6,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hooksaga.api.answers.subscriptions import EndpointHealth, Missed
-from hooksaga.api.http_api import Caller, authorize, path_id, services_of
+from hooksaga.api.http_api import Caller, authorize, services_of, subscription_id_of
 from hooksaga.api.json_answers import answer_response
 from hooksaga.core.endpoint_health import expected_disable_time
-from hooksaga.core.errors import NotFound
 from hooksaga.core.models import rfc3339
 from hooksaga.operations import subscription_health
 
@@ -18,11 +17,9 @@ async def show_health(request: Request) -> Response:
     """Show the health of the subscription's endpoint, as far as attempts are counted."""
     caller = await authorize(request, "subscriptions:write")
     services = services_of(request)
-    subscription_id = path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
+    subscription_id = subscription_id_of(request)
     health = await services.subscriptions.run(
-        lambda connection: subscription_health.show_health(
-            connection, subscription_id, tenant_id=caller.tenant_id
-        )
+        subscription_health.show_health, subscription_id, tenant_id=caller.tenant_id
     )
     begun = health.first_failure_at if health.eligible else None
     ends = rfc3339(expected_disable_time(begun, services.settings.health_policy))
@@ -30,12 +27,10 @@ async def show_health(request: Request) -> Response:
 
 
 async def missed_by(request: Request, caller: Caller, subscription_id: int) -> Missed | UnsetType:
-    """Count what a subscription disabled by the monitor has missed; UNSET for any other. Call it before the
+    """Count what a disabled subscription has missed; UNSET for any other. Call it before the
     subscription is enabled again, which clears the time since when it was disabled."""
     missed = await services_of(request).subscriptions.run(
-        lambda connection: subscription_health.read_missed(
-            connection, subscription_id, tenant_id=caller.tenant_id
-        )
+        subscription_health.read_missed, subscription_id, tenant_id=caller.tenant_id
     )
     return UNSET if missed is None else Missed.of(missed)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hooksaga.adapters.database import Connection
 from hooksaga.api.answers import subscriptions as answers
 from hooksaga.api.lists import ReadPage
-from hooksaga.api.query_parameters import next_cursor, page_at
+from hooksaga.api.query_parameters import id_before, next_cursor
 from hooksaga.api.routes.subscription_flow import subscription_answer
 from hooksaga.api.services import Services
 from hooksaga.core.endpoint_health import health_state
@@ -17,7 +17,7 @@ def subscription_pages(services: Services, *, tenant_id: str | None, event_type:
     """Return the reader of the pages of this list."""
 
     async def read(cursor: str | None, limit: int) -> answers.SubscriptionList:
-        page = page_at(cursor, limit)
+        before_id = id_before(cursor)
 
         async def read_rows(
             connection: Connection,
@@ -26,14 +26,14 @@ def subscription_pages(services: Services, *, tenant_id: str | None, event_type:
                 connection,
                 tenant_id=tenant_id,
                 event_type=event_type,
-                before_id=page.before_id,
+                before_id=before_id,
                 limit=limit,
             )
             return rows, await health_of(connection, [row.id for row in rows])
 
         rows, health = await services.subscriptions.run(read_rows)
         items = [_listed(row, health.get(row.id)) for row in rows]
-        return answers.SubscriptionList(items, next_cursor(rows, page))
+        return answers.SubscriptionList(items, next_cursor(rows, limit))
 
     return read
 

@@ -15,9 +15,9 @@ from hooksaga.api.http_api import (
     Caller,
     Forbidden,
     authorize,
-    path_id,
     read_model,
     services_of,
+    subscription_id_of,
 )
 from hooksaga.api.json_answers import answer_response
 from hooksaga.api.list_answers import FORMAT, list_response
@@ -27,7 +27,7 @@ from hooksaga.api.routes import portal_links, subscription_flow, subscription_he
 from hooksaga.api.routes.subscription_flow import shown
 from hooksaga.api.routes.subscription_lists import subscription_pages
 from hooksaga.api.services import Services
-from hooksaga.core.errors import InvalidInput, NotFound
+from hooksaga.core.errors import InvalidInput
 from hooksaga.core.event_input import check_tenant
 from hooksaga.core.models import NewSubscription, SecretRotation, SubscriptionChange
 from hooksaga.core.signing import encode_secret
@@ -41,7 +41,7 @@ SECRET_BYTES = 32
 
 async def create(request: Request) -> Response:
     """Create a subscription: 201 with it and its secret, which is shown only this once."""
-    caller = await _caller(request)
+    caller = await authorize(request, "subscriptions:write")
     new = await read_model(request, NewSubscription)
     created, secret = await create_for(services_of(request), caller, new)
     return answer_response(await _with_secret(request, created, secret), 201)
@@ -56,22 +56,20 @@ async def create_for(services: Services, caller: Caller, new: NewSubscription) -
     callback_url = subscriptions.normal_callback_url(new.callback_url, services.settings.address_policy)
     secret, box = new.secret or _random_secret(), box_of(services)
     created = await services.subscriptions.run(
-        lambda connection: subscriptions.create_subscription(
-            connection,
-            new,
-            tenant_id=tenant_id,
-            callback_url=callback_url,
-            sealed_secret=box.seal(secret),
-            box=box,
-            key_id=caller.key_id,
-        )
+        subscriptions.create_subscription,
+        new,
+        tenant_id=tenant_id,
+        callback_url=callback_url,
+        sealed_secret=box.seal(secret),
+        box=box,
+        key_id=caller.key_id,
     )
     return created, secret
 
 
 async def list_all(request: Request) -> Response:
     """List subscriptions with the health of their endpoints, newest first, by any of the filters."""
-    caller = await _caller(request)
+    caller = await authorize(request, "subscriptions:write")
     check_list_parameters(request, FORMAT, "tenant_id", "event_type")
     tenant_id = query_tenant(request, caller.tenant_id)
     read = subscription_pages(
@@ -81,26 +79,24 @@ async def list_all(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    caller = await _caller(request)
+    caller = await authorize(request, "subscriptions:write")
     return answer_response(await shown(services_of(request), await _read(request, caller)))
 
 
 async def change(request: Request) -> Response:
     """Change a subscription and return it, with `missed` if this enables a disabled one."""
-    caller = await _caller(request)
+    caller = await authorize(request, "subscriptions:write")
     services = services_of(request)
-    subscription_id = _id(request)
+    subscription_id = subscription_id_of(request)
     wanted = await read_model(request, SubscriptionChange)
     missed = await subscription_health.missed_by(request, caller, subscription_id) if wanted.active else UNSET
     changed = await services.subscriptions.run(
-        lambda connection: subscriptions.change_subscription(
-            connection,
-            subscription_id,
-            wanted,
-            tenant_id=caller.tenant_id,
-            policy=services.settings.address_policy,
-            box=box_of(services),
-        )
+        subscriptions.change_subscription,
+        subscription_id,
+        wanted,
+        tenant_id=caller.tenant_id,
+        policy=services.settings.address_policy,
+        box=box_of(services),
     )
     await services.wakes.subscriptions_due({subscription_id: None})
     return answer_response(await shown(services, changed, answers.ChangedSubscription, missed=missed))
@@ -108,12 +104,10 @@ async def change(request: Request) -> Response:
 
 async def delete(request: Request) -> Response:
     """Delete a subscription: 204. It receives nothing from now on."""
-    caller = await _caller(request)
-    services, subscription_id = services_of(request), _id(request)
+    caller = await authorize(request, "subscriptions:write")
+    services, subscription_id = services_of(request), subscription_id_of(request)
     await services.subscriptions.run(
-        lambda connection: subscriptions.deactivate_subscription(
-            connection, subscription_id, tenant_id=caller.tenant_id
-        )
+        subscriptions.deactivate_subscription, subscription_id, tenant_id=caller.tenant_id
     )
     await services.wakes.subscriptions_due({subscription_id: None})
     return Response(status_code=204)
@@ -121,8 +115,8 @@ async def delete(request: Request) -> Response:
 
 async def rotate_secret(request: Request) -> Response:
     """Rotate the secret: 200 with the subscription and its new secret; both sign until the old one expires."""
-    caller = await _caller(request)
-    subscription_id = _id(request)
+    caller = await authorize(request, "subscriptions:write")
+    subscription_id = subscription_id_of(request)
     asked = await read_model(request, SecretRotation, empty=b"{}")
     rotated, secret = await rotate_for(services_of(request), caller, subscription_id, asked)
     return answer_response(await _with_secret(request, rotated, secret))
@@ -134,20 +128,18 @@ async def rotate_for(
     """Return the subscription and its new secret. Raises NotFound `subscription_not_found`."""
     secret = asked.secret or _random_secret()
     rotated = await services.subscriptions.run(
-        lambda connection: subscriptions.rotate_secret(
-            connection,
-            subscription_id,
-            tenant_id=caller.tenant_id,
-            sealed_secret=box_of(services).seal(secret),
-            overlap_seconds=asked.overlap_seconds,
-        )
+        subscriptions.rotate_secret,
+        subscription_id,
+        tenant_id=caller.tenant_id,
+        sealed_secret=box_of(services).seal(secret),
+        overlap_seconds=asked.overlap_seconds,
     )
     return rotated, secret
 
 
 async def verify(request: Request) -> Response:
     """Verify: 200 with the subscription, or 422 with the reason. No connection is held during the challenge."""
-    caller = await _caller(request)
+    caller = await authorize(request, "subscriptions:write")
     services = services_of(request)
     return answer_response(await shown(services, await verify_for(services, await _read(request, caller))))
 
@@ -159,17 +151,13 @@ async def verify_for(services: Services, subscription: Subscription) -> Subscrip
     """
     if subscription.verified and subscription.pending_callback_url is None:
         return subscription
-    sealed = await services.subscriptions.run(
-        lambda connection: verify_subscription.sealed_secrets(connection, subscription.id)
-    )
+    sealed = await services.subscriptions.run(verify_subscription.sealed_secrets, subscription.id)
     try:
         url = await verify_subscription.challenge(_sender(services), box_of(services), subscription, sealed)
     except VerificationFailed as failed:
         note_verification_failed(subscription.id, failed.error_code)
         raise InvalidInput("verification_failed", str(failed), field="callback_url", status=422) from failed
-    return await services.subscriptions.run(
-        lambda connection: verify_subscription.mark_verified(connection, subscription.id, url)
-    )
+    return await services.subscriptions.run(verify_subscription.mark_verified, subscription.id, url)
 
 
 def _random_secret() -> str:
@@ -186,21 +174,11 @@ def _sender(services: Services) -> HttpSender:
     return services.sender
 
 
-async def _caller(request: Request) -> Caller:
-    return await authorize(request, "subscriptions:write")
-
-
 async def _read(request: Request, caller: Caller) -> Subscription:
-    subscription_id = _id(request)
+    subscription_id = subscription_id_of(request)
     return await services_of(request).subscriptions.run(
-        lambda connection: subscriptions.show_subscription(
-            connection, subscription_id, tenant_id=caller.tenant_id
-        )
+        subscriptions.show_subscription, subscription_id, tenant_id=caller.tenant_id
     )
-
-
-def _id(request: Request) -> int:
-    return path_id(request, NotFound("subscription_not_found", "there is no such subscription"))
 
 
 async def _with_secret(request: Request, subscription: Subscription, secret: str) -> answers.Subscription:

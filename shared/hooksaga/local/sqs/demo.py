@@ -7,8 +7,9 @@ from typing import LiteralString
 
 from rich.console import Console
 
-from hooksaga.adapters.database import Connection, Role, Session, fetch_rows
+from hooksaga.adapters.database import Connection, Role, fetch_rows
 from hooksaga.local.demo import run_demo
+from hooksaga.local.given_database import run_as
 from hooksaga.local.sqs.system import SqsSystem
 from hooksaga.runtime.settings import Settings
 
@@ -33,11 +34,7 @@ class _MeasuredSystem(SqsSystem):
     console: Console
 
     async def stop(self) -> None:
-        session = Session(self.address, Role.OWNER)
-        try:
-            row = (await session.run(_read_figures))[0]
-        finally:
-            await session.close()
+        row = (await run_as(self.address, Role.OWNER, _read_figures))[0]
         for line in _lines(self, row):
             self.console.print(line)
         await super().stop()

@@ -34,12 +34,14 @@ class InvalidMapping(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class QueueMapping:
-    """From a queue to a function. `disturb` may split, duplicate or reorder messages, as SQS may."""
+    """From a queue to a function. `disturb` may split, duplicate or reorder messages, as SQS may. Lambda has five
+    pollers at least, each of which gathers a batch of its own; one is easier on a small machine."""
 
     queue_url: str
     batch_size: int = 10
     window_seconds: float = 0
     maximum_concurrency: int = 2
+    pollers: int = 1
     disturb: Callable[[Batch], list[Batch]] = field(default=lambda batch: [batch])
 
 
@@ -66,12 +68,13 @@ class QueueSource:
         attributes = await self._api.attributes(self._mapping.queue_url)
         check_mapping(self._mapping, self._function.spec.timeout_seconds, attributes)
         self._arn = attributes["QueueArn"]
-        self._reading = asyncio.create_task(self._read())
+        self._reading = [asyncio.create_task(self._read()) for _ in range(self._mapping.pollers)]
 
     async def stop(self) -> None:
         """Receive nothing more, and let the batches under way end."""
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
+        for reading in self._reading:
+            reading.cancel()
+        await asyncio.gather(*self._reading, return_exceptions=True)
         await asyncio.gather(*self._at_work)
 
     async def _read(self) -> None:

@@ -28,7 +28,8 @@ from hooksaga.local.sqs.functions import LambdaFunction, RequestTooLarge
 from hooksaga.local.sqs.runtime_api import ACCOUNT, HOST
 from hooksaga.worker.connection_table import ConnectionTable
 from hooksaga.worker.descriptors import BESIDE_POSTS
-from hooksaga.worker.http_server import http_server, listen
+from hooksaga.worker.http_server import http_server
+from hooksaga.worker.listening import listen
 
 STAGE = "local"
 MAX_BODY_BYTES = 10 * 1024 * 1024

@@ -1,16 +1,10 @@
 """The functions of SQS mode on one machine: limits, triggers and environment variables."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from pydantic import SecretStr
 
 from hooksaga.aws.deployment import LOCAL, Environment
 from hooksaga.local.sqs.runtime_api import FunctionSpec
-from hooksaga.runtime.settings import PREFIX, Settings
 
 MAX_PROCESSES = 4
 """Limit per function: this machine is smaller than AWS."""
@@ -37,6 +31,7 @@ def function_kinds(env: Environment) -> dict[str, FunctionKind]:
 
     return {
         "ingest": kind("ingest"),
+        "intake": kind("intake", "intake"),
         "subscriptions": kind("subscriptions"),
         "admin": kind("admin", scheduled=True),
         "console": kind("console"),
@@ -51,7 +46,6 @@ def function_kinds(env: Environment) -> dict[str, FunctionKind]:
 
 
 FUNCTIONS = function_kinds(LOCAL)
-API_FUNCTIONS = ("ingest", "subscriptions", "admin", "console")
 
 
 def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str]) -> FunctionSpec:
@@ -62,22 +56,3 @@ def function_spec(name: str, kind: FunctionKind, environment: Mapping[str, str])
         environment,
         concurrency=kind.concurrency,
     )
-
-
-def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
-    """Return the variables that give a function these settings, without defaults."""
-    given = settings.model_dump(exclude_unset=True, exclude_none=True, exclude={"api_key"})
-    variables = {PREFIX + name.upper(): _text(value) for name, value in given.items()}
-    if level := os.environ.get("HOOKSAGA_LOG_LEVEL"):
-        variables["HOOKSAGA_LOG_LEVEL"] = level
-    return {**variables, **overrides}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, Path):
-        return str(value.absolute())
-    if isinstance(value, tuple):
-        return ",".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return str(value)

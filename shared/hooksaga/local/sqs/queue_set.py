@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 from hooksaga.local.sqs.sqs_api import SqsApi
 
-WORK_QUEUES = ("routing", "orchestration", "delivery", "delivery-slow")
+INTAKE = "intake"
+ID_QUEUES = ("routing", "orchestration", "delivery", "delivery-slow")
+"""Queues whose messages carry only ids. A malformed one is deleted; `intake` sets it aside."""
+
+WORK_QUEUES = (INTAKE, *ID_QUEUES)
 DEAD_TASKS = "dead-tasks"
 REDRIVE_RETENTION_SECONDS = 14 * 24 * 3600
 
@@ -18,7 +22,7 @@ class QueueSet:
     dead_tasks: str
 
     def settings(self) -> dict[str, str]:
-        urls = {**self.work, DEAD_TASKS: self.dead_tasks}
+        urls = {**self.work, DEAD_TASKS: self.dead_tasks, f"{INTAKE}-redrive": self.redrive[INTAKE]}
         return {f"HOOKSAGA_{name.replace('-', '_').upper()}_QUEUE_URL": url for name, url in urls.items()}
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -35,9 +34,7 @@ class SqsApi:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -6,22 +6,23 @@ It has the same interface as LocalSystem.
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from hooksaga.adapters.migrations import migrate
-from hooksaga.adapters.secret_box import generate_key
 from hooksaga.aws.deployment import local_environment
+from hooksaga.aws.deployment_order import API_FUNCTIONS
+from hooksaga.aws.function_files import routes_of_function
 from hooksaga.local.clear_headers import seal_at_start
 from hooksaga.local.private_folder import make_private
+from hooksaga.local.process_environment import environment_of
 from hooksaga.local.sqs.event_source import QueueMapping, QueueSource, Schedule
 from hooksaga.local.sqs.front import Front
-from hooksaga.local.sqs.function_table import API_FUNCTIONS, environment_of, function_kinds, function_spec
+from hooksaga.local.sqs.function_table import function_kinds, function_spec
 from hooksaga.local.sqs.functions import LambdaFunction
 from hooksaga.local.sqs.ministack import Ministack, given_endpoint
-from hooksaga.local.sqs.queue_set import QueueSet, create_queues
+from hooksaga.local.sqs.queue_set import INTAKE, QueueSet, create_queues
 from hooksaga.local.sqs.sqs_api import SqsApi
-from hooksaga.local.system import LocalSystem, read_or_create, secret_box
+from hooksaga.local.system import LocalSystem, secret_box, secrets_keys
 from hooksaga.runtime.settings import Settings
 from hooksaga.runtime.telemetry import note_migration_waits
 
@@ -72,6 +73,7 @@ class SqsSystem(LocalSystem):
         await self._ensure_api_key()
         self.sqs = await started.enter_async_context(SqsApi(await self._endpoint(started)))
         self.queues = await self._create_queues()
+        self.intake_queue_url = self.queues.work[INTAKE]
         self._make_functions()
         started.push_async_callback(self._stop_functions)
         await asyncio.gather(*(function.warm_up() for function in self.functions.values()))
@@ -126,13 +128,10 @@ class SqsSystem(LocalSystem):
         )
 
     def _make_functions(self) -> None:
-        keys = self._settings.secrets_keys or [
-            read_or_create(self._settings.data_dir / "secrets.key", generate_key)
-        ]
         environment = environment_of(
             self._settings,
             HOOKSAGA_DATABASE_URL=self.address.url,
-            HOOKSAGA_SECRETS_KEY=",".join(keys),
+            HOOKSAGA_SECRETS_KEY=",".join(secrets_keys(self._settings)),
             AWS_ENDPOINT_URL=self.sqs.endpoint,
             **self.queues.settings(),
             **self._options.environment,
@@ -147,8 +146,12 @@ class SqsSystem(LocalSystem):
     async def _start_sources(self) -> None:
         for name, kind in self._kinds.items():
             for queue in kind.queues:
-                size = self._env.batch_size_of(queue.replace("-", "_"))
-                options = {"batch_size": size, **self._options.mappings.get(queue, {})}
+                batching = self._env.batching(queue.replace("-", "_"))
+                options: dict[str, Any] = {
+                    "batch_size": batching.size,
+                    "window_seconds": batching.window_seconds,
+                    **self._options.mappings.get(queue, {}),
+                }
                 mapping = QueueMapping(self.queues.work[queue], **options)
                 source = QueueSource(self.sqs, mapping, self.functions[name])
                 await source.start()
@@ -156,8 +159,3 @@ class SqsSystem(LocalSystem):
             if kind.scheduled:
                 self.schedules[name] = Schedule(self.functions[name], self._options.tick_seconds)
                 self.schedules[name].start()
-
-
-def routes_of_function(name: str) -> Any:
-    """Return the routes that the handler of this function serves."""
-    return import_module(f"functions.{name}.handler").function.routes

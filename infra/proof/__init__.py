@@ -1,0 +1,1 @@
+"""`make aws-proof`: deploys hooksaga into the caller's account, loads and disturbs it, checks it, and destroys it."""

@@ -1,0 +1,1 @@
+"""The code of the receiver's function. The folder is its bundle."""

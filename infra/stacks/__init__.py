@@ -1,1 +1,0 @@
-"""Stacks. Each composes components and defines no resources itself."""
