@@ -31,12 +31,11 @@ LIMIT_MS = 100
 
 MORE_JOBS: LiteralString = """
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
-           worker_id, response_status, error_code, duration_ms, resolved_ip, leased_at, created_at, finished_at,
-           applied_at)
+           worker_id, response_status, error_code, duration_ms, resolved_ip, leased_at, created_at, finished_at)
     SELECT 1 + n %% 1000000, 1 + n %% 50000, 2 + n / 1000000, t,
            CASE WHEN n %% 50 = 0 THEN 'Failed' ELSE 'Completed' END::job_status, 1, 'w',
            CASE WHEN n %% 50 = 0 THEN 503 ELSE 200 END, CASE WHEN n %% 50 = 0 THEN 'http_503' END, n %% 900,
-           '192.0.2.1', t, t, t, t
+           '192.0.2.1', t, t, t
       FROM generate_series(1, %s) AS n,
            LATERAL (SELECT now() - n * interval '86400 seconds' / %s AS t) AS time"""
 

@@ -235,7 +235,12 @@ def _asked(job_ids: list[int], subscriptions: list[int]) -> list[tuple[Role, str
         (Role.ORCHESTRATOR, "orchestrate", "start_due", start),
         (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, **limit}),
         (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-        (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"job_ids": None, **limit}),
+        (
+            Role.ORCHESTRATOR,
+            "orchestrate",
+            "unapplied_results",
+            {"after_subscription": 0, "after_saga": 0, **limit},
+        ),
         (Role.DELIVERY, "deliver", "claim_waiting_jobs", {"slow": False, "limit": DUE, **claim}),
         (Role.DELIVERY, "deliver", "claim_jobs", {"job_ids": job_ids, **claim}),
         (Role.LEASE_CLEANER, "clean_leases", "reset_expired_leases", clean),

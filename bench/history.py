@@ -47,11 +47,11 @@ SAGAS: LiteralString = """
 JOBS: LiteralString = """
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, status,
               claim_count, worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, leased_at,
-              finished_at, applied_at, response_body)
+              finished_at, response_body)
     SELECT id, subscription_id, 1, created_at, 5,
            CASE WHEN status = 'Completed' THEN 'Completed' ELSE 'Failed' END::job_status, 1, 'history',
            CASE WHEN status = 'Completed' THEN 200 ELSE 503 END, final_error_code, 12, '192.0.2.1', created_at,
-           created_at, updated_at, updated_at, %(body)s::text
+           created_at, updated_at, %(body)s::text
       FROM webhook_delivery_sagas WHERE subscription_id = ANY (%(subscription_ids)s) AND created_at >= %(begin)s"""
 
 SECONDARY_INDEXES: LiteralString = """

@@ -144,7 +144,7 @@ AT_THE_END: LiteralString = """
 
 OUT_OF_ORDER: LiteralString = """
     WITH first_success AS (
-        SELECT min(applied_at) AS at FROM webhook_delivery_jobs WHERE status = 'Completed'
+        SELECT min(updated_at) AS at FROM webhook_delivery_sagas WHERE status = 'Completed'
     ), started AS (
         SELECT j.attempt_at,
                max(j.attempt_at) OVER (ORDER BY j.created_at

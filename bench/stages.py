@@ -169,7 +169,9 @@ class Chain:
 
     async def apply(self) -> int:
         applied, policy = 0, RetryPolicy()
-        while moves := await self._sessions[Role.ORCHESTRATOR].run(apply_results, policy, limit=self._batch):
+        for first in range(0, len(self._jobs), self._batch):
+            finished = [job.id for job in self._jobs[first : first + self._batch]]
+            moves = await self._sessions[Role.ORCHESTRATOR].run(apply_results, policy, job_ids=finished)
             note_moves(moves)
             applied += len(moves)
         return applied

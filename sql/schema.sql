@@ -958,7 +958,7 @@ BEGIN
               SELECT array_agg(g.id) AS ids,
                      bool_and(g.status::text IN ('Completed', 'DeadLettered') AND g.updated_at < before
                               AND NOT EXISTS (SELECT FROM webhook_delivery_jobs j
-                                               WHERE j.saga_id = g.id AND j.applied_at IS NULL)
+                                               WHERE j.saga_id = g.id AND j.status::text IN ('Pending', 'Leased'))
                               AND NOT EXISTS (SELECT FROM dead_letters d
                                                WHERE d.saga_id = g.id
                                                  AND (d.failed_at >= before
@@ -1120,7 +1120,7 @@ BEGIN
                  AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
                       OR e.created_at < before)
                  AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o
-                                  WHERE o.saga_id = s.id AND o.applied_at IS NULL)
+                                  WHERE o.saga_id = s.id AND o.status::text IN ('Pending', 'Leased'))
           ) AS saga ON true
     ), batch AS MATERIALIZED (
         SELECT * FROM (SELECT j.*, sum(j.weight) OVER (ORDER BY j.finished_at, j.id) - j.weight AS rows_before
@@ -1297,7 +1297,8 @@ DECLARE
     ended bigint;
     may_end boolean;
 BEGIN
-    SELECT min(s.id) FILTER (WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id),
+    SELECT min(s.id) FILTER (WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id
+                                   OR s.next_attempt_at <> n.attempt_at),
            bool_or(s.xmin <> pg_current_xact_id()::xid)
       INTO ended, may_end
       FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id;
@@ -1310,7 +1311,7 @@ BEGIN
         SELECT min(h.id) INTO ended FROM held h WHERE h.status IN ('Completed', 'DeadLettered');
     END IF;
     IF ended IS NOT NULL THEN
-        RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription', ended
+        RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription or next attempt', ended
             USING ERRCODE = 'HS001';
     END IF;
     RETURN NULL;
@@ -1388,6 +1389,10 @@ BEGIN
          WHERE EXISTS (SELECT FROM webhook_delivery_sagas s WHERE s.event_id = g.id)
             OR EXISTS (SELECT FROM dead_letters d WHERE d.event_id = g.id)
             OR EXISTS (SELECT FROM routing_decisions r WHERE r.event_id = g.id)
+         LIMIT 1;
+    ELSIF TG_TABLE_NAME = 'webhook_delivery_jobs' THEN
+        SELECT s.id INTO used FROM gone g JOIN webhook_delivery_sagas s ON s.id = g.saga_id
+         WHERE s.status NOT IN ('Completed', 'DeadLettered')
          LIMIT 1;
     ELSE
         SELECT g.id INTO used FROM gone g
@@ -2178,7 +2183,6 @@ CREATE TABLE public.webhook_delivery_jobs (
     leased_at timestamp with time zone,
     dispatched_at timestamp with time zone,
     finished_at timestamp with time zone,
-    applied_at timestamp with time zone,
     lost_leases integer DEFAULT 0 NOT NULL,
     duration_ms integer,
     retry_after_seconds integer,
@@ -2928,8 +2932,6 @@ CREATE INDEX idx_job_status_lease ON public.webhook_delivery_jobs USING btree (s
 
 CREATE INDEX idx_job_subscription_finished ON public.webhook_delivery_jobs USING btree (subscription_id, finished_at) WHERE (finished_at IS NOT NULL);
 
-CREATE INDEX idx_job_unapplied ON public.webhook_delivery_jobs USING btree (id) WHERE ((applied_at IS NULL) AND (status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])));
-
 CREATE INDEX idx_lane_turn ON public.bulk_operation_lanes USING btree (operation_id, turn, subscription_id) WHERE (NOT finished);
 
 CREATE INDEX idx_outbox_order ON public.routing_outbox USING btree (ordering_key, event_id) WHERE (ordering_key IS NOT NULL);
@@ -2940,7 +2942,7 @@ CREATE INDEX idx_saga_bulk_outcome ON public.webhook_delivery_sagas USING btree 
 
 CREATE INDEX idx_saga_order ON public.webhook_delivery_sagas USING btree (subscription_id, ordering_key, event_id) WHERE ((ordering_key IS NOT NULL) AND (status = ANY (ARRAY['Pending'::public.saga_status, 'InProgress'::public.saga_status, 'PendingRetry'::public.saga_status])));
 
-CREATE INDEX idx_saga_status ON public.webhook_delivery_sagas USING btree (status, subscription_id) WHERE (status = 'InProgress'::public.saga_status);
+CREATE INDEX idx_saga_status ON public.webhook_delivery_sagas USING btree (subscription_id, id) WHERE (status = 'InProgress'::public.saga_status);
 
 CREATE INDEX idx_saga_status_retry ON public.webhook_delivery_sagas USING btree (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id) INCLUDE (status) WHERE (status = ANY (ARRAY['Pending'::public.saga_status, 'PendingRetry'::public.saga_status]));
 
@@ -3032,7 +3034,7 @@ CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE ON public.events FOR 
 
 CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON public.events FOR EACH ROW WHEN (((new.payload IS NOT NULL) OR (new.removed_at IS NULL) OR ((new.id <> old.id) OR (new.webhook_id <> old.webhook_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.created_at <> old.created_at) OR (new.accepted_by <> old.accepted_by)) OR (new.test_subscription_id IS DISTINCT FROM old.test_subscription_id) OR ((new.erasure_id IS DISTINCT FROM old.erasure_id) AND (old.erasure_id IS NOT NULL)) OR (new.removed_at <> old.removed_at) OR ((new.attributes <> old.attributes) AND (new.attributes <> '{}'::jsonb)) OR ((new.extracted_attributes <> old.extracted_attributes) AND (new.extracted_attributes <> '{}'::jsonb)) OR ((new.cloud_event IS DISTINCT FROM old.cloud_event) AND (new.cloud_event IS NOT NULL)) OR ((new.erasure_id IS NULL) AND ((old.created_at > (now() - '1 day'::interval)) OR ((new.source)::text <> (old.source)::text) OR (new.attributes <> old.attributes) OR (new.extracted_attributes <> old.extracted_attributes) OR (((((new.external_id)::text IS DISTINCT FROM (old.external_id)::text) OR ((new.traceparent)::text IS DISTINCT FROM (old.traceparent)::text)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)) OR (new.cloud_event IS DISTINCT FROM old.cloud_event)))))) EXECUTE FUNCTION public.refuse_change('an event only loses its content');
 
-CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (((old.applied_at IS NULL) AND (new.applied_at IS NOT NULL) AND (NOT ((((new.response_body IS DISTINCT FROM old.response_body) OR (new.response_headers IS DISTINCT FROM old.response_headers)) OR (new.response_truncated IS DISTINCT FROM old.response_truncated)) OR (new.own_header_names IS DISTINCT FROM old.own_header_names)))) OR ((CURRENT_USER = 'retention_operator'::name) AND new.erased AND (NOT (new.applied_at IS DISTINCT FROM old.applied_at)) AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) = 0))))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
+CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (CURRENT_USER = 'retention_operator'::name) AND new.erased AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) = 0))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
 
 CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR ((new.erased <> old.erased) AND (old.erased OR (CURRENT_USER <> 'retention_operator'::name))) OR (new.claim_count <> (old.claim_count +
         CASE
@@ -3042,15 +3044,17 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR 
         CASE
             WHEN ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Failed'::public.job_status]))) THEN 1
             ELSE 0
-        END)) OR ((new.status = 'Leased'::public.job_status) AND ((new.lease_until IS NULL) OR (new.worker_id IS NULL))) OR ((new.status = 'Completed'::public.job_status) AND (new.response_status IS NULL)) OR ((new.status = 'Failed'::public.job_status) AND (new.error_code IS NULL)) OR ((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) AND (new.applied_at IS NOT NULL)))) EXECUTE FUNCTION public.refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
+        END)) OR ((new.status = 'Leased'::public.job_status) AND ((new.lease_until IS NULL) OR (new.worker_id IS NULL))) OR ((new.status = 'Completed'::public.job_status) AND (new.response_status IS NULL)) OR ((new.status = 'Failed'::public.job_status) AND (new.error_code IS NULL)))) EXECUTE FUNCTION public.refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
 
 CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((NOT (((old.status = new.status) AND ((old.status <> 'Leased'::public.job_status) OR (CURRENT_USER = 'retention_operator'::name))) OR ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) OR ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Completed'::public.job_status, 'Failed'::public.job_status])))))) EXECUTE FUNCTION public.refuse_row('job', 'not a legal move');
 
-CREATE TRIGGER job_starts_pending BEFORE INSERT ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((new.status <> 'Pending'::public.job_status) OR (new.claim_count <> 0) OR (new.lost_leases <> 0) OR (new.worker_id IS NOT NULL) OR (new.lease_until IS NOT NULL) OR (new.finished_at IS NOT NULL) OR (new.applied_at IS NOT NULL))) EXECUTE FUNCTION public.refuse_row('job');
+CREATE TRIGGER job_starts_pending BEFORE INSERT ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((new.status <> 'Pending'::public.job_status) OR (new.claim_count <> 0) OR (new.lost_leases <> 0) OR (new.worker_id IS NOT NULL) OR (new.lease_until IS NOT NULL) OR (new.finished_at IS NOT NULL))) EXECUTE FUNCTION public.refuse_row('job');
 
 CREATE TRIGGER jobs_are_never_deleted BEFORE DELETE ON public.webhook_delivery_jobs FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('jobs are deleted by retention only');
 
 CREATE TRIGGER jobs_are_never_truncated BEFORE TRUNCATE ON public.webhook_delivery_jobs FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('jobs are deleted by retention only');
+
+CREATE TRIGGER jobs_of_open_sagas_are_kept AFTER DELETE ON public.webhook_delivery_jobs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_to_prune_what_is_used();
 
 CREATE TRIGGER keep_patterns_of_changed_subscription AFTER UPDATE ON public.subscriptions FOR EACH ROW WHEN (((((new.event_types IS DISTINCT FROM old.event_types) OR (new.eligible_after_event IS DISTINCT FROM old.eligible_after_event)) OR (new.ordered IS DISTINCT FROM old.ordered)) OR ((new.filter IS NULL) IS DISTINCT FROM (old.filter IS NULL)))) EXECUTE FUNCTION public.keep_subscription_patterns();
 
@@ -3064,7 +3068,7 @@ CREATE TRIGGER no_jobs_for_ended_sagas AFTER INSERT ON public.webhook_delivery_j
 
 CREATE TRIGGER only_ended_sagas_are_pruned BEFORE DELETE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status <> ALL (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (old.updated_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a saga that ended more than a day ago is pruned');
 
-CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) OR (old.applied_at IS NULL) OR (old.finished_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a job whose result was taken is pruned, and a day after its end');
+CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Pending'::public.job_status, 'Leased'::public.job_status])) OR (old.finished_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a job that finished more than a day ago is pruned');
 
 CREATE TRIGGER only_old_dead_letters_are_pruned BEFORE DELETE ON public.dead_letters FOR EACH ROW WHEN ((old.failed_at > (now() - '1 day'::interval))) EXECUTE FUNCTION public.refuse_change('only a dead letter that is more than a day old is pruned');
 
@@ -3094,7 +3098,7 @@ CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FO
         CASE
             WHEN ((old.status = 'InProgress'::public.saga_status) AND (new.status <> 'InProgress'::public.saga_status)) THEN 1
             ELSE 0
-        END)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR (((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.resent_from IS DISTINCT FROM old.resent_from)) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR (((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text) AND (NOT ((CURRENT_USER = 'retention_operator'::name) AND (new.ordering_key IS NULL)))))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
+        END)) OR ((new.status = 'InProgress'::public.saga_status) AND (new.next_attempt_at <> old.next_attempt_at)) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = 'PendingRetry'::public.saga_status) AND (new.next_attempt_at = old.next_attempt_at)) OR ((new.id <> old.id) OR (new.event_id <> old.event_id) OR (new.subscription_id <> old.subscription_id) OR (new.created_at <> old.created_at)) OR (((new.requeued_from IS DISTINCT FROM old.requeued_from) OR (new.resent_from IS DISTINCT FROM old.resent_from)) OR (new.bulk_operation_id IS DISTINCT FROM old.bulk_operation_id)) OR (((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text) AND (NOT ((CURRENT_USER = 'retention_operator'::name) AND (new.ordering_key IS NULL)))))) EXECUTE FUNCTION public.refuse_row('saga', 'its pair and its origin never change, and attempt_count counts results only');
 
 CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN ((((old.status = ANY (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) AND (NOT ((CURRENT_USER = 'retention_operator'::name) AND (new.ordering_key IS NULL) AND ((new.status = old.status) AND (new.attempt_count = old.attempt_count) AND (new.next_attempt_at = old.next_attempt_at) AND (new.updated_at = old.updated_at)) AND (NOT ((new.final_error_code)::text IS DISTINCT FROM (old.final_error_code)::text))))) OR (NOT ((old.status = new.status) OR ((old.status = 'Pending'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'InProgress'::public.saga_status) AND (new.status = ANY (ARRAY['Completed'::public.saga_status, 'PendingRetry'::public.saga_status, 'DeadLettered'::public.saga_status]))) OR ((old.status = 'PendingRetry'::public.saga_status) AND (new.status = ANY (ARRAY['InProgress'::public.saga_status, 'DeadLettered'::public.saga_status]))))))) EXECUTE FUNCTION public.refuse_row('saga', 'not a legal move');
 
@@ -3624,8 +3628,6 @@ GRANT UPDATE(dispatched_at) ON TABLE public.webhook_delivery_jobs TO lease_clean
 
 GRANT UPDATE(finished_at) ON TABLE public.webhook_delivery_jobs TO job_worker;
 GRANT SELECT(finished_at) ON TABLE public.webhook_delivery_jobs TO endpoint_health_monitor;
-
-GRANT UPDATE(applied_at) ON TABLE public.webhook_delivery_jobs TO saga_orchestrator;
 
 GRANT UPDATE(lost_leases) ON TABLE public.webhook_delivery_jobs TO lease_cleaner;
 

@@ -46,7 +46,7 @@ BEGIN
               SELECT array_agg(g.id) AS ids,
                      bool_and(g.status::text IN ('Completed', 'DeadLettered') AND g.updated_at < before
                               AND NOT EXISTS (SELECT FROM webhook_delivery_jobs j
-                                               WHERE j.saga_id = g.id AND j.applied_at IS NULL)
+                                               WHERE j.saga_id = g.id AND j.status::text IN ('Pending', 'Leased'))
                               AND NOT EXISTS (SELECT FROM dead_letters d
                                                WHERE d.saga_id = g.id
                                                  AND (d.failed_at >= before

@@ -54,7 +54,7 @@ BEGIN
                  AND (s.status::text = 'DeadLettered' OR s.requeued_from IS NOT NULL
                       OR e.created_at < before)
                  AND NOT EXISTS (SELECT FROM webhook_delivery_jobs o
-                                  WHERE o.saga_id = s.id AND o.applied_at IS NULL)
+                                  WHERE o.saga_id = s.id AND o.status::text IN ('Pending', 'Leased'))
           ) AS saga ON true
     ), batch AS MATERIALIZED (
         SELECT * FROM (SELECT j.*, sum(j.weight) OVER (ORDER BY j.finished_at, j.id) - j.weight AS rows_before

@@ -1,4 +1,5 @@
--- No job for a saga that has ended, and none for another subscription than the saga's. FOR SHARE makes a saga that is
+-- No job for a saga that has ended, and none for another subscription than the saga's or for another attempt than its next
+-- one. FOR SHARE makes a saga that is
 -- ending at this moment end first. A saga that this transaction has changed itself, as start_due does, is locked by that
 -- and cannot end; another lock would be one more record in the log for each job.
 CREATE OR REPLACE FUNCTION refuse_jobs_of_ended_sagas() RETURNS trigger
@@ -7,7 +8,8 @@ DECLARE
     ended bigint;
     may_end boolean;
 BEGIN
-    SELECT min(s.id) FILTER (WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id),
+    SELECT min(s.id) FILTER (WHERE s.status IN ('Completed', 'DeadLettered') OR s.subscription_id <> n.subscription_id
+                                   OR s.next_attempt_at <> n.attempt_at),
            bool_or(s.xmin <> pg_current_xact_id()::xid)
       INTO ended, may_end
       FROM new_jobs n JOIN webhook_delivery_sagas s ON s.id = n.saga_id;
@@ -20,7 +22,7 @@ BEGIN
         SELECT min(h.id) INTO ended FROM held h WHERE h.status IN ('Completed', 'DeadLettered');
     END IF;
     IF ended IS NOT NULL THEN
-        RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription', ended
+        RAISE EXCEPTION 'saga % takes no such job: it has ended, or has another subscription or next attempt', ended
             USING ERRCODE = 'HS001';
     END IF;
     RETURN NULL;

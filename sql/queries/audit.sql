@@ -94,11 +94,11 @@ SELECT event_id, subscription_id, count(*) AS sagas FROM webhook_delivery_sagas
  WHERE requeued_from IS NULL AND resent_from IS NULL GROUP BY event_id, subscription_id HAVING count(*) > 1 LIMIT %(limit)s;
 
 -- name: saga_with_wrong_active_jobs
--- InProgress: exactly one job that is active or not applied yet. Any other state: none.
+-- InProgress: exactly one job that is active or whose result is to be applied. Any other state: none.
 SELECT s.id AS saga_id, s.status::text, count(j.id) AS open_jobs
   FROM webhook_delivery_sagas s
   LEFT JOIN webhook_delivery_jobs j ON j.saga_id = s.id
-   AND (j.status IN ('Pending', 'Leased') OR j.applied_at IS NULL)
+   AND (j.status IN ('Pending', 'Leased') OR s.status = 'InProgress' AND j.attempt_at = s.next_attempt_at)
  GROUP BY s.id
 HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
  LIMIT %(limit)s;
@@ -109,9 +109,12 @@ HAVING count(j.id) <> CASE WHEN s.status = 'InProgress' THEN 1 ELSE 0 END
 -- last so far may be such a probe.
 SELECT s.id AS saga_id, s.attempt_count, count(j.id) AS applied_jobs
   FROM webhook_delivery_sagas s
-  LEFT JOIN (SELECT saga_id, id, status = 'Failed' AS failed, attempt_number, lead(attempt_number) OVER w AS next_number
-               FROM webhook_delivery_jobs WHERE applied_at IS NOT NULL
-             WINDOW w AS (PARTITION BY saga_id ORDER BY id)) AS j
+  LEFT JOIN (SELECT o.saga_id, o.id, o.status = 'Failed' AS failed, o.attempt_number,
+                    lead(o.attempt_number) OVER w AS next_number
+               FROM webhook_delivery_jobs o JOIN webhook_delivery_sagas g ON g.id = o.saga_id
+              WHERE o.status IN ('Completed', 'Failed')
+                AND NOT (g.status = 'InProgress' AND o.attempt_at = g.next_attempt_at)
+             WINDOW w AS (PARTITION BY o.saga_id ORDER BY o.id)) AS j
     ON j.saga_id = s.id
  GROUP BY s.id
 HAVING s.attempt_count <> count(j.id) FILTER (

@@ -75,15 +75,16 @@ SELECT d.payload_snapshot::text AS payload_snapshot,
  WHERE d.id = %(id)s AND (%(tenant_id)s::text IS NULL OR d.tenant_id = %(tenant_id)s);
 
 -- name: stats
--- Each count reads a partial index that holds open work only.
+-- Each count reads a partial index that holds open work only. A saga in progress has one job, which waits, is leased, or
+-- has a result that is to be applied.
 SELECT (SELECT count(*) FROM routing_outbox) AS outbox,
        (SELECT count(*) FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry')) AS sagas_waiting,
        (SELECT count(*) FROM webhook_delivery_sagas
          WHERE status IN ('Pending', 'PendingRetry') AND next_attempt_at <= now()) AS sagas_due,
        (SELECT count(*) FROM webhook_delivery_jobs WHERE (status = 'Pending') IS TRUE) AS jobs_pending,
        (SELECT count(*) FROM webhook_delivery_jobs WHERE status = 'Leased') AS jobs_leased,
-       (SELECT count(*) FROM webhook_delivery_jobs
-         WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')) AS results_unapplied,
+       (SELECT count(*) FROM webhook_delivery_sagas WHERE status = 'InProgress')
+           - (SELECT count(*) FROM webhook_delivery_jobs WHERE (status IN ('Pending', 'Leased')) IS TRUE) AS results_unapplied,
        (SELECT count(*) FROM dead_letters WHERE failed_at > now() - interval '24 hours') AS dead_letters_24h,
        (SELECT CASE WHEN EXISTS (SELECT FROM webhook_delivery_sagas WHERE status IN ('Pending', 'PendingRetry'))
                     THEN age_seconds END FROM oldest_due_saga) AS oldest_due_seconds,

@@ -58,35 +58,25 @@ dead AS (
 
 -- part: decided_results
 WITH decision AS MATERIALIZED (
-    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(job_ids)s::bigint[], %(statuses)s::saga_status[],
+    SELECT * FROM unnest(%(saga_ids)s::bigint[], %(attempts_at)s::timestamptz[], %(statuses)s::saga_status[],
                          %(attempt_counts)s::int[], %(next_attempts)s::timestamptz[], %(error_codes)s::text[],
                          %(reasons)s::text[], %(subscription_ids)s::bigint[], %(change_flow)s::boolean[])
-        AS t (saga_id, job_id, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
+        AS t (saga_id, attempt_at, status, attempt_count, next_attempt_at, final_error_code, reason, subscription_id,
               changes_flow)
 ), held AS MATERIALIZED (
     SELECT d.*
       FROM decision d
       JOIN webhook_delivery_sagas s ON s.id = d.saga_id
-      JOIN webhook_delivery_jobs j ON j.id = d.job_id
-     WHERE s.status::text = 'InProgress' AND j.applied_at IS NULL AND j.status::text IN ('Completed', 'Failed')
-     ORDER BY s.id FOR NO KEY UPDATE OF s, j SKIP LOCKED
-
--- part: applied_results
-), applied AS (
-    UPDATE webhook_delivery_jobs j SET applied_at = clock_timestamp()
-      FROM held d
-     WHERE j.id = d.job_id AND j.applied_at IS NULL
+     WHERE s.status::text = 'InProgress' AND s.next_attempt_at = d.attempt_at
+     ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
 
 -- part: moved_sagas
-    RETURNING d.saga_id, d.status, d.attempt_count, d.next_attempt_at, d.final_error_code, d.reason
 ), moved AS (
     UPDATE webhook_delivery_sagas s
-       SET status = a.status, attempt_count = a.attempt_count, next_attempt_at = a.next_attempt_at,
-           final_error_code = a.final_error_code, updated_at = clock_timestamp()
-      FROM applied a
-     WHERE s.id = a.saga_id AND s.status::text = 'InProgress'
-    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, a.reason
-)
+       SET status = d.status, attempt_count = d.attempt_count, next_attempt_at = d.next_attempt_at,
+           final_error_code = d.final_error_code, updated_at = clock_timestamp()
+      FROM held d
+     WHERE s.id = d.saga_id AND s.status::text = 'InProgress'
 
 -- part: flow_of_result
        -- The flow of the subscription, once for each: what is in progress, and whether more is due, outside of the order
@@ -116,41 +106,23 @@ WITH decision AS MATERIALIZED (
                      FROM subscription_flow f JOIN subscriptions s ON s.id = f.subscription_id
                     WHERE f.subscription_id = r.subscription_id) AS flow) END AS flow
 
--- part: unapplied_results
-SELECT r.*,
-       -- insert: flow_of_result
-  FROM (SELECT saga.*
-          FROM (SELECT id, saga_id FROM webhook_delivery_jobs
-                 WHERE applied_at IS NULL AND status IN ('Completed', 'Failed')
-                   AND (%(job_ids)s::bigint[] IS NULL OR id = ANY (%(job_ids)s::bigint[]))
-                 ORDER BY id) AS found
-         CROSS JOIN LATERAL (
-            SELECT
-                   -- insert: facts_of_result
-                   -- insert: facts_of_saga
-              FROM webhook_delivery_sagas s
-              -- insert: event_and_subscription
-              JOIN webhook_delivery_jobs j ON j.id = found.id
-             WHERE s.id = found.saga_id AND s.status::text = 'InProgress' AND j.applied_at IS NULL
+-- name: unapplied_results
+-- Jobs whose result is to be applied, among a page of the sagas in progress, and where a full page has ended.
+WITH page AS MATERIALIZED (
+    SELECT subscription_id, id, next_attempt_at FROM webhook_delivery_sagas
+     WHERE status = 'InProgress' AND (subscription_id, id) > (%(after_subscription)s::bigint, %(after_saga)s::bigint)
+     ORDER BY subscription_id, id LIMIT %(limit)s
+)
+SELECT coalesce(array_agg(found.id) FILTER (WHERE num_nonnulls(found.id) = 1), '{}') AS job_ids,
+       CASE WHEN count(*) = %(limit)s THEN
+           max(ARRAY[p.subscription_id, p.id]) END AS last
+  FROM page p
+  LEFT JOIN LATERAL (
+      SELECT j.id FROM webhook_delivery_jobs j
+       WHERE j.saga_id = p.id AND j.attempt_at = p.next_attempt_at AND j.status::text IN ('Completed', 'Failed')
+      OFFSET 0) AS found ON true;
 
--- name: find_finished_jobs
--- Unapplied results, oldest first, locked or not: each lock would be a record in the log. The planner overestimates
--- their number, so LATERAL makes it go from each result to its saga instead of reading every saga in progress; OFFSET 0
--- keeps it from being flattened.
--- insert: unapplied_results
-            OFFSET 0) AS saga
-         LIMIT %(limit)s) AS r
- ORDER BY job_id;
-
--- name: find_unlocked_results
--- The same, of the named jobs or all. What another session has locked is left to it.
--- insert: unapplied_results
-               FOR NO KEY UPDATE OF s, j SKIP LOCKED) AS saga
-         LIMIT %(limit)s) AS r
- ORDER BY job_id;
-
--- name: finished_jobs
--- Unapplied results of the named jobs, oldest first.
+-- part: results
 SELECT r.*,
        -- insert: flow_of_result
   FROM (SELECT
@@ -159,8 +131,19 @@ SELECT r.*,
           FROM webhook_delivery_jobs j
           JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status::text = 'InProgress'
           -- insert: event_and_subscription
-         WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.applied_at IS NULL
-           AND j.status::text IN ('Completed', 'Failed')) AS r
+         WHERE j.id = ANY (%(job_ids)s::bigint[]) AND j.attempt_at = s.next_attempt_at
+           AND j.status::text IN ('Completed', 'Failed')
+
+-- name: finished_jobs
+-- Results of the named jobs that are to be applied, locked or not: each lock would be a record in the log.
+-- insert: results
+       ) AS r
+ ORDER BY job_id;
+
+-- name: unlocked_results
+-- The same. What another session has locked is left to it.
+-- insert: results
+           FOR NO KEY UPDATE OF s SKIP LOCKED) AS r
  ORDER BY job_id;
 
 -- name: lock_sagas_by_id
@@ -192,12 +175,13 @@ SELECT s.id, s.active, s.verified, s.deleted_at, h.disabled_at, h.disabled_reaso
 SELECT saga_id, id AS dead_letter_id FROM dead_letters WHERE saga_id = %(saga_id)s;
 
 -- name: apply_results
--- Applies each result once: the saga moves only if it is still in progress and applied_at is still null. No lock is held
--- since the decision; what another session has locked is passed by and stays for the next call. For results that change
+-- Applies each result once: the saga moves only if it is still in progress with the same attempt. No lock is held since
+-- the decision; what another session has locked is passed by and stays for the next call. For results that change
 -- no flow and make no dead letter, which are most: each step costs its beginning and end, used or not.
 -- insert: decided_results
--- insert: applied_results
 -- insert: moved_sagas
+    RETURNING s.id
+)
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved;
 
 -- name: apply_results_and_flow
@@ -222,10 +206,10 @@ SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved;
            -- insert: flow_of_w
       FROM flow w WHERE f.subscription_id = w.subscription_id
     RETURNING f.subscription_id
--- insert: applied_results
-       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
 -- insert: moved_sagas
-,
+       AND (NOT d.changes_flow OR d.subscription_id IN (SELECT subscription_id FROM written))
+    RETURNING s.id, s.event_id, s.subscription_id, s.status, s.final_error_code, d.reason
+),
 -- insert: dead_letters_of_moved
 SELECT id AS saga_id, NULL::bigint AS dead_letter_id FROM moved WHERE status <> 'DeadLettered'
 UNION ALL

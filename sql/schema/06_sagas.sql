@@ -39,8 +39,8 @@ CREATE UNIQUE INDEX uniq_saga_requeued_from ON webhook_delivery_sagas (requeued_
 CREATE UNIQUE INDEX uniq_saga_resent_open ON webhook_delivery_sagas (resent_from)
     WHERE resent_from IS NOT NULL AND status IN ('Pending', 'InProgress', 'PendingRetry');
 
--- Sagas with an active attempt: how many each subscription has in progress, which its room limits.
-CREATE INDEX idx_saga_status ON webhook_delivery_sagas (status, subscription_id) WHERE status = 'InProgress';
+-- Sagas in progress: how many each subscription has, which its room limits, and those whose result nobody has applied.
+CREATE INDEX idx_saga_status ON webhook_delivery_sagas (subscription_id, id) WHERE status = 'InProgress';
 
 -- Waiting sagas of one subscription, outside of the order (0) apart from ordered ones (1), by the time they are due.
 -- status: so that what waits is counted by its kind without reading the rows.

@@ -1,6 +1,8 @@
 -- One job is one attempt to deliver one payload to one subscription. The jobs are also the attempt log.
 --
--- max_attempts: the saga's limit of attempts when this one began. own_header_names: the names of the subscription's
+-- attempt_at: the saga's next_attempt_at that caused the job. While the saga is in progress both are equal, so they say
+-- which job is the current one and whose result is still to be applied (decision 109). max_attempts: the saga's limit of
+-- attempts when this one began. own_header_names: the names of the subscription's
 -- custom headers, separated by spaces; their values are secrets, and the subscription may have changed since. The
 -- other headers follow from the event and the attempt and are rebuilt on reading: storing them would nearly double
 -- the cost of a result (decision 35). Null: the attempt sent nothing. erased: its event was erased, so no answer is stored,
@@ -24,7 +26,6 @@ CREATE TABLE webhook_delivery_jobs (
     leased_at timestamptz,
     dispatched_at timestamptz,
     finished_at timestamptz,
-    applied_at timestamptz,
     lost_leases integer NOT NULL DEFAULT 0,
     duration_ms integer,
     retry_after_seconds integer,
@@ -44,8 +45,7 @@ CREATE TABLE webhook_delivery_jobs (
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05);
 
--- attempt_at is the saga's next_attempt_at that caused the job, so a second job for one attempt conflicts. Also
--- serves lookups by saga.
+-- A second job for one attempt conflicts. Also serves lookups by saga.
 CREATE UNIQUE INDEX uniq_job_saga_attempt ON webhook_delivery_jobs (saga_id, attempt_at);
 
 -- At most one active job per saga. After autovacuum has analyzed the jobs in an idle time, the planner expects at
@@ -66,10 +66,6 @@ CREATE INDEX idx_job_pending ON webhook_delivery_jobs (slow, attempt_at, id)
 
 -- The orchestrator's sweep in SQS mode: waiting jobs that were never sent to a queue, or whose message must be lost.
 CREATE INDEX idx_job_dispatch ON webhook_delivery_jobs (dispatched_at) WHERE (status = 'Pending') IS TRUE;
-
--- The orchestrator: results that are not applied yet.
-CREATE INDEX idx_job_unapplied ON webhook_delivery_jobs (id)
-    WHERE applied_at IS NULL AND status IN ('Completed', 'Failed');
 
 -- Rates and the attempt log, by time: of all subscriptions or of one.
 CREATE INDEX idx_job_finished ON webhook_delivery_jobs (finished_at) WHERE finished_at IS NOT NULL;

@@ -53,9 +53,9 @@ CREATE TRIGGER only_ended_sagas_are_pruned BEFORE DELETE ON webhook_delivery_sag
     EXECUTE FUNCTION refuse_change('only a saga that ended more than a day ago is pruned');
 CREATE TRIGGER only_finished_jobs_are_pruned BEFORE DELETE ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
-        OLD.status IN ('Pending', 'Leased') OR OLD.applied_at IS NULL OR OLD.finished_at > now() - interval '1 day'
+        OLD.status IN ('Pending', 'Leased') OR OLD.finished_at > now() - interval '1 day'
     )
-    EXECUTE FUNCTION refuse_change('only a job whose result was taken is pruned, and a day after its end');
+    EXECUTE FUNCTION refuse_change('only a job that finished more than a day ago is pruned');
 CREATE TRIGGER only_old_dead_letters_are_pruned BEFORE DELETE ON dead_letters
     FOR EACH ROW WHEN (OLD.failed_at > now() - interval '1 day')
     EXECUTE FUNCTION refuse_change('only a dead letter that is more than a day old is pruned');
@@ -66,6 +66,9 @@ CREATE TRIGGER only_old_events_are_pruned BEFORE DELETE ON events
 -- load: functions/refuse_to_prune_what_is_used.sql
 
 CREATE TRIGGER sagas_in_use_are_kept AFTER DELETE ON webhook_delivery_sagas
+    REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_prune_what_is_used();
+CREATE TRIGGER jobs_of_open_sagas_are_kept AFTER DELETE ON webhook_delivery_jobs
     REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_prune_what_is_used();
 CREATE TRIGGER events_in_use_are_kept AFTER DELETE ON events
@@ -177,12 +180,15 @@ CREATE TRIGGER saga_moves_are_legal BEFORE UPDATE ON webhook_delivery_sagas
     )
     EXECUTE FUNCTION refuse_row('saga', 'not a legal move');
 
--- attempt_count grows by one when a job's result is applied, and never otherwise.
+-- attempt_count grows by one when a job's result is applied, and never otherwise. next_attempt_at names the current job
+-- of a saga in progress: it stays from the start of the attempt on, and the next attempt has another one.
 CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON webhook_delivery_sagas
     FOR EACH ROW WHEN (
         NEW.attempt_count - OLD.attempt_count NOT BETWEEN
             CASE WHEN OLD.status = 'InProgress' AND NEW.status IN ('Completed', 'DeadLettered') THEN 1 ELSE 0 END
             AND CASE WHEN OLD.status = 'InProgress' AND NEW.status <> 'InProgress' THEN 1 ELSE 0 END
+        OR NEW.status = 'InProgress' AND NEW.next_attempt_at <> OLD.next_attempt_at
+        OR OLD.status = 'InProgress' AND NEW.status = 'PendingRetry' AND NEW.next_attempt_at = OLD.next_attempt_at
         OR (NEW.id, NEW.event_id, NEW.subscription_id, NEW.created_at)
             <> (OLD.id, OLD.event_id, OLD.subscription_id, OLD.created_at)
         OR (NEW.requeued_from, NEW.resent_from, NEW.bulk_operation_id)
@@ -198,12 +204,12 @@ CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON webhook_delivery_sagas
     REFERENCING NEW TABLE AS new_sagas
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_sagas_of_nothing();
 
--- Jobs. A finished job never changes, except applied_at, once. A claim takes a Pending job only, increments
+-- Jobs. A finished job never changes. A claim takes a Pending job only, increments
 -- claim_count, and sets worker_id and lease_until.
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
         NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.lost_leases <> 0 OR NEW.worker_id IS NOT NULL
-        OR NEW.lease_until IS NOT NULL OR NEW.finished_at IS NOT NULL OR NEW.applied_at IS NOT NULL
+        OR NEW.lease_until IS NOT NULL OR NEW.finished_at IS NOT NULL
     )
     EXECUTE FUNCTION refuse_row('job');
 
@@ -230,7 +236,6 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON webhook_delivery_jobs
         OR NEW.status = 'Leased' AND (NEW.lease_until IS NULL OR NEW.worker_id IS NULL)
         OR NEW.status = 'Completed' AND NEW.response_status IS NULL
         OR NEW.status = 'Failed' AND NEW.error_code IS NULL
-        OR OLD.status IN ('Pending', 'Leased') AND NEW.applied_at IS NOT NULL
     )
     EXECUTE FUNCTION refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
 
@@ -246,13 +251,8 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
                 (OLD.lease_until, OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
                  OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip,
                  OLD.sent_format)
-            AND (OLD.applied_at IS NULL AND NEW.applied_at IS NOT NULL
-                 AND (NEW.response_body, NEW.response_headers, NEW.response_truncated, NEW.own_header_names)
-                     IS NOT DISTINCT FROM
-                     (OLD.response_body, OLD.response_headers, OLD.response_truncated, OLD.own_header_names)
-                 OR current_user = 'retention_operator' AND NEW.erased
-                    AND NEW.applied_at IS NOT DISTINCT FROM OLD.applied_at
-                    AND num_nonnulls(NEW.response_body, NEW.response_headers, NEW.own_header_names) = 0)
+            AND current_user = 'retention_operator' AND NEW.erased
+            AND num_nonnulls(NEW.response_body, NEW.response_headers, NEW.own_header_names) = 0
         )
     )
     EXECUTE FUNCTION refuse_row('job', 'a finished job is history');

@@ -55,7 +55,7 @@ GRANT SELECT, UPDATE (version, in_flight_limit, limit_halved_at, tokens, tokens_
 GRANT EXECUTE ON FUNCTION earlier_event_waits, in_progress TO saga_orchestrator;
 GRANT INSERT (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, slow)
     ON webhook_delivery_jobs TO saga_orchestrator;
-GRANT UPDATE (dispatched_at, applied_at) ON webhook_delivery_jobs TO saga_orchestrator;
+GRANT UPDATE (dispatched_at) ON webhook_delivery_jobs TO saga_orchestrator;
 GRANT INSERT (saga_id, event_id, subscription_id, tenant_id, event_type, final_error_code, reason, failed_at,
               payload_snapshot)
     ON dead_letters TO saga_orchestrator;

@@ -50,6 +50,9 @@ FINISHED_JOBS = range(1_701_021, 1_701_031)
 BUSY_JOBS = range(1_701_031, 1_721_031)
 """Ids, as the statements below number them."""
 
+ATTEMPT_AT: LiteralString = "2026-01-01T00:00:00Z"
+"""When the attempts were due whose results nobody has applied."""
+
 _STATEMENTS: tuple[LiteralString, ...] = (
     # 1,000 event types with 50 subscriptions each
     """INSERT INTO subscriptions (event_types, callback_url, active, verified, eligible_after_event)
@@ -81,7 +84,9 @@ _STATEMENTS: tuple[LiteralString, ...] = (
          FROM generate_series(1, 20) AS n""",
     # sagas of the jobs that are leased or finished, and a history of delivered ones
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status)
-       SELECT n, 40000 + n, 'InProgress' FROM generate_series(1001, 2010) AS n""",
+       SELECT n, 40000 + n, 'InProgress' FROM generate_series(1001, 2000) AS n""",
+    f"""INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, next_attempt_at)
+       SELECT n, 40000 + n, 'InProgress', '{ATTEMPT_AT}' FROM generate_series(2001, 2010) AS n""",
     """INSERT INTO webhook_delivery_sagas (event_id, subscription_id, status, attempt_count)
        SELECT n, 1 + (n + 1) % 50000, 'Completed', 1
          FROM generate_series(3001, 203000) AS n WHERE (n + 1) % 50000 > 0""",
@@ -100,8 +105,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
          FROM generate_series(0, 19) AS n""",
     # a month of finished jobs, a thousand leases of which ten are over, ten results that nobody took yet
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
-              claim_count, worker_id, response_status, created_at, finished_at, applied_at)
-       SELECT 5000000 + n, 1 + n % 50000, 1, now(), 'Completed', 1, 'w', 200, t, t, t
+              claim_count, worker_id, response_status, created_at, finished_at)
+       SELECT 5000000 + n, 1 + n % 50000, 1, now(), 'Completed', 1, 'w', 200, t, t
          FROM generate_series(1, 400000) AS n,
               LATERAL (SELECT now() - (400000 - n) * interval '6.5 seconds' AS t) AS time""",
     # the sagas of the oldest of them, which are old enough to be deleted
@@ -114,18 +119,18 @@ _STATEMENTS: tuple[LiteralString, ...] = (
        SELECT 2000020 + n, 41000 + n, 1, now(), 'Leased', 1, 'w',
               now() + CASE WHEN n > 10 THEN interval '1 hour' ELSE interval '-1 second' END
          FROM generate_series(1, 1000) AS n""",
-    """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
+    f"""INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
               claim_count, worker_id, error_code, finished_at)
-       SELECT 2001020 + n, 42000 + n, 1, now(), 'Failed', 1, 'w', 'http_503', now()
+       SELECT 2001020 + n, 42000 + n, 1, '{ATTEMPT_AT}', 'Failed', 1, 'w', 'http_503', now()
          FROM generate_series(1, 10) AS n""",
     # a busy endpoint: 20,000 attempts in five hours, until two hours ago, of which every 100th failed, and every
     # 2,000th without an answer
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
-              worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, finished_at, applied_at)
+              worker_id, response_status, error_code, duration_ms, resolved_ip, created_at, finished_at)
        SELECT n, 45000, 1, now(), CASE WHEN n % 100 = 0 THEN 'Failed' ELSE 'Completed' END::job_status, 1, 'w',
               CASE WHEN n % 2000 = 0 THEN NULL WHEN n % 100 = 0 THEN 500 ELSE 200 END,
               CASE WHEN n % 2000 = 0 THEN 'tls_error' WHEN n % 100 = 0 THEN 'http_500' END,
-              n % 1000, '192.0.2.1', t, t, t
+              n % 1000, '192.0.2.1', t, t
          FROM generate_series(1, 20000) AS n,
               LATERAL (SELECT now() - interval '2 hours' - (20000 - n) * interval '0.9 seconds' AS t) AS time""",
     # a million dead letters, ten of them with a rare error
@@ -191,8 +196,8 @@ _STATEMENTS: tuple[LiteralString, ...] = (
         WHERE subscription_id BETWEEN 33011 AND 34020""",
     "UPDATE subscription_health_mark SET counted_until = now() - interval '3 minutes'",
     """INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, claim_count,
-              worker_id, response_status, error_code, leased_at, finished_at, applied_at)
-       SELECT 7000000 + n, 32000 + n % 10, 1, t, 'Failed', 1, 'w', 410, 'http_410', t, t, t
+              worker_id, response_status, error_code, leased_at, finished_at)
+       SELECT 7000000 + n, 32000 + n % 10, 1, t, 'Failed', 1, 'w', 410, 'http_410', t, t
          FROM generate_series(1, 100000) AS n,
               LATERAL (SELECT now() - CASE WHEN n <= 10 THEN interval '30 minutes' ELSE interval '3 days' END AS t)""",
     """INSERT INTO webhook_delivery_sagas (id, event_id, subscription_id, status, attempt_count)

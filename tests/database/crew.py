@@ -51,7 +51,8 @@ TABLES: Mapping[str, LiteralString] = {
     " AND EXISTS (SELECT FROM webhook_delivery_jobs j WHERE j.saga_id = later.id)",
     "sagas": "SELECT s.*, (SELECT max(j.id) FROM webhook_delivery_jobs j WHERE j.saga_id = s.id) AS last_job"
     " FROM webhook_delivery_sagas s ORDER BY s.id",
-    "jobs": "SELECT * FROM webhook_delivery_jobs ORDER BY id",
+    "jobs": "SELECT j.*, s.status <> 'InProgress' OR s.next_attempt_at <> j.attempt_at AS is_applied"
+    " FROM webhook_delivery_jobs j JOIN webhook_delivery_sagas s ON s.id = j.saga_id ORDER BY j.id",
     "dead_letters": "SELECT id FROM dead_letters ORDER BY id",
 }
 LOOK = "SELECT jsonb_build_object({})".format(

@@ -155,7 +155,7 @@ class Ledger:
             assert has_ended == (job["id"] in self.ended), job
             if has_ended:
                 assert job["error_code"] == self.ended[job["id"]]
-                assert (job["applied_at"] is not None) == (job["id"] in self.applied)
+                assert job["is_applied"] == (job["id"] in self.applied)
         for saga in sagas:
             assert saga["attempt_count"] <= self.limits[saga["subscription_id"]]
             if saga["id"] in self.canceled:

@@ -1,17 +1,24 @@
 """The orchestrator's stages as tests call them: by saga, or for all that wait."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from hooksaga.adapters.database import Connection, fetch_rows
 from hooksaga.core.saga import RetryPolicy
-from hooksaga.stages.apply_results import BATCH, apply_results
+from hooksaga.stages import apply_results as stage
+from hooksaga.stages.apply_results import BATCH
 from hooksaga.stages.end_waiting import cancel_saga
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import _Call, start_attempts
 from hooksaga.stages.start_plan import ANY_NUMBER
-from hooksaga.stages.wakes import oldest_due_seconds, seconds_until_next_wake, waiting_subscriptions
+from hooksaga.stages.wakes import (
+    FIRST,
+    oldest_due_seconds,
+    seconds_until_next_wake,
+    unapplied_results,
+    waiting_subscriptions,
+)
 
 __all__ = [
     "BATCH",
@@ -30,6 +37,24 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class _Id:
     id: int
+
+
+async def apply_results(
+    connection: Connection,
+    defaults: RetryPolicy,
+    *,
+    job_ids: Sequence[int] | None = None,
+    limit: int = BATCH,
+    on_left: Callable[[int], None] = lambda _job_id: None,
+) -> list[SagaMoved]:
+    """Apply the results of the named jobs, or of the oldest whose results nobody has applied."""
+    if job_ids is None:
+        job_ids, after = list[int](), FIRST
+        while after:
+            page, after = await unapplied_results(connection, after=after)
+            job_ids += page
+        job_ids = sorted(job_ids)[:limit]
+    return await stage.apply_results(connection, defaults, job_ids=job_ids, on_left=on_left)
 
 
 async def start_all(connection: Connection, defaults: RetryPolicy) -> list[SagaMoved]:

@@ -190,8 +190,8 @@ async def test_attempts_that_are_not_the_results_taken(auditor: Connection, seed
     await seed.saga(SagaStatus.PENDING_RETRY)
     await seed.rewrite(
         "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status, finished_at,"
-        " applied_at, error_code, leased_at) SELECT saga_id, subscription_id, 2, attempt_at + interval '1 s', status,"
-        " finished_at, applied_at, error_code, leased_at FROM webhook_delivery_jobs"
+        " error_code, leased_at) SELECT saga_id, subscription_id, 2, attempt_at + interval '1 s', status,"
+        " finished_at, error_code, leased_at FROM webhook_delivery_jobs"
     )
     await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 2")
     assert await broken(auditor) == set()
@@ -203,8 +203,8 @@ async def test_more_attempts_than_any_limit_allows(auditor: Connection, seed: Se
     await seed.saga(SagaStatus.PENDING_RETRY)
     await seed.rewrite(
         "INSERT INTO webhook_delivery_jobs"
-        " (saga_id, subscription_id, attempt_number, attempt_at, status, error_code, applied_at)"
-        " SELECT id, subscription_id, n, now() + n * interval '1 s', 'Failed', 'http_503', now()"
+        " (saga_id, subscription_id, attempt_number, attempt_at, status, error_code)"
+        " SELECT id, subscription_id, n, now() + n * interval '1 s', 'Failed', 'http_503'"
         " FROM webhook_delivery_sagas, generate_series(2, 51) AS n"
     )
     await seed.rewrite("UPDATE webhook_delivery_sagas SET attempt_count = 51")

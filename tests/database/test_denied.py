@@ -148,7 +148,7 @@ DENIED: dict[Role, list[str]] = {
         "SELECT id FROM webhook_delivery_sagas FOR UPDATE",
         INSERT_JOB,
         "DELETE FROM webhook_delivery_jobs",
-        "UPDATE webhook_delivery_jobs SET applied_at = now()",
+        "UPDATE webhook_delivery_jobs SET dispatched_at = now()",
         "UPDATE webhook_delivery_jobs SET saga_id = 2",
         "UPDATE webhook_delivery_jobs SET attempt_number = 2",
         "UPDATE webhook_delivery_jobs SET attempt_at = now()",
@@ -164,7 +164,6 @@ DENIED: dict[Role, list[str]] = {
     Role.LEASE_CLEANER: [
         INSERT_JOB,
         "DELETE FROM webhook_delivery_jobs",
-        "UPDATE webhook_delivery_jobs SET applied_at = now()",
         "UPDATE webhook_delivery_jobs SET claim_count = 0",
         "UPDATE webhook_delivery_jobs SET worker_id = 'me'",
         "UPDATE webhook_delivery_jobs SET response_status = 200",

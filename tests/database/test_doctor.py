@@ -112,8 +112,8 @@ async def test_an_application_may_be_a_producer(admin: Connection, seed: Seed) -
             "job_worker cannot SELECT on subscription_",
         ),
         (
-            "REVOKE UPDATE (applied_at) ON webhook_delivery_jobs FROM saga_orchestrator",
-            "must UPDATE applied_at",
+            "REVOKE UPDATE (attempt_count) ON webhook_delivery_sagas FROM saga_orchestrator",
+            "must UPDATE attempt_count",
         ),
         (
             "REVOKE EXECUTE ON FUNCTION check_api_key FROM event_ingest_writer",

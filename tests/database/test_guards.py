@@ -45,8 +45,9 @@ async def test_sagas_move_as_the_table_says_and_not_otherwise(
     counts_a_result = int(old is SagaStatus.IN_PROGRESS and new is not SagaStatus.IN_PROGRESS)
     state = await refusal(
         seed.connection,
-        "UPDATE webhook_delivery_sagas SET status = %s, attempt_count = attempt_count + %s WHERE id = %s",
-        [new, counts_a_result, saga_id],
+        "UPDATE webhook_delivery_sagas SET status = %s, attempt_count = attempt_count + %s,"
+        " next_attempt_at = next_attempt_at + %s::interval WHERE id = %s",
+        [new, counts_a_result, "1 s" if new is SagaStatus.PENDING_RETRY else "0", saga_id],
     )
     assert state == (None if is_legal(SAGA_MOVES, old, new) else REFUSED)
     assert await seed.status_of(saga_id) == (new if state is None else old)
@@ -262,7 +263,6 @@ async def test_a_job_never_carries_another_subscription_than_its_saga(seed: Seed
         ("worker_id", "w"),
         ("lease_until", "now"),
         ("finished_at", "now"),
-        ("applied_at", "now"),
     ],
 )
 async def test_a_job_starts_pending_and_unclaimed(seed: Seed, column: str, value: Any) -> None:
@@ -305,14 +305,11 @@ JOB_COLUMNS: list[tuple[LiteralString, LiteralString]] = [
 
 
 @pytest.mark.guarantee(Promise.GUARDED, "a change to a finished job, column by column")
-@pytest.mark.parametrize("with_applied_at", [False, True])
 @pytest.mark.parametrize(("column", "value"), JOB_COLUMNS)
-async def test_a_finished_job_never_changes(
-    seed: Seed, column: LiteralString, value: LiteralString, with_applied_at: bool
-) -> None:
+async def test_a_finished_job_never_changes(seed: Seed, column: LiteralString, value: LiteralString) -> None:
     job_id = await job_in(seed, JobStatus.FAILED)
-    statement = sql.SQL("UPDATE webhook_delivery_jobs SET {} = {}{} WHERE id = %s").format(
-        sql.Identifier(column), sql.SQL(value), sql.SQL(", applied_at = now()" if with_applied_at else "")
+    statement = sql.SQL("UPDATE webhook_delivery_jobs SET {} = {} WHERE id = %s").format(
+        sql.Identifier(column), sql.SQL(value)
     )
     assert await refusal(seed.connection, statement, [job_id]) == REFUSED
 
@@ -321,7 +318,7 @@ async def test_every_column_of_a_finished_job_is_guarded(seed: Seed) -> None:
     columns = await seed.rows(
         "SELECT column_name FROM information_schema.columns WHERE table_name = 'webhook_delivery_jobs'"
     )
-    tried = {column for column, _ in JOB_COLUMNS} | {"id", "status", "applied_at"}
+    tried = {column for column, _ in JOB_COLUMNS} | {"id", "status"}
     assert {row["column_name"] for row in columns} == tried
 
 
@@ -387,20 +384,30 @@ async def test_a_lane_names_what_is_there(seed: Seed) -> None:
     assert await refusal(seed.connection, insert, [operation.id, await seed.subscription()]) is None
 
 
-@pytest.mark.guarantee(Promise.GUARDED, "a result taken twice")
-async def test_a_result_is_taken_once(seed: Seed) -> None:
-    job_id = await job_in(seed, JobStatus.FAILED)
-    take: LiteralString = "UPDATE webhook_delivery_jobs SET applied_at = %s WHERE id = %s"
-    assert await refusal(seed.connection, take, ["now", job_id]) is None
-    assert await refusal(seed.connection, take, ["now", job_id]) == REFUSED
-    assert await refusal(seed.connection, take, [None, job_id]) == REFUSED
+@pytest.mark.guarantee(Promise.GUARDED, "an attempt under another time than its saga's next one")
+async def test_a_job_is_the_next_attempt_of_its_saga(seed: Seed) -> None:
+    saga_id = await seed.saga()
+    insert: LiteralString = (
+        "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at)"
+        " SELECT id, subscription_id, 1, next_attempt_at + %s::interval FROM webhook_delivery_sagas WHERE id = %s"
+    )
+    assert await refusal(seed.connection, insert, ["1 microsecond", saga_id]) == REFUSED
+    assert await refusal(seed.connection, insert, ["0", saga_id]) is None
 
 
-@pytest.mark.parametrize("status", [JobStatus.PENDING, JobStatus.LEASED])
-async def test_a_result_is_not_taken_before_there_is_one(seed: Seed, status: JobStatus) -> None:
-    job_id = await job_in(seed, status)
-    take: LiteralString = "UPDATE webhook_delivery_jobs SET applied_at = now() WHERE id = %s"
-    assert await refusal(seed.connection, take, [job_id]) == REFUSED
+@pytest.mark.guarantee(Promise.GUARDED, "a result applied to another attempt")
+async def test_the_time_of_an_attempt_names_it_until_its_result_is_applied(seed: Seed) -> None:
+    """What is applied moves the saga on, so a result cannot be applied twice (decision 109)."""
+    saga_id = await seed.saga(SagaStatus.IN_PROGRESS)
+    move: LiteralString = (
+        "UPDATE webhook_delivery_sagas SET status = %s, next_attempt_at = next_attempt_at + %s::interval"
+        " WHERE id = %s"
+    )
+    assert await refusal(seed.connection, move, ["InProgress", "1 s", saga_id]) == REFUSED
+    assert await refusal(seed.connection, move, ["PendingRetry", "0", saga_id]) == REFUSED
+    assert await refusal(seed.connection, move, ["PendingRetry", "1 s", saga_id]) is None
+    assert await refusal(seed.connection, move, ["InProgress", "1 s", saga_id]) == REFUSED
+    assert await refusal(seed.connection, move, ["InProgress", "0", saga_id]) is None
 
 
 @pytest.mark.parametrize(

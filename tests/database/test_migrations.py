@@ -187,7 +187,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "retry_after_seconds": "integer",
         "resolved_ip": "inet",
         "reconnected": "boolean",
-        "applied_at": TIME,
     },
     "dead_letters": {
         "id": "bigint",
@@ -219,7 +218,7 @@ INDEXES: dict[str, str] = {
     "idx_sub_active": "subscriptions (active)",
     "idx_saga_status_retry": "webhook_delivery_sagas"
     " (subscription_id, num_nonnulls(ordering_key), next_attempt_at, id)",
-    "idx_saga_status": "webhook_delivery_sagas (status, subscription_id)",
+    "idx_saga_status": "webhook_delivery_sagas (subscription_id, id)",
     "uniq_saga_event_subscription": (
         "UNIQUE webhook_delivery_sagas (event_id, subscription_id, (\nCASE\n"
         "    WHEN requeued_from IS NULL AND resent_from IS NULL THEN 0::bigint\n    ELSE id\nEND))"

@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -137,12 +138,13 @@ async def test_a_decision_over_a_result_that_was_taken_meanwhile_moves_nothing(
 ) -> None:
     """Between reading a result and locking its saga, another orchestrator may have gone a whole round."""
     saga_id, job_id = await finished(seed, "http_503")
+    attempt_at = await seed.value("SELECT attempt_at FROM webhook_delivery_jobs WHERE id = %s", [job_id])
     await orchestrate.apply_results(orchestrator, POLICY)
     await seed.make_due(saga_id)
     await seed.start(saga_id)
     late = {
         "saga_ids": [saga_id],
-        "job_ids": [job_id],
+        "attempts_at": [attempt_at],
         "statuses": ["Completed"],
         "attempt_counts": [2],
         "next_attempts": [datetime.now(UTC)],
@@ -162,6 +164,24 @@ async def test_a_job_that_has_not_ended_has_no_result(orchestrator: Connection, 
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id, 10**12]) == []
     await seed.claim(job_id)
     assert await orchestrate.apply_results(orchestrator, POLICY, job_ids=[job_id]) == []
+
+
+async def test_results_that_nobody_applied_are_found_page_by_page(
+    orchestrator: Connection, seed: Seed
+) -> None:
+    subscriptions = [await seed.subscription() for _ in range(2)]
+    sagas = [await seed.saga(SagaStatus.IN_PROGRESS, one) for one in [*subscriptions, *subscriptions]]
+    jobs = [await seed.active_job(saga_id) for saga_id in sagas]
+    for job_id in (jobs[0], jobs[3]):
+        await seed.finish(job_id)
+    pages: list[list[int]] = []
+    after: Sequence[int] | None = (0, 0)
+    while after is not None:
+        found, after = await orchestrate.unapplied_results(orchestrator, after=after, limit=1)
+        pages.append(found)
+    assert pages == [[jobs[0]], [], [], [jobs[3]], []]
+    await orchestrate.apply_results(orchestrator, POLICY)
+    assert await orchestrate.unapplied_results(orchestrator) == ([], None)
 
 
 async def test_orchestrators_at_once_take_each_result_once(connect: Connect, seed: Seed) -> None:

@@ -341,9 +341,9 @@ async def test_some_missing_attempts_of_an_old_dead_saga_are_found(operator: Con
 
 
 async def test_a_broken_saga_is_left_for_the_audit(operator: Connection, seed: Seed) -> None:
-    """A saga that ended while a result waits is not deleted, and blocks no other."""
+    """A saga that ended during an attempt is not deleted, and blocks no other."""
     broken_one, good = await old_saga(seed), await old_saga(seed)
-    await seed.rewrite("UPDATE webhook_delivery_jobs SET applied_at = NULL WHERE saga_id = %s", [broken_one])
+    await seed.rewrite("UPDATE webhook_delivery_jobs SET status = 'Leased' WHERE saga_id = %s", [broken_one])
     assert (await prune_all(operator)).sagas == 1
     assert await ids(seed, SAGAS) == [broken_one]
     assert good not in await ids(seed, JOBS)
@@ -394,7 +394,7 @@ async def test_even_the_retention_role_deletes_no_job_whose_result_waits(seed: S
     "statement",
     [
         "UPDATE webhook_delivery_sagas SET attempt_count = 0",
-        "UPDATE webhook_delivery_jobs SET applied_at = now()",
+        "UPDATE webhook_delivery_jobs SET dispatched_at = now()",
         "SELECT payload FROM events",
         "UPDATE events SET event_type = 'b'",
         "UPDATE dead_letters SET reason = 'none'",

@@ -79,7 +79,7 @@ def taken(status: str) -> dict[str, Any]:
     count = rows.DUE
     return {
         "saga_ids": list(rows.FINISHED_SAGAS),
-        "job_ids": list(rows.FINISHED_JOBS),
+        "attempts_at": [rows.ATTEMPT_AT] * count,
         "statuses": [status] * count,
         "attempt_counts": [1] * count,
         "next_attempts": ["2030-01-01T00:00:00Z"] * count,
@@ -390,9 +390,19 @@ HOT = [
         rows=1_500,
         buffers=6_000,
     ),
-    orchestrate("find_finished_jobs", {"limit": 500, "job_ids": None}),
-    orchestrate("find_unlocked_results", {"limit": 500, "job_ids": None}),
+    # The crowd: a page of its million sagas in progress, and the page after it.
+    orchestrate(
+        "unapplied_results",
+        {"limit": 500, "after_subscription": 0, "after_saga": 0},
+        answers=1,
+        rows=2_000,
+        buffers=6_000,
+    ),
+    orchestrate(
+        "unapplied_results", {"limit": 500, "after_subscription": 42_000, "after_saga": 0}, answers=1
+    ),
     orchestrate("finished_jobs", {"job_ids": list(rows.FINISHED_JOBS)}),
+    orchestrate("unlocked_results", {"job_ids": list(rows.FINISHED_JOBS)}),
     orchestrate("flow_to_start", {"subscription_ids": DUE_IDS, "most_woken": 0}, answers=20),
     orchestrate("flow_to_start", {"subscription_ids": [], "most_woken": 500}, answers=20),
     orchestrate("lock_flow", {"subscription_ids": DUE_IDS, "versions": [0] * len(DUE_IDS)}, answers=20),

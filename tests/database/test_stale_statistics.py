@@ -105,8 +105,8 @@ def with_statistics_of_a_quiet_moment(connection: psycopg.Connection) -> None:
     )
     connection.execute(
         "INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,"
-        " finished_at, applied_at, claim_count, worker_id)"
-        " SELECT id, subscription_id, 1, now(), 'Completed', now(), now(), 1, 'w' FROM webhook_delivery_sagas"
+        " finished_at, claim_count, worker_id)"
+        " SELECT id, subscription_id, 1, now(), 'Completed', now(), 1, 'w' FROM webhook_delivery_sagas"
     )
     connection.execute("VACUUM ANALYZE")
 
@@ -116,9 +116,7 @@ def with_statistics_after_a_backlog(connection: psycopg.Connection) -> None:
     wait(connection, "InProgress", ("Pending", 1, None, None))
     wait(connection, "InProgress", ("Pending", 2, None, None))
     connection.execute("DELETE FROM routing_outbox")
-    connection.execute(
-        "UPDATE webhook_delivery_jobs SET status = 'Completed', finished_at = now(), applied_at = now()"
-    )
+    connection.execute("UPDATE webhook_delivery_jobs SET status = 'Completed', finished_at = now()")
     connection.execute("UPDATE webhook_delivery_sagas SET status = 'Completed'")
     connection.execute("VACUUM ANALYZE")
 
@@ -182,11 +180,11 @@ def wait(
                                 (event_id, subscription_id, status, attempt_count, next_attempt_at)
                          SELECT id, row_number() OVER (), %(status)s::saga_status,
                                 CASE WHEN %(status)s = 'Pending' THEN 0 ELSE 1 END, now() - interval '1 second'
-                           FROM event RETURNING id, subscription_id)
+                           FROM event RETURNING id, subscription_id, next_attempt_at)
            INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, status,
                                               finished_at, lease_until, created_at)
-           SELECT id, subscription_id, %(attempt)s, now(), %(job)s::job_status, now() + %(finished)s::interval,
-                  now() + %(lease)s::interval, now() - interval '1 hour'
+           SELECT id, subscription_id, %(attempt)s, next_attempt_at, %(job)s::job_status,
+                  now() + %(finished)s::interval, now() + %(lease)s::interval, now() - interval '1 hour'
              FROM saga WHERE %(job)s::text IS NOT NULL""",
         {
             "many": EVERYWHERE,
@@ -238,11 +236,11 @@ def ending(ids: Sequence[int], **changed: Any) -> dict[str, Any]:
     }
 
 
-def applying(first_saga: int, first_job: int) -> dict[str, Any]:
-    """Results of TAKEN jobs that ended."""
+def applying(first_saga: int, attempt_at: datetime) -> dict[str, Any]:
+    """Results of TAKEN sagas, whose attempts were due at the same time."""
     return {
         "saga_ids": list(range(first_saga, first_saga + TAKEN)),
-        "job_ids": list(range(first_job, first_job + TAKEN)),
+        "attempts_at": [attempt_at] * TAKEN,
         "statuses": ["Completed"] * TAKEN,
         "attempt_counts": [2] * TAKEN,
         "next_attempts": [datetime.now(UTC)] * TAKEN,
@@ -257,9 +255,9 @@ def applying(first_saga: int, first_job: int) -> dict[str, Any]:
 OF_ONE_SUBSCRIPTION = {"idx_secret_subscription", "idx_saga_status", "idx_saga_status_retry"}
 """Read for the subscription of a row that was found."""
 
-MAY_SORT = ("claim_waiting_jobs", "reset_expired_leases")
-"""After statistics of empty tables these read all waiting or leased jobs and sort them. The orchestrator starts only as
-many as there are places for, so both are few."""
+MAY_SORT = ("claim_waiting_jobs", "reset_expired_leases", "unapplied_results")
+"""After statistics of empty tables these read all waiting or leased jobs, or all sagas in progress, and sort them. The
+orchestrator starts only as many as there are places for, so all are few."""
 
 CLAIM = {"limit": TAKEN, "worker_id": "w", "lease_seconds": 60, "alone_from": 2, "one_alone": True}
 STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
@@ -280,8 +278,12 @@ STEPS: list[tuple[Role, str, str, dict[str, Any]]] = [
     (Role.ORCHESTRATOR, "orchestrate", "write_flow", FLOW_OF),
     (Role.ORCHESTRATOR, "orchestrate", "waiting_subscriptions", {"after": 0, "limit": TAKEN}),
     (Role.ORCHESTRATOR, "orchestrate", "next_wake", {}),
-    (Role.ORCHESTRATOR, "orchestrate", "find_finished_jobs", {"limit": TAKEN, "job_ids": None}),
-    (Role.ORCHESTRATOR, "orchestrate", "find_unlocked_results", {"limit": TAKEN, "job_ids": None}),
+    (
+        Role.ORCHESTRATOR,
+        "orchestrate",
+        "unapplied_results",
+        {"limit": TAKEN, "after_subscription": 0, "after_saga": 0},
+    ),
     (
         Role.ORCHESTRATOR,
         "orchestrate",
@@ -321,11 +323,11 @@ def test_results_are_applied_to_the_rows_that_they_name(
     with psycopg.connect(backlog_everywhere.url) as connection:
         connection.execute("SET session_replication_role = replica")
         row = connection.execute(
-            "SELECT saga_id, id FROM webhook_delivery_jobs WHERE status = 'Completed' AND applied_at IS NULL"
-            " ORDER BY id LIMIT 1"
+            "SELECT s.id, s.next_attempt_at FROM webhook_delivery_jobs j"
+            "  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.next_attempt_at = j.attempt_at"
+            " WHERE j.status = 'Completed' AND s.status = 'InProgress' ORDER BY j.id LIMIT 1"
         ).fetchone()
         assert row is not None
-        connection.execute("UPDATE webhook_delivery_jobs SET response_status = 200 WHERE id >= %s", row[1:])
     plan = plan_kept(
         backlog_everywhere, Role.ORCHESTRATOR, load_queries("orchestrate")[statement], **applying(*row)
     )
@@ -470,7 +472,6 @@ def _read_by_functions(address: DatabaseAddress, query: str, params: dict[str, A
     [
         ("idx_job_pending", ["claim_waiting_jobs", "claim_waiting_jobs"]),
         ("idx_job_status_lease", ["reset_expired_leases"]),
-        ("idx_job_unapplied", ["find_finished_jobs", "find_unlocked_results"]),
         ("idx_flow_wake", ["next_wake"]),
     ],
 )

@@ -177,7 +177,9 @@ def _lock_in_the_wrong_order(site: Site, stopping: threading.Event) -> None:
 
 def _lock_rows(connection: psycopg.Connection) -> None:
     open_jobs = connection.execute(
-        "SELECT id, saga_id FROM webhook_delivery_jobs WHERE applied_at IS NULL ORDER BY id DESC LIMIT 30"
+        "SELECT j.id, j.saga_id FROM webhook_delivery_jobs j"
+        "  JOIN webhook_delivery_sagas s ON s.id = j.saga_id AND s.status = 'InProgress'"
+        " WHERE j.attempt_at = s.next_attempt_at ORDER BY j.id DESC LIMIT 30"
     ).fetchall()
     for job_id, _ in open_jobs:
         connection.execute("SELECT FROM webhook_delivery_jobs WHERE id = %s FOR UPDATE", [job_id])

@@ -140,8 +140,9 @@ def _hasty_cleaner() -> None:
 
 
 def _taken_again() -> None:
-    for statement in ("finished_jobs", "apply_results", "apply_results_and_flow"):
-        _rewrite("orchestrate", statement, "AND j.applied_at IS NULL", "")
+    _rewrite("orchestrate", "finished_jobs", "AND j.attempt_at = s.next_attempt_at", "")
+    for statement in ("apply_results", "apply_results_and_flow"):
+        _rewrite("orchestrate", statement, "AND s.next_attempt_at = d.attempt_at", "")
 
 
 def _false_commit() -> None:

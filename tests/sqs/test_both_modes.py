@@ -33,7 +33,7 @@ FACTS: LiteralString = """
 SELECT e.payload ->> 'n' AS n, e.event_type, regexp_replace(b.callback_url, '^https://[^/]+', '') AS path,
        s.status::text, s.attempt_count, s.final_error_code,
        (SELECT jsonb_agg(jsonb_build_array(j.attempt_number, j.status, j.claim_count, j.response_status, j.error_code,
-                                           j.response_truncated, length(j.response_body), j.applied_at IS NOT NULL)
+                                           j.response_truncated, length(j.response_body))
                          ORDER BY j.id)
           FROM webhook_delivery_jobs j WHERE j.saga_id = s.id) AS jobs,
        (SELECT jsonb_agg(jsonb_build_array(d.final_error_code, d.payload_snapshot::text, d.event_type))

@@ -103,6 +103,81 @@ async def test_a_starter_with_nothing_to_look_at_asks_nothing(monkeypatch: pytes
     assert calls.asked == [([7, 8], 0)]
 
 
+class Pages:
+    """Stands for unapplied_results: pages of results, and the places that it was asked to go on from."""
+
+    def __init__(self, *pages: list[int], more: bool = False) -> None:
+        self.pages = list(pages)
+        self.more = more
+        self.asked: list[Sequence[int]] = []
+
+    async def __call__(
+        self, _connection: object, *, after: Sequence[int]
+    ) -> tuple[list[int], Sequence[int] | None]:
+        self.asked.append(after)
+        found = self.pages.pop(0) if self.pages else []
+        return found, (1, len(self.asked)) if self.pages or self.more else None
+
+
+def applier_of(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> tuple[Starter, list[list[int]]]:
+    """A starter that looks for results at these pages, and what it applied."""
+    one, applied = starter_of(monkeypatch), list[list[int]]()
+
+    async def note(_connection: object, *, job_ids: list[int], **_: object) -> list[SagaMoved]:
+        applied.append(job_ids)
+        return []
+
+    monkeypatch.setattr(one, "_applying", SimpleNamespace(run=lambda unit: unit(None)))
+    monkeypatch.setattr(starter, "unapplied_results", pages)
+    monkeypatch.setattr(starter, "apply_results", note)
+    return one, applied
+
+
+async def test_at_start_all_pages_are_looked_at_for_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = Pages([], [7], [], [8, 9])
+    one, applied = applier_of(monkeypatch, pages)
+    while await one.apply():
+        pass
+    assert pages.asked == [(0, 0), (1, 1), (1, 2), (1, 3)]
+    assert sorted(job_id for batch in applied for job_id in batch) == [7, 8, 9]
+
+
+async def test_later_one_page_is_looked_at_and_the_next_after_a_page_with_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = Pages(more=True)
+    one, applied = applier_of(monkeypatch, pages)
+    one._looks_for_all = False
+    assert not await one.apply()
+    assert pages.asked == [(0, 0)]
+    pages.pages = [[5]]
+    assert await one.apply()
+    assert not await one.apply()
+    assert pages.asked == [(0, 0), (1, 1), (1, 2)]
+    assert applied == [[5]]
+
+
+async def test_results_that_were_told_are_applied_before_a_look_and_those_left_are_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, applied = applier_of(monkeypatch, Pages())
+    monkeypatch.setattr(starter, "BATCH", 2)
+
+    async def leave(
+        _connection: object, *, job_ids: list[int], on_left: Callable[[int], None], **_: object
+    ) -> list[SagaMoved]:
+        applied.append(job_ids)
+        on_left(job_ids[0])
+        return []
+
+    monkeypatch.setattr(starter, "apply_results", leave)
+    one.note_results([1, 2, 3])
+    assert one._wakes.apply.is_set()
+    assert await one.apply()
+    assert await one.apply()
+    assert applied == [[1, 2], [3, 1]]
+
+
 @pytest.mark.parametrize(("seconds", "asked"), [(-1.0, True), (0.0, True), (0.3, False), (None, False)])
 async def test_subscriptions_are_woken_when_the_database_says_that_one_is_due(
     monkeypatch: pytest.MonkeyPatch, seconds: float | None, asked: bool
@@ -184,34 +259,6 @@ async def test_each_lane_is_woken_for_its_own_jobs(monkeypatch: pytest.MonkeyPat
     one.look_at([5])
     await one.step()
     assert (one._wakes.slow.is_set(), one._wakes.quick.is_set()) == (True, False)
-
-
-async def test_results_are_applied_by_their_jobs_and_once_a_second_all_that_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one, asked, locked = starter_of(monkeypatch), list[list[int] | None](), [6]
-
-    async def apply(
-        _connection: object, *, job_ids: list[int] | None, on_left: Callable[[int], object], **_: object
-    ):
-        asked.append(job_ids)
-        while locked:
-            on_left(locked.pop())
-        return list[SagaMoved]()
-
-    monkeypatch.setattr(starter, "apply_results", apply)
-    monkeypatch.setattr(one, "_applying", SimpleNamespace(run=lambda unit: unit(None)))
-    assert await one.apply() is True  # 6 waits for a lock
-    one.note_results([7, 8])
-    assert one._wakes.apply.is_set()
-    assert await one.apply() is False
-    assert await one.apply() is False
-    assert asked == [None, [6, 7, 8], None]
-    one.note_results([9])
-    monkeypatch.setattr(one, "_looks_for_results_at", 0.0)
-    assert await one.apply() is True
-    assert await one.apply() is False
-    assert asked[3:] == [None, [9]]
 
 
 # The queue of hints

@@ -1,7 +1,7 @@
 """One invocation of the orchestrator: its stages, repeated while there is time, and the messages that follow."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -15,7 +15,7 @@ from hooksaga.stages.start_attempts import Started, start_attempts
 from hooksaga.stages.start_plan import BATCH
 from hooksaga.stages.telemetry import note_moves, note_refused
 from hooksaga.stages.undispatched import find_undispatched_jobs
-from hooksaga.stages.wakes import waiting_subscriptions
+from hooksaga.stages.wakes import FIRST, unapplied_results, waiting_subscriptions
 
 LEFT_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4)
 """What another orchestrator has locked is tried again after these pauses: its transaction takes milliseconds."""
@@ -59,13 +59,13 @@ class Turn:
 
     async def apply_all(self) -> None:
         """Apply all results that wait, and start what they have made room for."""
-        while self._has_time():
-            moves = await self._apply(None, lambda _: None)
-            if not moves:
-                break
+        after: Sequence[int] | None = FIRST
+        while after is not None and self._has_time():
+            job_ids, after = await self._function.session.run(unapplied_results, after=after)
+            moves, _ = await self.apply(job_ids)
             await self.start({move.subscription_id for move in moves if move.made_room})
 
-    async def _apply(self, job_ids: list[int] | None, on_left: Callable[[int], None]) -> list[SagaMoved]:
+    async def _apply(self, job_ids: list[int], on_left: Callable[[int], None]) -> list[SagaMoved]:
         unit = partial(apply_results, defaults=self._policy, job_ids=job_ids, on_left=on_left)
         try:
             moves = await self._function.session.run(unit)

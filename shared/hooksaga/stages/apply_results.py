@@ -32,11 +32,10 @@ async def apply_results(
     connection: Connection,
     defaults: RetryPolicy,
     *,
-    job_ids: Sequence[int] | None = None,
-    limit: int = BATCH,
+    job_ids: Sequence[int],
     on_left: Callable[[int], None] = lambda _job_id: None,
 ) -> list[SagaMoved]:
-    """Apply the results of finished jobs, each exactly once: the named jobs, or the oldest.
+    """Apply the results of the named jobs, each exactly once. At most BATCH of them are quick enough for one statement.
 
     A result whose subscription's flow another session is changing is reported to on_left and stays for the next call.
     Raises RowRefused for results that the database rejects, after the others have been applied.
@@ -44,11 +43,11 @@ async def apply_results(
     left: list[int] = []
     moves: list[SagaMoved] = []
     try:
-        moves += await refused_alone(partial(_apply, connection, defaults, limit, left.append), job_ids)
+        moves += await refused_alone(partial(_apply, connection, defaults, left.append), job_ids)
         if left:  # one may be locked, and the others can do without it
-            again, left = None if job_ids is None else left, []
+            again, left = left, []
             moves += await refused_alone(
-                partial(_apply, connection, defaults, limit, left.append, around_locks=True), again
+                partial(_apply, connection, defaults, left.append, around_locks=True), again
             )
     except RowRefused as refused:
         refused.done = [*moves, *refused.done]
@@ -62,18 +61,14 @@ async def apply_results(
 async def _apply(
     connection: Connection,
     defaults: RetryPolicy,
-    limit: int,
     on_left: Callable[[int], None],
     seen: dict[int, Callable[[], RefusedRow]],
-    job_ids: Sequence[int] | None,
+    job_ids: Sequence[int],
     *,
     around_locks: bool = False,
 ) -> list[SagaMoved]:
-    queries = load_queries("orchestrate")
-    name = "find_finished_jobs" if job_ids is None else "finished_jobs"
-    query = queries["find_unlocked_results" if around_locks else name]
-    named = {"job_ids": None if job_ids is None else list(job_ids), "limit": limit}
-    jobs = await fetch_rows(connection, query, named, FinishedJob)
+    query = load_queries("orchestrate")["unlocked_results" if around_locks else "finished_jobs"]
+    jobs = await fetch_rows(connection, query, {"job_ids": list(job_ids)}, FinishedJob)
     seen |= {job.job_id: job.refused_row for job in jobs}
     if not jobs:
         return []
@@ -166,7 +161,7 @@ def _columns(
 ) -> dict[str, list[Any]]:
     return {
         "saga_ids": [saga.id for _, saga in decided],
-        "job_ids": [job.job_id for job, _ in decided],
+        "attempts_at": [job.next_attempt_at for job, _ in decided],
         "statuses": [saga.status.value for _, saga in decided],
         "attempt_counts": [saga.attempt_count for _, saga in decided],
         "next_attempts": [saga.next_attempt_at for _, saga in decided],

@@ -83,8 +83,8 @@ async def refused_at_savepoints(
 
 
 async def refused_alone(
-    run: Callable[[dict[int, Callable[[], RefusedRow]], Sequence[int] | None], Awaitable[list[Answer]]],
-    named: Sequence[int] | None,
+    run: Callable[[dict[int, Callable[[], RefusedRow]], Sequence[int]], Awaitable[list[Answer]]],
+    named: Sequence[int],
 ) -> list[Answer]:
     """Return the results of `run(seen, named)`, a transaction over rows whose reports it first adds to `seen`, by id.
 

@@ -15,7 +15,7 @@ from hooksaga.stages.apply_results import BATCH, apply_results
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import Started, start_attempts
 from hooksaga.stages.telemetry import note_moves, note_refused
-from hooksaga.stages.wakes import seconds_until_next_wake, waiting_subscriptions
+from hooksaga.stages.wakes import FIRST, seconds_until_next_wake, unapplied_results, waiting_subscriptions
 from hooksaga.worker.loops import IDLE_SECONDS, POLL_SECONDS, rest
 from hooksaga.worker.places import WorkerPlaces
 from hooksaga.worker.refused_rows import RefusedRows
@@ -52,7 +52,9 @@ class Starter:
         self._next_wake_at = 0.0
         self._refused_at = -POLL_SECONDS
         self._results: dict[int, None] = {}
+        self._results_after: Sequence[int] = FIRST
         self._looks_for_results_at = 0.0
+        self._looks_for_all = True
         self.walk_rest = POLL_SECONDS
         self._walks_all = True
         self._walk_after = 0
@@ -175,18 +177,22 @@ class Starter:
     async def apply(self) -> bool:
         """Apply the results of this process, and from time to time of others and of lost leases. A subscription with
         more that is due is looked at again: a result makes room."""
-        job_ids, now, left = list(islice(self._results, BATCH)), time.monotonic(), dict[int, None]()
-        if looks := not job_ids or now >= self._looks_for_results_at:
-            self._looks_for_results_at = now + POLL_SECONDS
-        unit = partial(
-            apply_results, defaults=self._policy, job_ids=None if looks else job_ids, on_left=left.setdefault
-        )
+        looks = not self._results or time.monotonic() >= self._looks_for_results_at
+        if self._results:
+            await self._apply(list(islice(self._results, BATCH)))
+        if looks:
+            await self._look_for_results()
+        return bool(self._results) or self._looks_for_results_at == 0
+
+    async def _apply(self, job_ids: Sequence[int]) -> None:
+        left = dict[int, None]()
+        unit = partial(apply_results, defaults=self._policy, job_ids=job_ids, on_left=left.setdefault)
         try:
             moves = await self._applying.run(unit)
         except RowRefused as refused:
             moves = self._told_of_refusal(refused)
-        for one in (move.job_id or 0 for move in moves) if looks else job_ids:
-            self._results.pop(one, None)
+        for one in job_ids:
+            del self._results[one]
         self._results |= left
         self._told(moves)
         room = [
@@ -198,10 +204,16 @@ class Starter:
             self.look_when_next_is_due()
         if len(moves) >= MANY or left:
             await rest(self._stopping, GATHER_SECONDS)
-        if looks and (len(moves) >= BATCH or (moves and self._has_refused_row)):
-            self._looks_for_results_at = 0.0
-            return True
-        return bool(self._results)
+
+    async def _look_for_results(self) -> None:
+        """Look for results at one page of the sagas in progress, and at the next one at once after a page with some. At
+        start at all pages."""
+        found, after = await self._applying.run(partial(unapplied_results, after=self._results_after))
+        self._results |= dict.fromkeys(found)
+        self._results_after = after or FIRST
+        self._looks_for_all = self._looks_for_all and after is not None
+        goes_on = self._looks_for_all or (found and after)
+        self._looks_for_results_at = 0.0 if goes_on else time.monotonic() + POLL_SECONDS
 
     def _has_no_place(self, move: SagaMoved) -> bool:
         return move.subscription_id in self._placeless
