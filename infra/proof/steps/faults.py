@@ -16,11 +16,15 @@ TICK = "lease_cleaner"
 
 MARK = "PROOF_REPLACED"
 RESTART_MINUTES = 20
+FIRST_EVENT_MINUTES = 5
+"""For the first start of the functions, and what the client repeats meanwhile."""
+
 TICKS_CHECK = "the ticks are enabled"
 
 
 def start_load(proof: Proof, result: Result) -> None:
-    """Let the load run alone. The caller has started it."""
+    """Let the load run alone, from its first accepted event on. The caller has started it."""
+    wait_until(lambda: bool(read_journal(proof.journal)), FIRST_EVENT_MINUTES, "the first event")
     with _measured(proof, result):
         time.sleep(proof.options.minutes * 60)
     result.done.append(f"{proof.options.rate:g} events a second, each with an idempotency key.")
