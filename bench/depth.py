@@ -152,8 +152,8 @@ DUE_SAGAS: LiteralString = """
 DUE_JOBS: LiteralString = """
     INSERT INTO webhook_delivery_jobs (saga_id, subscription_id, attempt_number, attempt_at, max_attempts, status,
               claim_count, worker_id, response_status, finished_at, lease_until)
-    SELECT id, %(subscription)s, %(attempt)s, now(), 5, %(status)s::job_status, %(claims)s, %(worker)s, %(answer)s,
-           %(finished)s::timestamptz, %(lease)s::timestamptz
+    SELECT id, %(subscription)s, %(attempt)s, now() - interval '1 second', 5, %(status)s::job_status, %(claims)s,
+           %(worker)s, %(answer)s, %(finished)s::timestamptz, %(lease)s::timestamptz
       FROM unnest(%(sagas)s::bigint[]) AS id
     RETURNING id"""
 

@@ -31,7 +31,10 @@ def dump_under_load(up: UpProcess, recorder: Recorder, folder: Path) -> tuple[Pa
 def pass_a_day(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
-        connection.execute("UPDATE webhook_delivery_jobs SET lease_until = lease_until - interval '1 day'")
+        connection.execute(
+            "UPDATE webhook_delivery_jobs SET lease_until = lease_until - interval '1 day',"
+            " attempt_at = attempt_at - interval '1 day'"
+        )
         connection.execute(
             "UPDATE webhook_delivery_sagas SET next_attempt_at = next_attempt_at - interval '1 day'"
         )
