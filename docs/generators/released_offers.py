@@ -5,16 +5,12 @@ its rows meet, so the next version may demand no others. sql/contract.txt except
 or already meets.
 """
 
-import tempfile
-from pathlib import Path
-
 import psycopg
 from psycopg.rows import dict_row
 
-from hooksaga.adapters.database import DatabaseAddress
-from hooksaga.adapters.migrations import SQL_DIR, migrate
+from docs.generators.schema_file import migrated_database
+from hooksaga.adapters.migrations import SQL_DIR
 from hooksaga.adapters.queries import load_queries
-from hooksaga.local.postgres import EmbeddedPostgres
 
 OFFERS_FILE = SQL_DIR / "released.offers"
 CONTRACT_FILE = SQL_DIR / "contract.txt"
@@ -60,16 +56,8 @@ def _read(url: str) -> tuple[set[str], dict[str, tuple[str, list[str]]]]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="hooksaga-") as folder:
-        server = EmbeddedPostgres(Path(folder))
-        try:
-            url = server.start()
-            migrate(DatabaseAddress(url))
-            OFFERS_FILE.write_text(
-                offers_text(url, CONTRACT_FILE.read_text(encoding="utf-8")), encoding="utf-8"
-            )
-        finally:
-            server.stop()
+    with migrated_database() as url:
+        OFFERS_FILE.write_text(offers_text(url, CONTRACT_FILE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

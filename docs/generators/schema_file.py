@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hooksaga.adapters.database import DatabaseAddress
@@ -41,15 +43,22 @@ def schema_text(url: str) -> str:
     return HEAD + re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def main() -> None:
+@contextmanager
+def migrated_database() -> Iterator[str]:
+    """Yield the URL of an empty database with the schema, on a server of its own."""
     with tempfile.TemporaryDirectory(prefix="hooksaga-") as folder:
         server = EmbeddedPostgres(Path(folder))
         try:
             url = server.start()
             migrate(DatabaseAddress(url))
-            SCHEMA_FILE.write_text(schema_text(url), encoding="utf-8")
+            yield url
         finally:
             server.stop()
+
+
+def main() -> None:
+    with migrated_database() as url:
+        SCHEMA_FILE.write_text(schema_text(url), encoding="utf-8")
 
 
 if __name__ == "__main__":

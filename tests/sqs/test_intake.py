@@ -195,7 +195,7 @@ async def test_while_the_database_is_away_valid_messages_come_back_and_invalid_o
 
 
 async def test_an_event_that_the_database_rejects_comes_back_alone(place: Place) -> None:
-    """For a reason that is not its own, such as a full partition of somebody's: it may be stored later."""
+    """The database may take it later, for example when a partition has space again."""
     table = "ALTER TABLE events"
     await place.seed.connection.execute(
         f"{table} ADD CONSTRAINT broken EXCLUDE USING btree (event_type WITH =) WHERE (event_type = 'b')"

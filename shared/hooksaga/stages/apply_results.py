@@ -35,7 +35,7 @@ async def apply_results(
     job_ids: Sequence[int],
     on_left: Callable[[int], None] = lambda _job_id: None,
 ) -> list[SagaMoved]:
-    """Apply the results of the named jobs, each exactly once. At most BATCH of them are quick enough for one statement.
+    """Apply the results of the named jobs, at most BATCH of them, each exactly once.
 
     A result whose subscription's flow another session is changing is reported to on_left and stays for the next call.
     Raises RowRefused for results that the database rejects, after the others have been applied.
