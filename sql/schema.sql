@@ -863,7 +863,7 @@ CREATE FUNCTION public.missed_while_disabled(disabled_id bigint, most integer) R
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)
                         OR a.change <= (
                             SELECT d.newest_change FROM routing_decisions d
-                             WHERE d.event_id = a.id AND d.after_subscription < a.by_subscription
+                             WHERE d.event_id = a.id AND coalesce(d.after_subscription, 0) < a.by_subscription
                                AND (d.through_subscription IS NULL OR a.by_subscription <= d.through_subscription)
                              ORDER BY d.newest_change LIMIT 1)) AS missed) AS judged
     )
@@ -2605,14 +2605,21 @@ COMMENT ON COLUMN public.retry_debt_by_subscription.next_attempt_at IS 'Earliest
 
 CREATE TABLE public.routing_decisions (
     event_id bigint NOT NULL,
-    after_subscription bigint DEFAULT 0 NOT NULL,
+    after_subscription bigint,
     through_subscription bigint,
     routed_at timestamp with time zone DEFAULT now() NOT NULL,
     newest_change bigint NOT NULL,
     sagas_started smallint NOT NULL,
     snapshot pg_snapshot NOT NULL,
-    CONSTRAINT part_has_a_range CHECK ((through_subscription > after_subscription))
+    CONSTRAINT first_part_has_no_lower_end CHECK ((after_subscription IS NULL)) NO INHERIT,
+    CONSTRAINT part_has_a_range CHECK ((through_subscription > COALESCE(after_subscription, (0)::bigint)))
 );
+
+CREATE TABLE public.routing_decisions_of_later_parts (
+    NOT NULL event_id,
+    NOT NULL after_subscription
+)
+INHERITS (public.routing_decisions);
 
 CREATE TABLE public.subscription_health (
     subscription_id bigint NOT NULL,
@@ -2773,6 +2780,8 @@ CREATE TABLE public.work_state (
     CONSTRAINT there_is_one_state CHECK (only_row)
 );
 
+ALTER TABLE ONLY public.routing_decisions_of_later_parts ALTER COLUMN routed_at SET DEFAULT now();
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_key_sha256_key UNIQUE (key_sha256);
 
@@ -2830,8 +2839,11 @@ ALTER TABLE ONLY public.retention_progress
 ALTER TABLE ONLY public.retention_state
     ADD CONSTRAINT retention_state_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY public.routing_decisions_of_later_parts
+    ADD CONSTRAINT routing_decisions_of_later_parts_pkey PRIMARY KEY (event_id, after_subscription);
+
 ALTER TABLE ONLY public.routing_decisions
-    ADD CONSTRAINT routing_decisions_pkey PRIMARY KEY (event_id, after_subscription);
+    ADD CONSTRAINT routing_decisions_pkey PRIMARY KEY (event_id);
 
 ALTER TABLE ONLY public.routing_outbox
     ADD CONSTRAINT routing_outbox_pkey PRIMARY KEY (event_id);
@@ -3034,7 +3046,7 @@ CREATE TRIGGER events_never_change BEFORE DELETE OR UPDATE ON public.events FOR 
 
 CREATE TRIGGER events_only_lose_their_content BEFORE UPDATE ON public.events FOR EACH ROW WHEN (((new.payload IS NOT NULL) OR (new.removed_at IS NULL) OR ((new.id <> old.id) OR (new.webhook_id <> old.webhook_id) OR ((new.tenant_id)::text <> (old.tenant_id)::text) OR ((new.event_type)::text <> (old.event_type)::text) OR (new.created_at <> old.created_at) OR (new.accepted_by <> old.accepted_by)) OR (new.test_subscription_id IS DISTINCT FROM old.test_subscription_id) OR ((new.erasure_id IS DISTINCT FROM old.erasure_id) AND (old.erasure_id IS NOT NULL)) OR (new.removed_at <> old.removed_at) OR ((new.attributes <> old.attributes) AND (new.attributes <> '{}'::jsonb)) OR ((new.extracted_attributes <> old.extracted_attributes) AND (new.extracted_attributes <> '{}'::jsonb)) OR ((new.cloud_event IS DISTINCT FROM old.cloud_event) AND (new.cloud_event IS NOT NULL)) OR ((new.erasure_id IS NULL) AND ((old.created_at > (now() - '1 day'::interval)) OR ((new.source)::text <> (old.source)::text) OR (new.attributes <> old.attributes) OR (new.extracted_attributes <> old.extracted_attributes) OR (((((new.external_id)::text IS DISTINCT FROM (old.external_id)::text) OR ((new.traceparent)::text IS DISTINCT FROM (old.traceparent)::text)) OR ((new.ordering_key)::text IS DISTINCT FROM (old.ordering_key)::text)) OR (new.cloud_event IS DISTINCT FROM old.cloud_event)))))) EXECUTE FUNCTION public.refuse_change('an event only loses its content');
 
-CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT (((((((((((new.lease_until IS DISTINCT FROM old.lease_until) OR (new.response_status IS DISTINCT FROM old.response_status)) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (CURRENT_USER = 'retention_operator'::name) AND new.erased AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) = 0))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
+CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN (((old.status = ANY (ARRAY['Completed'::public.job_status, 'Failed'::public.job_status])) AND (NOT (((new.status = old.status) AND (new.claim_count = old.claim_count) AND (new.reconnected = old.reconnected)) AND (NOT ((((((((((new.response_status IS DISTINCT FROM old.response_status) OR ((new.error_code)::text IS DISTINCT FROM (old.error_code)::text)) OR ((new.worker_id)::text IS DISTINCT FROM (old.worker_id)::text)) OR (new.dispatched_at IS DISTINCT FROM old.dispatched_at)) OR (new.leased_at IS DISTINCT FROM old.leased_at)) OR (new.finished_at IS DISTINCT FROM old.finished_at)) OR (new.duration_ms IS DISTINCT FROM old.duration_ms)) OR (new.retry_after_seconds IS DISTINCT FROM old.retry_after_seconds)) OR (new.resolved_ip IS DISTINCT FROM old.resolved_ip)) OR ((new.sent_format)::text IS DISTINCT FROM (old.sent_format)::text))) AND (CURRENT_USER = 'retention_operator'::name) AND new.erased AND (num_nonnulls(new.response_body, new.response_headers, new.own_header_names) = 0))))) EXECUTE FUNCTION public.refuse_row('job', 'a finished job is history');
 
 CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((((new.id <> old.id) OR (new.saga_id <> old.saga_id) OR (new.subscription_id <> old.subscription_id) OR (new.attempt_number <> old.attempt_number) OR (new.attempt_at <> old.attempt_at) OR (new.created_at <> old.created_at)) OR ((new.max_attempts IS DISTINCT FROM old.max_attempts) OR (new.slow IS DISTINCT FROM old.slow)) OR ((new.erased <> old.erased) AND (old.erased OR (CURRENT_USER <> 'retention_operator'::name))) OR (new.claim_count <> (old.claim_count +
         CASE
@@ -3044,7 +3056,7 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON public.webhook_delivery_jobs FOR 
         CASE
             WHEN ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Failed'::public.job_status]))) THEN 1
             ELSE 0
-        END)) OR ((new.status = 'Leased'::public.job_status) AND ((new.lease_until IS NULL) OR (new.worker_id IS NULL))) OR ((new.status = 'Completed'::public.job_status) AND (new.response_status IS NULL)) OR ((new.status = 'Failed'::public.job_status) AND (new.error_code IS NULL)))) EXECUTE FUNCTION public.refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
+        END)) OR ((new.status = 'Leased'::public.job_status) <> (new.lease_until IS NOT NULL)) OR ((new.status = 'Leased'::public.job_status) AND (new.worker_id IS NULL)) OR ((new.status = 'Completed'::public.job_status) AND (new.response_status IS NULL)) OR ((new.status = 'Failed'::public.job_status) AND (new.error_code IS NULL)))) EXECUTE FUNCTION public.refuse_row('job', 'its saga and attempt never change, and a claim or a result must be whole');
 
 CREATE TRIGGER job_moves_are_legal BEFORE UPDATE ON public.webhook_delivery_jobs FOR EACH ROW WHEN ((NOT (((old.status = new.status) AND ((old.status <> 'Leased'::public.job_status) OR (CURRENT_USER = 'retention_operator'::name))) OR ((old.status = 'Pending'::public.job_status) AND (new.status = 'Leased'::public.job_status)) OR ((old.status = 'Leased'::public.job_status) AND (new.status = ANY (ARRAY['Pending'::public.job_status, 'Completed'::public.job_status, 'Failed'::public.job_status])))))) EXECUTE FUNCTION public.refuse_row('job', 'not a legal move');
 
@@ -3089,6 +3101,8 @@ CREATE TRIGGER retention_horizon_stays BEFORE DELETE OR TRUNCATE ON public.reten
 CREATE TRIGGER routing_decisions_are_never_deleted BEFORE DELETE ON public.routing_decisions FOR EACH STATEMENT WHEN ((CURRENT_USER <> 'retention_operator'::name)) EXECUTE FUNCTION public.refuse_change('what was decided is history');
 
 CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR TRUNCATE ON public.routing_decisions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was decided is history');
+
+CREATE TRIGGER routing_decisions_of_later_parts_never_change BEFORE DELETE OR UPDATE OR TRUNCATE ON public.routing_decisions_of_later_parts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change('what was decided is history');
 
 CREATE TRIGGER saga_facts_hold BEFORE UPDATE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((((new.attempt_count - old.attempt_count) <
         CASE
@@ -3881,8 +3895,6 @@ GRANT DELETE ON TABLE public.routing_decisions TO retention_operator;
 GRANT INSERT(event_id) ON TABLE public.routing_decisions TO router_worker;
 GRANT SELECT(event_id) ON TABLE public.routing_decisions TO retention_operator;
 
-GRANT INSERT(after_subscription) ON TABLE public.routing_decisions TO router_worker;
-
 GRANT INSERT(through_subscription) ON TABLE public.routing_decisions TO router_worker;
 
 GRANT INSERT(newest_change) ON TABLE public.routing_decisions TO router_worker;
@@ -3890,6 +3902,18 @@ GRANT INSERT(newest_change) ON TABLE public.routing_decisions TO router_worker;
 GRANT INSERT(sagas_started) ON TABLE public.routing_decisions TO router_worker;
 
 GRANT INSERT(snapshot) ON TABLE public.routing_decisions TO router_worker;
+
+GRANT INSERT(event_id) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
+
+GRANT INSERT(after_subscription) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
+
+GRANT INSERT(through_subscription) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
+
+GRANT INSERT(newest_change) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
+
+GRANT INSERT(sagas_started) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
+
+GRANT INSERT(snapshot) ON TABLE public.routing_decisions_of_later_parts TO router_worker;
 
 GRANT SELECT ON TABLE public.subscription_health TO endpoint_health_monitor;
 GRANT SELECT ON TABLE public.subscription_health TO subscription_admin;

@@ -50,7 +50,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public SET en
                    AND (EXISTS (SELECT FROM routing_outbox WHERE event_id = a.id)
                         OR a.change <= (
                             SELECT d.newest_change FROM routing_decisions d
-                             WHERE d.event_id = a.id AND d.after_subscription < a.by_subscription
+                             WHERE d.event_id = a.id AND coalesce(d.after_subscription, 0) < a.by_subscription
                                AND (d.through_subscription IS NULL OR a.by_subscription <= d.through_subscription)
                              ORDER BY d.newest_change LIMIT 1)) AS missed) AS judged
     )

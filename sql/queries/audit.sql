@@ -37,7 +37,7 @@ SELECT p.event_id, p.subscription_id
   FROM pair p
  CROSS JOIN LATERAL (
       SELECT d.newest_change, d.snapshot FROM routing_decisions d
-       WHERE d.event_id = p.event_id AND d.after_subscription < p.subscription_id
+       WHERE d.event_id = p.event_id AND coalesce(d.after_subscription, 0) < p.subscription_id
          AND (d.through_subscription IS NULL OR p.subscription_id <= d.through_subscription)
        ORDER BY d.newest_change, pg_snapshot_xmax(d.snapshot) LIMIT 1) AS d
  CROSS JOIN LATERAL (

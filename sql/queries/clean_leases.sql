@@ -2,17 +2,15 @@
 UPDATE webhook_delivery_jobs j
    SET status = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN 'Pending' ELSE 'Failed' END::job_status,
        error_code = CASE WHEN j.lost_leases + 1 < %(max_lost_leases)s THEN NULL ELSE 'lease_expired' END,
-       lost_leases = j.lost_leases + 1,
-       lease_until = CASE WHEN j.lost_leases + 1 >= %(max_lost_leases)s THEN j.lease_until END,
-       dispatched_at = NULL
+       lost_leases = j.lost_leases + 1, lease_until = NULL, dispatched_at = NULL
   FROM held WHERE j.id = held.id
 RETURNING j.id, j.saga_id, j.subscription_id, j.status, j.worker_id, j.claim_count, j.lost_leases, held.lease_until;
 
 -- name: reset_expired_leases
 -- An expired lease is lost: the job returns to Pending, the same row and the same attempt. Lost lease number
 -- max_lost_leases makes it Failed instead. Claims that were handed back are not counted, because no worker died of them
--- (decision 60). A Failed job keeps the end of its lease. Jobs whose results the caller holds are skipped, so that the
--- results are written. Running it again changes nothing more.
+-- (decision 60). Jobs whose results the caller holds are skipped, so that the results are written. Running it again
+-- changes nothing more.
 WITH held AS MATERIALIZED (
     SELECT id, lease_until FROM webhook_delivery_jobs
      WHERE status = 'Leased' AND lease_until < now() AND id <> ALL (%(in_hand)s::bigint[])

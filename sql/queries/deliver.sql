@@ -76,7 +76,7 @@ WITH result AS MATERIALIZED (
      ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ), written AS (
     UPDATE webhook_delivery_jobs j
-       SET status = h.status, finished_at = clock_timestamp(), response_status = h.response_status,
+       SET status = h.status, lease_until = NULL, finished_at = clock_timestamp(), response_status = h.response_status,
            error_code = h.error_code, duration_ms = h.duration_ms, response_body = h.response_body,
            response_truncated = h.response_truncated, retry_after_seconds = h.retry_after_seconds,
            resolved_ip = h.resolved_ip, reconnected = h.reconnected, own_header_names = h.own_header_names,

@@ -91,7 +91,7 @@ SELECT s.id AS subscription_id, s.callback_url, s.max_retry_limit, s.created_at 
   JOIN subscriptions s ON s.id = wanted.id
   LEFT JOIN LATERAL (
       SELECT decision.newest_change, decision.snapshot FROM decision
-       WHERE decision.after_subscription < s.id
+       WHERE coalesce(decision.after_subscription, 0) < s.id
          AND (decision.through_subscription IS NULL OR s.id <= decision.through_subscription)
        ORDER BY decision.newest_change, pg_snapshot_xmax(decision.snapshot) LIMIT 1) AS d ON true
   LEFT JOIN saga ON saga.subscription_id = s.id

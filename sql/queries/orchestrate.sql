@@ -8,8 +8,8 @@
 
 -- part: facts_of_result
        j.id AS job_id, j.status AS job_status,
-       CASE WHEN j.erased AND j.status::text = 'Failed' THEN 'erased' ELSE j.error_code END AS error_code, j.retry_after_seconds, j.worker_id, j.lease_until,
-       j.leased_at, j.duration_ms,
+       CASE WHEN j.erased AND j.status::text = 'Failed' THEN 'erased' ELSE j.error_code END AS error_code, j.retry_after_seconds, j.worker_id, j.leased_at,
+       j.duration_ms,
 
 -- part: event_and_subscription
   JOIN events e ON e.id = s.event_id

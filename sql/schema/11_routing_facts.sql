@@ -41,21 +41,27 @@ CREATE TRIGGER a_changed_subscription_is_recorded AFTER UPDATE ON subscriptions
     )
     EXECUTE FUNCTION record_subscription_facts();
 
--- One row per routed event, or per part of one, written by the statement that starts its sagas. A part covers the
--- subscriptions after after_subscription (excluded) through through_subscription; the last part, usually the only
--- one, has no upper end. routed_at is the start of the transaction, equal to created_at of its sagas; snapshot is the
--- statement's snapshot, and newest_change the newest row of subscription_history in it. No foreign key:
--- routing_outbox has one, the row leaves it in the same statement, and retention deletes both in one transaction.
+-- One row per routed event, written by the statement that starts its sagas; of an event that is routed in parts
+-- (decision 56) the first part. A part covers the subscriptions after after_subscription (excluded) through
+-- through_subscription; the first has no lower end, and the last, usually the only one, no upper end. routed_at is the
+-- start of the transaction, equal to created_at of its sagas; snapshot is the statement's snapshot, and newest_change
+-- the newest row of subscription_history in it. No foreign key: routing_outbox has one, the row leaves it in the same
+-- statement, and retention deletes both in one transaction.
 CREATE TABLE routing_decisions (
-    event_id bigint NOT NULL,
-    after_subscription bigint NOT NULL DEFAULT 0,
+    event_id bigint PRIMARY KEY,
+    after_subscription bigint,
     through_subscription bigint,
     routed_at timestamptz NOT NULL DEFAULT now(),
     newest_change bigint NOT NULL,
     sagas_started smallint NOT NULL,
     snapshot pg_snapshot NOT NULL,
-    PRIMARY KEY (event_id, after_subscription),
-    CONSTRAINT part_has_a_range CHECK (through_subscription > after_subscription)
+    CONSTRAINT first_part_has_no_lower_end CHECK (after_subscription IS NULL) NO INHERIT,
+    CONSTRAINT part_has_a_range CHECK (through_subscription > coalesce(after_subscription, 0))
 );
+
+-- The few later parts inherit, so that the key of all others is one number: 17 bytes less for an event.
+CREATE TABLE routing_decisions_of_later_parts (
+    PRIMARY KEY (event_id, after_subscription)
+) INHERITS (routing_decisions);
 
 -- load: functions/change_was_seen.sql

@@ -27,6 +27,9 @@ CREATE TRIGGER routing_decisions_never_change BEFORE UPDATE OR TRUNCATE ON routi
 CREATE TRIGGER routing_decisions_are_never_deleted BEFORE DELETE ON routing_decisions
     FOR EACH STATEMENT WHEN (current_user <> 'retention_operator')
     EXECUTE FUNCTION refuse_change('what was decided is history');
+CREATE TRIGGER routing_decisions_of_later_parts_never_change
+    BEFORE UPDATE OR DELETE OR TRUNCATE ON routing_decisions_of_later_parts
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('what was decided is history');
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE OR TRUNCATE ON subscriptions
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('a subscription is deactivated, never deleted');
 CREATE TRIGGER bulk_operations_are_kept BEFORE DELETE OR TRUNCATE ON bulk_operations
@@ -204,8 +207,8 @@ CREATE TRIGGER sagas_name_what_is_there AFTER INSERT ON webhook_delivery_sagas
     REFERENCING NEW TABLE AS new_sagas
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_sagas_of_nothing();
 
--- Jobs. A finished job never changes. A claim takes a Pending job only, increments
--- claim_count, and sets worker_id and lease_until.
+-- Jobs. A finished job never changes. A claim takes a Pending job only, increments claim_count, and sets worker_id and
+-- lease_until, which only a Leased job has.
 CREATE TRIGGER job_starts_pending BEFORE INSERT ON webhook_delivery_jobs
     FOR EACH ROW WHEN (
         NEW.status <> 'Pending' OR NEW.claim_count <> 0 OR NEW.lost_leases <> 0 OR NEW.worker_id IS NOT NULL
@@ -233,7 +236,8 @@ CREATE TRIGGER job_facts_hold BEFORE UPDATE ON webhook_delivery_jobs
             + CASE WHEN OLD.status = 'Pending' AND NEW.status = 'Leased' THEN 1 ELSE 0 END
         OR NEW.lost_leases - OLD.lost_leases NOT BETWEEN 0 AND
             CASE WHEN OLD.status = 'Leased' AND NEW.status IN ('Pending', 'Failed') THEN 1 ELSE 0 END
-        OR NEW.status = 'Leased' AND (NEW.lease_until IS NULL OR NEW.worker_id IS NULL)
+        OR (NEW.status = 'Leased') <> (NEW.lease_until IS NOT NULL)
+        OR NEW.status = 'Leased' AND NEW.worker_id IS NULL
         OR NEW.status = 'Completed' AND NEW.response_status IS NULL
         OR NEW.status = 'Failed' AND NEW.error_code IS NULL
     )
@@ -244,11 +248,11 @@ CREATE TRIGGER finished_job_never_changes BEFORE UPDATE ON webhook_delivery_jobs
         OLD.status IN ('Completed', 'Failed')
         AND NOT (
             (NEW.status, NEW.claim_count, NEW.reconnected) = (OLD.status, OLD.claim_count, OLD.reconnected)
-            AND (NEW.lease_until, NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
+            AND (NEW.response_status, NEW.error_code, NEW.worker_id, NEW.dispatched_at,
                  NEW.leased_at, NEW.finished_at, NEW.duration_ms, NEW.retry_after_seconds, NEW.resolved_ip,
                  NEW.sent_format)
                 IS NOT DISTINCT FROM
-                (OLD.lease_until, OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
+                (OLD.response_status, OLD.error_code, OLD.worker_id, OLD.dispatched_at,
                  OLD.leased_at, OLD.finished_at, OLD.duration_ms, OLD.retry_after_seconds, OLD.resolved_ip,
                  OLD.sent_format)
             AND current_user = 'retention_operator' AND NEW.erased

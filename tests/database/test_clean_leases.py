@@ -158,7 +158,8 @@ async def test_a_result_that_is_being_written_wins_over_the_cleaner(
     writer = await connect(Role.OWNER)
     async with writer.transaction():
         await writer.execute(
-            "UPDATE webhook_delivery_jobs SET status = 'Completed', response_status = 200 WHERE id = %s",
+            "UPDATE webhook_delivery_jobs SET status = 'Completed', lease_until = NULL, response_status = 200"
+            " WHERE id = %s",
             [job_id],
         )
         assert await clean_leases(cleaner, max_lost_leases=5) == []

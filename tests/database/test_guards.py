@@ -69,11 +69,11 @@ async def test_jobs_move_as_the_table_says_and_not_otherwise(
 ) -> None:
     job_id = await job_in(seed, old)
     whole: dict[JobStatus, LiteralString] = {
-        JobStatus.PENDING: "",
+        JobStatus.PENDING: ", lease_until = NULL",
         JobStatus.LEASED: ", worker_id = 'w', lease_until = now(), claim_count = claim_count"
         " + CASE WHEN status = 'Pending' THEN 1 ELSE 0 END",
-        JobStatus.COMPLETED: ", response_status = 200",
-        JobStatus.FAILED: ", error_code = 'http_503'",
+        JobStatus.COMPLETED: ", lease_until = NULL, response_status = 200",
+        JobStatus.FAILED: ", lease_until = NULL, error_code = 'http_503'",
     }
     statement = sql.SQL("UPDATE webhook_delivery_jobs SET status = %s{} WHERE id = %s").format(
         sql.SQL(whole[new])
@@ -422,13 +422,19 @@ async def test_the_time_of_an_attempt_names_it_until_its_result_is_applied(seed:
         (JobStatus.PENDING, "status = 'Leased', lease_until = now(), claim_count = claim_count + 1"),
         (JobStatus.LEASED, "lease_until = now() + interval '1 hour'"),
         (JobStatus.LEASED, "worker_id = 'thief'"),
-        (JobStatus.LEASED, "status = 'Completed'"),
-        (JobStatus.LEASED, "status = 'Failed'"),
-        (JobStatus.LEASED, "status = 'Pending', claim_count = 0"),
+        (JobStatus.LEASED, "status = 'Completed', lease_until = NULL"),
+        (JobStatus.LEASED, "status = 'Failed', lease_until = NULL"),
+        (JobStatus.LEASED, "status = 'Completed', response_status = 200"),
+        (JobStatus.LEASED, "status = 'Pending'"),
+        (JobStatus.LEASED, "status = 'Pending', lease_until = NULL, claim_count = 0"),
         (JobStatus.PENDING, "lost_leases = lost_leases + 1"),
-        (JobStatus.LEASED, "status = 'Pending', lost_leases = lost_leases + 2"),
-        (JobStatus.LEASED, "status = 'Pending', lost_leases = -1"),
-        (JobStatus.LEASED, "status = 'Completed', response_status = 200, lost_leases = lost_leases + 1"),
+        (JobStatus.PENDING, "lease_until = now()"),
+        (JobStatus.LEASED, "status = 'Pending', lease_until = NULL, lost_leases = lost_leases + 2"),
+        (JobStatus.LEASED, "status = 'Pending', lease_until = NULL, lost_leases = -1"),
+        (
+            JobStatus.LEASED,
+            "status = 'Completed', lease_until = NULL, response_status = 200, lost_leases = lost_leases + 1",
+        ),
     ],
 )
 async def test_claims_and_results_are_whole(seed: Seed, status: JobStatus, change: LiteralString) -> None:

@@ -307,7 +307,8 @@ async def test_an_old_event_without_its_saga_is_still_found(operator: Connection
     await seed.rewrite("DELETE FROM webhook_delivery_sagas WHERE id = %s", [saga_id])
     assert await seed.findings() == set()
     await seed.rewrite(
-        "INSERT INTO routing_decisions (event_id, after_subscription, newest_change, snapshot, sagas_started)"
+        "INSERT INTO routing_decisions_of_later_parts"
+        " (event_id, after_subscription, newest_change, snapshot, sagas_started)"
         " SELECT event_id, 1000000, newest_change, snapshot, 0 FROM routing_decisions"
     )
     assert await seed.findings() == set()  # none in its last part, but in the first

@@ -75,7 +75,6 @@ class MoveLine(msgspec.Struct, omit_defaults=True):
     dead_letter_id: int | None = None
     next_attempt_at: datetime | None = None
     worker_id: str | None = None
-    lease_expiration: datetime | None = None
     end_to_end_ms: float | None = None
 
 

@@ -186,7 +186,6 @@ def _moved(
         job_id=job.job_id,
         dead_letter_id=dead_letter_id,
         worker_id=job.worker_id,
-        lease_until=job.lease_until,
         max_retry_limit=job.policy(defaults).max_retry_limit,
         previous_status=SagaStatus(job.status),
         traceparent=job.traceparent,

@@ -40,7 +40,6 @@ class SagaMoved(msgspec.Struct, frozen=True):
     job_id: int | None = None
     dead_letter_id: int | None = None
     worker_id: str | None = None
-    lease_until: datetime | None = None
     max_retry_limit: int = 0
     previous_status: SagaStatus | None = None
     traceparent: str | None = None
@@ -115,7 +114,6 @@ class FinishedJob(LockedSaga, frozen=True):
     error_code: str | None
     retry_after_seconds: int | None
     worker_id: str | None
-    lease_until: datetime | None
     leased_at: datetime | None
     duration_ms: int | None
     flow: str | None

@@ -137,7 +137,6 @@ def _move_entry(move: SagaMoved) -> Entry:
         dead_letter_id=move.dead_letter_id,
         next_attempt_at=move.next_attempt_at if move.status is SagaStatus.PENDING_RETRY else None,
         worker_id=move.worker_id,
-        lease_expiration=move.lease_until,
         end_to_end_ms=None if move.end_to_end_ms is None else round(move.end_to_end_ms, 1),
     )
     return Entry(
