@@ -655,6 +655,20 @@ CREATE FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_ten
                           AND later.id > saga.id AND later.id <= coalesce(newest_id, later.id))
 $$;
 
+CREATE FUNCTION public.keep_later_part() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'public'
+    AS $$
+BEGIN
+    INSERT INTO routing_decisions_of_later_parts (event_id, after_subscription, through_subscription, newest_change,
+                                                  snapshot, sagas_started)
+    VALUES (NEW.event_id, NEW.after_subscription, NEW.through_subscription, NEW.newest_change, NEW.snapshot,
+            NEW.sagas_started)
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.keep_subscription_facts() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public'
@@ -3076,6 +3090,8 @@ CREATE TRIGGER keep_subscription_facts BEFORE INSERT OR UPDATE ON public.subscri
 
 CREATE TRIGGER lanes_name_what_is_there AFTER INSERT ON public.bulk_operation_lanes REFERENCING NEW TABLE AS new_lanes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_lanes_of_nothing();
 
+CREATE TRIGGER later_parts_are_kept_apart BEFORE INSERT ON public.routing_decisions FOR EACH ROW WHEN ((new.after_subscription IS NOT NULL)) EXECUTE FUNCTION public.keep_later_part();
+
 CREATE TRIGGER no_jobs_for_ended_sagas AFTER INSERT ON public.webhook_delivery_jobs REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_jobs_of_ended_sagas();
 
 CREATE TRIGGER only_ended_sagas_are_pruned BEFORE DELETE ON public.webhook_delivery_sagas FOR EACH ROW WHEN (((old.status <> ALL (ARRAY['Completed'::public.saga_status, 'DeadLettered'::public.saga_status])) OR (old.updated_at > (now() - '1 day'::interval)))) EXECUTE FUNCTION public.refuse_change('only a saga that ended more than a day ago is pruned');
@@ -3414,6 +3430,8 @@ GRANT UPDATE(ordering_key) ON TABLE public.webhook_delivery_sagas TO retention_o
 
 REVOKE ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_to_resend(saga public.webhook_delivery_sagas, saga_tenant character varying, saga_type character varying, job_id bigint, wanted jsonb, tenant character varying, newest_id bigint) TO dead_letter_operator;
+
+REVOKE ALL ON FUNCTION public.keep_later_part() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.keep_subscription_facts() FROM PUBLIC;
 
@@ -3894,6 +3912,8 @@ GRANT DELETE ON TABLE public.routing_decisions TO retention_operator;
 
 GRANT INSERT(event_id) ON TABLE public.routing_decisions TO router_worker;
 GRANT SELECT(event_id) ON TABLE public.routing_decisions TO retention_operator;
+
+GRANT INSERT(after_subscription) ON TABLE public.routing_decisions TO router_worker;
 
 GRANT INSERT(through_subscription) ON TABLE public.routing_decisions TO router_worker;
 

@@ -57,24 +57,16 @@ WITH taken AS MATERIALIZED (
      ORDER BY c.id, s.id
     ON CONFLICT DO NOTHING
     RETURNING id, event_id, subscription_id
-), decision AS MATERIALIZED (
-    SELECT event_id, nullif(max(after), 0) AS after, max(through) AS through,
-           coalesce((SELECT id FROM subscription_history ORDER BY id DESC LIMIT 1), 0) AS newest_change,
-           count(saga_id) AS sagas_started
+), decided AS (
+    INSERT INTO routing_decisions (event_id, after_subscription, through_subscription, newest_change, snapshot,
+                                   sagas_started)
+    SELECT event_id, nullif(max(after), 0), max(through),
+           coalesce((SELECT id FROM subscription_history ORDER BY id DESC LIMIT 1), 0), (SELECT pg_current_snapshot()),
+           count(saga_id)
       FROM (SELECT id AS event_id, progress AS after, through, NULL::bigint AS saga_id FROM chosen
             UNION ALL
             SELECT event_id, NULL, NULL, id FROM started) AS fan
      GROUP BY event_id ORDER BY event_id
-), decided AS (
-    INSERT INTO routing_decisions (event_id, through_subscription, newest_change, sagas_started, snapshot)
-    SELECT event_id, through, newest_change, sagas_started, (SELECT pg_current_snapshot())
-      FROM decision WHERE after IS NULL
-    ON CONFLICT DO NOTHING
-), decided_later AS (
-    INSERT INTO routing_decisions_of_later_parts (event_id, after_subscription, through_subscription, newest_change,
-                                                  sagas_started, snapshot)
-    SELECT event_id, after, through, newest_change, sagas_started, (SELECT pg_current_snapshot())
-      FROM decision WHERE after IS NOT NULL
     ON CONFLICT DO NOTHING
 ), done AS (
     DELETE FROM routing_outbox o USING chosen WHERE o.event_id = chosen.id AND chosen.through IS NULL

@@ -31,10 +31,8 @@ GRANT SELECT (id) ON subscription_history TO router_worker;
 GRANT EXECUTE ON FUNCTION patterns_of_type, eligible_snapshot_of, accepted_after, matching_subscriptions, filter_of, filter_matches,
     compared_attributes TO router_worker;
 GRANT SELECT, UPDATE, DELETE ON routing_outbox TO router_worker;
-GRANT INSERT (event_id, through_subscription, newest_change, sagas_started, snapshot)
-    ON routing_decisions TO router_worker;
-GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, sagas_started, snapshot)
-    ON routing_decisions_of_later_parts TO router_worker;
+GRANT INSERT (event_id, after_subscription, through_subscription, newest_change, snapshot, sagas_started)
+    ON routing_decisions, routing_decisions_of_later_parts TO router_worker;
 GRANT INSERT (event_id, subscription_id, ordering_key) ON webhook_delivery_sagas TO router_worker;
 GRANT SELECT (id, event_id, subscription_id, requeued_from, resent_from) ON webhook_delivery_sagas TO router_worker;
 

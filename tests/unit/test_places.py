@@ -24,6 +24,19 @@ def test_with_every_place_taken_each_may_still_have_its_least() -> None:
     assert places.left_for(2) == 1
 
 
+def test_a_subscription_that_holds_places_gets_more_when_a_quarter_of_its_share_is_free() -> None:
+    places = WorkerPlaces(40, 10)
+    places.quick.start(jobs(100, 20))
+    assert not places.any_for(1)
+    places.quick.claim(range(100, 120), jobs(100, 20))
+    for _ in range(4):
+        places.quick.end(1)
+    assert (places.left_for(1, slow=False), places.any_for(1)) == (4, False)
+    places.quick.end(1)
+    assert (places.left_for(1, slow=False), places.any_for(1)) == (5, True)
+    assert places.any_for(2)
+
+
 def test_a_place_is_free_once_the_post_has_ended() -> None:
     places = LanePlaces(4)
     places.claim([], jobs(100, 2))

@@ -16,7 +16,7 @@ from hooksaga.core.saga import SagaStatus
 from hooksaga.runtime.settings import Settings
 from hooksaga.stages.saga_rows import SagaMoved
 from hooksaga.stages.start_attempts import Started
-from hooksaga.stages.start_plan import Places
+from hooksaga.stages.start_plan import BATCH, Places
 from hooksaga.worker import starter
 from hooksaga.worker.loops import POLL_SECONDS, rest_after
 from hooksaga.worker.places import WorkerPlaces
@@ -190,7 +190,7 @@ async def test_subscriptions_are_woken_when_the_database_says_that_one_is_due(
     monkeypatch.setattr(starter, "start_attempts", calls)
     monkeypatch.setattr(starter, "seconds_until_next_wake", soonest)
     assert not await one.step()
-    assert calls.asked == ([([], Settings().concurrency)] if asked else [])
+    assert calls.asked == ([([], BATCH)] if asked else [])
     longest = 0.3 if seconds == 0.3 else POLL_SECONDS
     assert one.until_next_wake() <= longest
 

@@ -31,7 +31,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     settings = read_settings()
     assert settings.retry_policy == RetryPolicy(5, 30, 3600, 0.1)
     assert (settings.http_timeout_seconds, settings.http_connect_timeout_seconds) == (15, 5)
-    assert (settings.lease_seconds, settings.max_lost_leases, settings.concurrency) == (60, 5, 400)
+    assert (settings.lease_seconds, settings.max_lost_leases, settings.concurrency) == (60, 5, 512)
     assert (settings.redispatch_seconds, settings.payload_max_bytes) == (900, 262_144)
     assert (settings.data_dir, settings.database_url, settings.ca_file) == (Path(".hooksaga"), None, None)
     assert settings.secrets_keys == []

@@ -91,7 +91,7 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     ca_file: Path | None = None
     processes: int | None = Field(default=None, ge=1, le=2)
-    concurrency: int = Field(default=400, ge=2, le=10_000)
+    concurrency: int = Field(default=512, ge=2, le=10_000)
     redispatch_seconds: float = Field(default=900, ge=1, le=86_400)
     payload_max_bytes: int = Field(default=262_144, ge=1, le=1_048_576)
     unknown_event_types: Literal["accept", "reject"] = "accept"

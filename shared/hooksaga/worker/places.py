@@ -49,6 +49,12 @@ class LanePlaces:
         held = self.held_by(subscription_id)
         return max(0, (self.total - self._held.total() - held) // 2, self._least - held)
 
+    def may_refill(self, subscription_id: int) -> bool:
+        """Return whether a quarter of what a subscription may hold is free: a start of many attempts costs little more
+        than one of a few."""
+        left = self.left_for(subscription_id)
+        return left > 0 and 4 * left >= self.held_by(subscription_id) + left
+
     def start(self, jobs: Mapping[int, int]) -> None:
         """Note jobs that were started, each with its subscription."""
         self._started |= jobs
@@ -95,7 +101,7 @@ class WorkerPlaces(Places):
     def any_for(self, subscription_id: int) -> bool:
         """Return whether an attempt of this subscription may start now, in a lane where it holds places already."""
         lanes = [lane for lane in (self.quick, self.slow) if lane.held_by(subscription_id)]
-        return not lanes or any(lane.left_for(subscription_id) for lane in lanes)
+        return not lanes or any(lane.may_refill(subscription_id) for lane in lanes)
 
     def holds(self, subscription_id: int) -> bool:
         """Return whether attempts of this subscription hold places."""
