@@ -103,6 +103,9 @@ IMMUTABLE: list[tuple[str, LiteralString]] = [
     ("routing_decisions", "UPDATE routing_decisions SET sagas_started = 0"),
     ("routing_decisions", "DELETE FROM routing_decisions"),
     ("routing_decisions", "TRUNCATE routing_decisions"),
+    ("routing_decisions", "UPDATE routing_decisions_of_later_parts SET sagas_started = 0"),
+    ("routing_decisions", "DELETE FROM routing_decisions_of_later_parts"),
+    ("routing_decisions", "TRUNCATE routing_decisions_of_later_parts"),
 ]
 
 

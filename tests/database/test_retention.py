@@ -159,6 +159,22 @@ async def test_an_event_without_deliveries_goes(retention: Connection, seed: See
     assert await counts(seed) == (0, 0, 0, 0, 0)
 
 
+async def test_an_event_that_was_routed_in_parts_goes_with_all_decisions(
+    retention: Connection, router: Connection, seed: Seed
+) -> None:
+    for _ in range(3):
+        await seed.subscription("a")
+    event_id = await seed.event("a")
+    for _ in range(2):
+        await route_events(router, wide_from=2, part_size=2)
+    assert await seed.value("SELECT count(*) FROM routing_decisions_of_later_parts") == 1
+    await seed.rewrite("DELETE FROM webhook_delivery_sagas")  # as if their time had come first
+    await seed.rewrite("UPDATE events SET created_at = now() - interval '40 days' WHERE id = %s", [event_id])
+    assert await counts(seed) == (1, 0, 0, 0, 2)
+    assert (await pruned(retention, EVENTS)).events == 1
+    assert await counts(seed) == (0, 0, 0, 0, 0)
+
+
 async def test_the_last_dead_letter_takes_its_event_along(retention: Connection, seed: Seed) -> None:
     """Whether the walk over events comes before or after."""
     await old(seed, SagaStatus.DEAD_LETTERED)
