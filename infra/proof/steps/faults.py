@@ -19,6 +19,10 @@ RESTART_MINUTES = 20
 FIRST_EVENT_MINUTES = 5
 """For the first start of the functions, and what the client repeats meanwhile."""
 
+INVOCATION_MINUTES = 3
+"""What has begun before copies are taken away ends in this time: the timeout of delivery, and some to spare."""
+
+QUIET_SECONDS = 4.0
 TICKS_CHECK = "the ticks are enabled"
 
 
@@ -52,14 +56,19 @@ def _is_updated(functions: Any, name: str) -> bool:
 def throttle_delivery(proof: Proof, result: Result) -> None:
     """Reserve no copies for delivery: nothing is delivered, everything is accepted, and the messages come back."""
     functions, name = proof.account.client("lambda"), f"{proof.place.prefix}-delivery"
-    half = proof.options.fault_minutes * 30
+    half, counted = proof.options.fault_minutes * 30, list[int]()
+
+    def is_quiet() -> bool:
+        counted.append(_requests(proof))
+        return counted[-1] in counted[:-1]
+
     with _measured(proof, result):
         functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
         try:
             time.sleep(half)
-            before = _requests(proof)
+            wait_until(is_quiet, INVOCATION_MINUTES, "the last invocation in flight", every=QUIET_SECONDS)
             time.sleep(half)
-            during = _requests(proof) - before
+            during = _requests(proof) - counted[-1]
         finally:
             functions.delete_function_concurrency(FunctionName=name)
     result.done.append(f"No copies of delivery for {proof.options.fault_minutes:g} minutes.")
